@@ -1,0 +1,426 @@
+"""The one place that turns names into objects: a raw study becomes a problem and a strategy."""
+
+import importlib
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from nas import yaml_source
+from nas.errors import UsageError
+from nas.faults import Faults, Path, nearest, unknown
+from nas.objective import Budget, Objective, built_in
+from nas.problem import Problem
+from nas.questions import Baseline, Question
+from nas.study_config import StudyConfig, split_budgets
+from objectives.device import Calibration, Device
+from objectives.law import Law
+from objectives.plugins import documents, importable
+from objectives.quantities import gigabytes, milliseconds, scaled
+from objectives.scenario import Scenario, precision
+from search_spaces.architectures import Architectures, one
+from search_spaces.space import SearchSpace
+from search_spaces.specification import SpaceSpecification
+
+M = TypeVar("M", bound=BaseModel)
+FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": "objectives.devices"}
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """An assembled study: what to search, what to ask of the result, how to search."""
+
+    config: StudyConfig
+    problem: Problem
+    questions: tuple[Question, ...]
+    baselines: tuple[Baseline, ...]
+    parameters: BaseModel
+    notices: tuple[str, ...]
+    calibration_note: str
+
+    def resolved(self) -> dict[str, Any]:
+        """Everything of the study as plain content: spaces, law and device embedded, no paths."""
+        problem, scenario = self.problem, self.problem.scenario
+        content = self.config.model_dump(mode="json")
+        content |= {
+            "space": problem.space.mapping(),
+            "law": scenario.law.mapping(),
+            "device": scenario.device.mapping(),
+            "calibration": "none" if scenario.calibration is None else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "budgets": {budget.metric: budget.limit for budget in problem.budgets},
+            "default_budget": "none",
+            "applications": {q.label: {q.budget.metric: q.budget.limit} for q in self.questions},
+            "baselines": [baseline.mapping() for baseline in self.baselines],
+            "params": self.parameters.model_dump(mode="json"),
+        }
+        return {key: "none" if value is None else value for key, value in content.items()}
+
+
+def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
+    """A study from its raw configuration.
+
+    Raises:
+        UsageError: every fault at once, each with its line or flag.
+    """
+    faults = Faults(origins)
+    config = _checked_config(raw, faults)
+    space = _named(raw, "space", SpaceSpecification, faults)
+    law = _named(raw, "law", Law, faults)
+    device = _device(raw, faults)
+    objectives = _objectives(raw, faults)
+    budgets = _budgets(raw.get("budgets"), ("budgets",), objectives, faults)
+    applications = _applications(raw, objectives, faults)
+    baselines = _baselines(raw, faults)
+    parameters = _parameters(raw, faults)
+    faults.raise_if_any()
+    assert config and space and law and device and parameters is not None
+    return _joined(config, SearchSpace(space), law, device, objectives, budgets, applications, baselines, parameters)
+
+
+def _joined(
+    config: StudyConfig, space: SearchSpace, law: Law, device: Device, objectives: dict[str, Objective],
+    budgets: dict[str, float | None], applications: dict[str, tuple[str, float]], baselines: list[Baseline],
+    parameters: BaseModel,
+) -> Study:
+    scenario, note = scenario_of(config, law, device)
+    limits = _with_default(config, device, budgets)
+    problem = Problem(
+        space, scenario,
+        tuple(objectives[name] for name in config.objectives),
+        tuple(Budget(metric, limit) for metric, limit in limits.items()),
+        tuple(o for o in objectives.values() if o.function is not None),
+        config.vocabulary, config.tied,
+    )
+    questions = tuple(Question(label, Budget(*limit)) for label, limit in applications.items())
+    _refuse_impossible(problem)
+    warning = device.warning()
+    return Study(config, problem, questions, tuple(baselines), parameters, (warning,) if warning else (), note)
+
+
+def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
+    """The scenario of a configuration, and how to name its calibration."""
+    profile, note = (None, "datasheet peaks")
+    if config.calibration == "shipped":
+        profile, note = device.calibration_for(config.precision)
+    elif isinstance(config.calibration, Calibration):
+        profile, note = config.calibration, "calibrated (given in the study)"
+    scenario = Scenario(
+        law=law, device=device, precision=precision(config.precision, config.int4_group_size),
+        batch=config.batch, input_tokens=config.input_tokens, output_tokens=config.output_tokens,
+        latency=config.latency, attention=config.attention, causal=config.causal, complete=config.complete,
+        head_bytes=config.head_bytes, calibration=profile,
+    )
+    return scenario, note
+
+
+def under_preset(study: Study, preset: str) -> tuple[Problem, str]:
+    """The study's problem with a preset's conventions for latency and memory, and its calibration's name."""
+    shipped, _ = yaml_source.read(documents("nas.presets")[preset])
+    keys = ("latency", "attention", "causal", "complete", "vocabulary", "tied", "int4_group_size", "calibration")
+    config = StudyConfig.model_validate({**study.config.model_dump(), **{key: shipped[key] for key in keys}})
+    old = study.problem
+    scenario, note = scenario_of(config, old.scenario.law, old.scenario.device)
+    return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied), note
+
+
+def _checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig | None:
+    try:
+        return StudyConfig.model_validate(dict(raw))
+    except ValidationError as error:
+        faults.add_validation(error, model=StudyConfig)
+        return None
+
+
+def _named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults) -> M | None:
+    """The object that a study's key names, embeds, or points to as a file."""
+    given = raw.get(key, StudyConfig.model_fields[key].default)
+    try:
+        content, inner, prefix = _content(key, given, faults)
+    except UsageError as error:
+        faults.add((), str(error))
+        return None
+    if content is None:
+        return None
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        inner.add_validation(error, prefix, model)
+        faults.lines += [line for line in inner.lines if line not in faults.lines]
+        return None
+
+
+def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
+    """Raw content of a space, law or device, with the faults object that knows its lines."""
+    if isinstance(given, dict):
+        return given, faults, (key,)
+    if not isinstance(given, str):
+        return None, faults, (key,)
+    shipped = documents(FOLDERS[key])
+    identifier = normalised(given)
+    if identifier in shipped:
+        path = shipped[identifier]
+    elif FilePath(given).suffix in (".yaml", ".yml") or FilePath(given).is_file():
+        path = FilePath(given)
+    else:
+        faults.add((key,), unknown(f"a {key}", given, shipped) + ", or give a YAML file")
+        return None, faults, (key,)
+    content, origins = yaml_source.read(path)
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}:1: expected keys and values, got {type(content).__name__}; see 'plas schema {key}'")
+    return content, Faults(origins), ()
+
+
+def normalised(name: str) -> str:
+    """Ids as the catalogue spells them: lower case, hyphens read as underscores."""
+    return name.lower().replace("-", "_")
+
+
+def _device(raw: Mapping[str, Any], faults: Faults) -> Device | None:
+    given = raw.get("device", StudyConfig.model_fields["device"].default)
+    mode = ""
+    if isinstance(given, str) and not FilePath(given).is_file():
+        given, _, mode = given.partition("@")
+    device = _named({"device": given}, "device", Device, faults)
+    if device is None or not mode:
+        return device
+    try:
+        return device.in_mode(normalised(mode))
+    except ValueError as error:
+        faults.add(("device",), str(error))
+        return None
+
+
+def load_device(name: str) -> Device:
+    """A device by id, id@mode or file."""
+    faults = Faults({("device",): "--device"})
+    device = _device({"device": name}, faults)
+    faults.raise_if_any()
+    assert device is not None
+    return device
+
+
+def load_space(name: str) -> SearchSpace:
+    """A search space by name or file."""
+    faults = Faults()
+    specification = _named({"space": name}, "space", SpaceSpecification, faults)
+    faults.raise_if_any()
+    assert specification is not None
+    return SearchSpace(specification)
+
+
+def load_law(name: str) -> Law:
+    """A loss law by name or file."""
+    faults = Faults()
+    law = _named({"law": name}, "law", Law, faults)
+    faults.raise_if_any()
+    assert law is not None
+    return law
+
+
+def _objectives(raw: Mapping[str, Any], faults: Faults) -> dict[str, Objective]:
+    """Objectives and budgeted user metrics by name."""
+    given = raw.get("objectives", StudyConfig.model_fields["objectives"].default)
+    names = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+    found: dict[str, Objective] = {}
+    if not isinstance(names, list):
+        return found
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            continue
+        if name in found:
+            faults.add(("objectives", i), f"expected each objective once, got {name!r} twice; remove one")
+        _add_metric(name, ("objectives", i), found, faults)
+    return found
+
+
+def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faults) -> bool:
+    """Look a metric up, importing a user's function; False and a fault when there is none."""
+    if name in found:
+        return True
+    if name in importable("objectives.metrics"):
+        found[name] = built_in(name)
+        return True
+    if not FUNCTION.match(name):
+        faults.add(path, unknown("a metric", name, importable("objectives.metrics")) + ", or give package.module:function")
+        return False
+    try:
+        found[name] = user_metric(name)
+    except UsageError as error:
+        faults.add(path, str(error))
+    return name in found
+
+
+def user_metric(name: str) -> Objective:
+    """A user's `package.module:function`, found on the Python path or in the current folder.
+
+    The function takes `Architectures` and returns (n,); attributes LOG_SCALE and UNIT are honoured.
+    """
+    module_name, _, attribute = name.partition(":")
+    if "" not in sys.path and str(FilePath.cwd()) not in sys.path:
+        sys.path.append(str(FilePath.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise UsageError(f"expected an importable module, got {type(error).__name__}: {error}; check {module_name}") from None
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        public = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
+        raise UsageError(f"expected a function of {module_name}, got {attribute!r}; {nearest(attribute, public)}")
+    _refuse_from_run_folder(module, name)
+    return Objective(name, str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False)), function)
+
+
+def _refuse_from_run_folder(module: Any, name: str) -> None:
+    """Code that came inside a run folder is never used: opening a stranger's run executes nothing."""
+    origin = getattr(module, "__file__", None)
+    if origin and any((parent / "manifest.json").exists() for parent in FilePath(origin).parents):
+        raise UsageError(f"expected code outside run folders, got {name} from {origin}; move the module elsewhere")
+
+
+def _budgets(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:
+    """Limits per metric in the metric's unit; None removes a default budget."""
+    try:
+        items = split_budgets(given or {})
+    except ValueError as error:
+        faults.add(path, str(error))
+        return {}
+    if not isinstance(items, dict):
+        return {}
+    limits: dict[str, float | None] = {}
+    for metric, limit in items.items():
+        if not _add_metric(metric, (*path, metric), objectives, faults):
+            continue
+        try:
+            limits[metric] = None if limit in ("none", None) else limit_in_unit(metric, objectives[metric].unit, limit)
+        except ValueError as error:
+            faults.add((*path, metric), str(error))
+    return limits
+
+
+def limit_in_unit(metric: str, unit: str, limit: Any) -> float:
+    """A limit as written ("20 ms", "8 GB", "1.5 G" parameters, 3.2) in the metric's unit."""
+    if unit == "ms":
+        return milliseconds(limit)
+    if unit == "GB":
+        return gigabytes(limit)
+    if unit == "parameters":
+        return scaled(limit.removesuffix("B") + "G" if isinstance(limit, str) and limit.endswith("B") else limit, "", 1.0, "500M")
+    return scaled(limit, "", 1.0, "3.2")
+
+
+def _applications(raw: Mapping[str, Any], objectives: dict[str, Objective], faults: Faults) -> dict[str, tuple[str, float]]:
+    given = raw.get("applications", StudyConfig.model_fields["applications"].default)
+    found: dict[str, tuple[str, float]] = {}
+    for label, limit in given.items() if isinstance(given, dict) else ():
+        limits = _budgets(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
+        if len(limits) == 1 and None not in limits.values():
+            found[label] = next((metric, value) for metric, value in limits.items() if value is not None)
+        elif isinstance(limit, dict) and not faults.lines:
+            faults.add(("applications", label), f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}")
+    return found
+
+
+def _baselines(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
+    given = raw.get("baselines", StudyConfig.model_fields["baselines"].default)
+    names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else given
+    found = []
+    for i, item in enumerate(names if isinstance(names, list) else []):
+        try:
+            found.append(baseline(item))
+        except (UsageError, ValueError) as error:
+            faults.add(("baselines", i), str(error))
+    return found
+
+
+def baseline(item: str | Mapping[str, Any]) -> Baseline:
+    """A published model by name, or an architecture given by its columns.
+
+    Raises:
+        UsageError: no such model.
+        ValueError: columns that are no architecture, a line a fault.
+    """
+    if isinstance(item, str):
+        models = documents("search_spaces.models")
+        if normalised(item) not in models:
+            raise UsageError(unknown("a published model", item, models))
+        content = _model(normalised(item))
+    else:
+        content = dict(item)
+    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
+    return Baseline(str(content.get("name", "custom")), one(columns))
+
+
+@lru_cache
+def _model(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml_source.read(documents("search_spaces.models")[name])[0]
+    return content
+
+
+def architecture_from(text: str) -> Architectures:
+    """An architecture from `depth=16,width=2048,…`."""
+    pairs = [part.partition("=") for part in re.split(r"[,\s]+", text.strip()) if part]
+    if not pairs or not all(sign for _, sign, _ in pairs):
+        raise UsageError(f"architecture: expected name=value pairs, got {text!r}; write depth=16,width=2048,…")
+    known = {*Architectures.__dataclass_fields__, "gqa", "expert_ffn_ratio", "ffn_ratio"}
+    for name, _, _ in pairs:
+        if name not in known:
+            raise UsageError(f"architecture: {unknown('a column', name, known)}")
+    try:
+        return one({name: value for name, _, value in pairs})
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _parameters(raw: Mapping[str, Any], faults: Faults) -> BaseModel | None:
+    """The strategy's own parameters, checked; the strategy itself is built later."""
+    algo = raw.get("algo", StudyConfig.model_fields["algo"].default)
+    if not isinstance(algo, str):
+        return None
+    try:
+        model: type[BaseModel] = strategy_module(algo).Parameters
+        return model.model_validate(raw.get("params", {}))
+    except UsageError as error:
+        faults.add(("algo",), str(error))
+    except ValidationError as error:
+        faults.add_validation(error, ("params",), model)
+    return None
+
+
+def strategy_module(algo: str) -> Any:
+    """The module of a strategy.
+
+    Raises:
+        UsageError: unknown name, with the nearest.
+    """
+    if algo not in importable("nas.strategies"):
+        raise UsageError(unknown("a strategy", algo, importable("nas.strategies")))
+    return importlib.import_module(f"nas.strategies.{algo}")
+
+
+def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float | None]) -> dict[str, float]:
+    default = config.default_budget
+    limits = dict(budgets)
+    if default is not None and default.metric not in limits:
+        limits = {default.metric: default.share * device.memory_gb, **limits}
+    return {metric: limit for metric, limit in limits.items() if limit is not None}
+
+
+def _refuse_impossible(problem: Problem) -> None:
+    """Options that the closed form lacks are said before anything is evaluated."""
+    first = problem.architectures(problem.space.genotypes(_zero()))
+    try:
+        problem.assess(first)["total_ms"]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _zero() -> Any:
+    import numpy as np
+
+    return np.zeros(1, dtype=np.int64)

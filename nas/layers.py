@@ -1,0 +1,85 @@
+"""A study's raw configuration: defaults < preset < file < flags, with where each value came from."""
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from nas import yaml_source
+from nas.errors import UsageError
+from nas.faults import Path, unknown
+from nas.study_config import split_budgets
+from objectives.plugins import documents
+
+
+def layered(flags: Mapping[str, Any], settings: list[str], config: str | None) -> tuple[dict[str, Any], dict[Path, str]]:
+    """The merged raw study and the origin (`file:line` or flag) of every value.
+
+    `flags` are study keys, `settings` the texts of --set, `config` a file or the name of a shipped study.
+    """
+    raw, origins = from_file(config) if config else ({}, {})
+    given = {**flags, **parsed_settings(settings)}
+    for dotted, value in given.items():
+        place(raw, origins, tuple(dotted.split(".")), value, f"--{dotted.replace('_', '-')}" if dotted in flags else f"--set {dotted}")
+    preset = raw.get("preset", "paper")
+    presets = documents("nas.presets")
+    if preset in presets:
+        shipped, _ = yaml_source.read(presets[preset])
+        for key, value in shipped.items():
+            raw.setdefault(key, value)
+    return raw, origins
+
+
+def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
+    """Content of a study file given by path or by the name of a shipped one."""
+    path, shipped = FilePath(config), documents("configs")
+    if not path.exists() and config in shipped:
+        path = shipped[config]
+    elif not path.exists():
+        raise UsageError(f"config: {unknown('a file or a shipped study', config, shipped)}")
+    if path.is_dir() and (path / "config.yaml").exists():
+        path = path / "config.yaml"
+    content, origins = yaml_source.read(path)
+    if content is not None and not isinstance(content, dict):
+        raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
+    return beside(path, content or {}), origins
+
+
+def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
+    """File names in a study are relative to the study's own folder."""
+    for key in ("space", "law", "device"):
+        named = content.get(key)
+        if isinstance(named, str) and named.endswith((".yaml", ".yml")) and not FilePath(named).is_absolute():
+            content[key] = str(path.parent / named)
+    return content
+
+
+def parsed_settings(settings: list[str]) -> dict[str, Any]:
+    """`path=value` texts; the value is read as YAML."""
+    parsed = {}
+    for setting in settings:
+        path, sign, value = setting.partition("=")
+        if not sign or not path.strip():
+            raise UsageError(f"--set: expected path=value, got {setting!r}; write for example --set params.population=50")
+        parsed[path.strip()] = yaml_source.parse(value, f"--set {path.strip()}")[0]
+    return parsed
+
+
+def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any, origin: str) -> None:
+    """Put a flag's value over the file's; budgets and params add key by key."""
+    if path == ("budgets",):
+        value = split_budgets(value)
+    target: Any = raw
+    for part in path[:-1]:
+        child = target.get(part)
+        if not isinstance(child, dict):
+            child = target[part] = {}
+        target = child
+    last = path[-1]
+    if path in (("budgets",), ("params",)) and isinstance(target.get(last, {}), dict):
+        target[last] = {**target.get(last, {}), **value}
+        origins.update({(*path, key): origin for key in value})
+    else:
+        target[last] = value
+    for known in [known for known in origins if known[: len(path)] == path and len(known) > len(path) and path[0] not in ("budgets", "params")]:
+        del origins[known]
+    origins[path] = origin

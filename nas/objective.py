@@ -1,0 +1,46 @@
+"""Objectives and budgets: a metric, and a metric with a limit."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from search_spaces.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric to minimise: one of `objectives.metrics`, or a user's `package.module:function`."""
+
+    name: str
+    unit: str = ""
+    log_scale: bool = False
+    function: Callable[[Any], Any] | None = None
+
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """Values on the scale that hypervolume and distances use (natural log or as they are)."""
+        with np.errstate(divide="ignore"):
+            return np.log(values) if self.log_scale else values
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`metric <= limit`; the violation is value/limit − 1, feasible at ≤ 0."""
+
+    metric: str
+    limit: float
+
+    def violation(self, values: FloatArray) -> FloatArray:
+        """value/limit − 1, (n,); NaN values give NaN."""
+        return values / self.limit - 1.0
+
+    def __str__(self) -> str:
+        return f"{self.metric} <= {self.limit:g}"
+
+
+def built_in(name: str) -> Objective:
+    """The objective of a module in `objectives.metrics`."""
+    module = importlib.import_module(f"objectives.metrics.{name}")
+    return Objective(name, module.UNIT, module.LOG_SCALE)

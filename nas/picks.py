@@ -1,0 +1,48 @@
+"""Picks: the architecture of lowest loss within the study's budgets and one more."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nas.dominance import rounded
+from nas.evaluations import Evaluations, joined
+from nas.objective import Budget
+
+
+def best_row(evaluations: Evaluations, budget: Budget | None) -> int | None:
+    """Row of the pick, or None when nothing is feasible.
+
+    Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
+    """
+    feasible = evaluations.feasible
+    if budget is not None:
+        feasible = feasible & (evaluations.metrics[budget.metric] <= budget.limit)
+    rows = np.flatnonzero(feasible)
+    if len(rows) == 0:
+        return None
+    loss = rounded(evaluations.metrics["loss"][rows])
+    rows = rows[loss == loss.min()]
+    keys = [evaluations.keys[rows], rounded(evaluations.metrics["total_ms"][rows])]
+    if budget is not None:
+        keys.append(rounded(evaluations.metrics[budget.metric][rows]))
+    return int(rows[np.lexsort(tuple(keys))[0]])
+
+
+@dataclass(frozen=True)
+class PickRule:
+    """A pick that can be kept while a space is enumerated block by block."""
+
+    budget: Budget | None
+
+    def better(self, old: Evaluations | None, block: Evaluations) -> Evaluations | None:
+        """The pick among the old one and a block, as one row."""
+        row = best_row(block, self.budget)
+        if row is None:
+            return old
+        new = block[row : row + 1]
+        if old is None:
+            return new
+        both = joined(old, new)
+        chosen = best_row(both, self.budget)
+        assert chosen is not None
+        return both[chosen : chosen + 1]

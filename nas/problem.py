@@ -1,0 +1,115 @@
+"""The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.evaluations import Evaluations
+from nas.objective import Budget, Objective
+from objectives.assessment import Assessment
+from objectives.plugins import importable
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import SearchSpace
+
+METRIC_ORDER = (
+    *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
+    *("memory_gb", "resident_gb", "params_total", "params_active"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Space, scenario, objectives and budgets; `functions` are a user's own metrics by name."""
+
+    space: SearchSpace
+    scenario: Scenario
+    objectives: tuple[Objective, ...]
+    budgets: tuple[Budget, ...] = ()
+    functions: tuple[Objective, ...] = ()
+    vocabulary: int = 0
+    tied: bool = True
+    asked_budgets: tuple[Budget, ...] = ()
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Every metric that is computed and stored, in file order."""
+        shipped = importable("objectives.metrics")
+        ordered = [*(m for m in METRIC_ORDER if m in shipped), *(m for m in shipped if m not in METRIC_ORDER)]
+        return (*ordered, *(f.name for f in self.functions))
+
+    @property
+    def analytic(self) -> bool:
+        """Whether every metric is a shipped formula, so that the whole space may be enumerated."""
+        return not self.functions
+
+    def with_head(self, vocabulary: int, *, tied: bool = True) -> "Problem":
+        """The same problem with another vocabulary."""
+        return replace(self, vocabulary=vocabulary, tied=tied)
+
+    def architectures(self, genotypes: IntArray) -> Architectures:
+        """Architectures of canonical genotypes, with the study's vocabulary."""
+        return self.dressed(self.space.architectures(genotypes))
+
+    def dressed(self, architectures: Architectures) -> Architectures:
+        """Any architectures with the study's vocabulary, as a baseline is compared."""
+        return architectures.with_vocabulary(self.vocabulary, tied=self.tied)
+
+    def assess(self, architectures: Architectures) -> Assessment:
+        """Metrics of any architectures in the study's scenario."""
+        return Assessment(architectures, self.scenario)
+
+    def evaluate(self, genotypes: IntArray, names: tuple[str, ...] | None = None) -> Evaluations:
+        """Metrics of canonical genotypes (n, 6); every one unless `names` says which.
+
+        A row whose user metric raises or is not finite is failed, with the reason.
+        """
+        architectures = self.architectures(genotypes)
+        assessment = self.assess(architectures)
+        wanted = self.metric_names if names is None else names
+        own = {f.name: f for f in self.functions}
+        metrics = {name: assessment[name] for name in wanted if name not in own}
+        reasons: list[str] | None = None
+        for name in (n for n in wanted if n in own):
+            metrics[name], failures = call_user_metric(own[name], architectures)
+            if any(failures):
+                reasons = [a or b for a, b in zip(reasons or [""] * len(failures), failures, strict=True)]
+        if reasons:
+            failed = np.array([bool(reason) for reason in reasons])
+            metrics = {name: np.where(failed, np.nan, column) for name, column in metrics.items()}
+        names_of = tuple(objective.name for objective in self.objectives)
+        found = None if reasons is None else tuple(reasons)
+        return Evaluations(genotypes, self.space.keys(genotypes), metrics, found, names_of, self.budgets)
+
+
+def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[FloatArray, list[str]]:
+    """A user's function on a batch; where it raises, once per architecture to find which fail."""
+    try:
+        return checked(metric, architectures, metric.function(architectures))  # type: ignore[misc]
+    except UsageError:
+        raise
+    except Exception as error:
+        if len(architectures) == 1:
+            return np.full(1, np.nan), [f"{metric.name}: {type(error).__name__}: {one_line(error)}"]
+    rows = [call_user_metric(metric, architectures[i : i + 1]) for i in range(len(architectures))]
+    return np.concatenate([values for values, _ in rows]), [reason for _, reasons in rows for reason in reasons]
+
+
+def checked(metric: Objective, architectures: Architectures, returned: Any) -> tuple[FloatArray, list[str]]:
+    """A user's values as float64 (n,), with a reason for each that is not finite."""
+    try:
+        values: FloatArray = np.array(returned, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"{metric.name}: expected numbers of shape (n,), got {type(returned).__name__}; return an array") from None
+    if values.shape != (len(architectures),):
+        raise UsageError(f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture")
+    return values, ["" if math.isfinite(v) else f"{metric.name}: {v}" for v in values.tolist()]
+
+
+def one_line(error: BaseException) -> str:
+    """An exception's message without line breaks, at most 200 characters."""
+    return " ".join(str(error).split())[:200]

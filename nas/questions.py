@@ -1,0 +1,33 @@
+"""What is asked of a search: the pick within each application's budget and at each baseline's time."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nas.objective import Budget
+from search_spaces.architectures import SHAPE, Architectures
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which feasible architecture of lowest loss also satisfies this budget?"""
+
+    label: str
+    budget: Budget
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A published model, or any architecture, to compare with."""
+
+    label: str
+    architecture: Architectures
+
+    def mapping(self) -> dict[str, Any]:
+        """The baseline as YAML content."""
+        row = {name: getattr(self.architecture, name)[0].item() for name in SHAPE}
+        further = {name: _plain(column[0]) for name, column in self.architecture.further_columns().items()}
+        return {"name": self.label, **row, **further}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,195 @@
+"""The loop between strategy and objectives: repairs, answers repeats, charges, logs, tells, stops."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.evaluations import Evaluations
+from nas.key_index import KeyIndex
+from nas.problem import Problem
+from nas.store import BatchRecord, Recorded, RunStore
+from nas.strategy import Strategy
+from search_spaces.arrays import FloatArray, IntArray
+
+STALLED_ASKS = 20
+STALLED_ROWS = 500
+
+
+class Archive:
+    """Everything evaluated so far, as growing columns with an index by key."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.index = problem, KeyIndex()
+        self._genotypes: IntArray = np.zeros((1024, len(problem.space.gene_sizes)), dtype=np.int64)
+        self._keys: IntArray = np.zeros(1024, dtype=np.int64)
+        self._metrics: FloatArray = np.zeros((len(problem.metric_names), 1024))
+        self._reasons: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Append rows whose keys are new."""
+        start, end = len(self), len(self) + len(evaluations)
+        if end > len(self._keys):
+            grow = max(end, 2 * len(self._keys)) - len(self._keys)
+            self._genotypes = np.concatenate([self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int64)])
+            self._keys = np.concatenate([self._keys, np.zeros(grow, dtype=np.int64)])
+            self._metrics = np.concatenate([self._metrics, np.zeros((len(self._metrics), grow))], axis=1)
+        self._genotypes[start:end], self._keys[start:end] = evaluations.genotypes, evaluations.keys
+        for row, name in enumerate(self.problem.metric_names):
+            self._metrics[row, start:end] = evaluations.metrics[name]
+        self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
+        self.index.add(evaluations.keys)
+
+    def rows(self, rows: IntArray) -> Evaluations:
+        """Chosen rows as evaluations."""
+        metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
+        reasons = tuple(self._reasons.get(row, "") for row in rows.tolist()) if self._reasons else None
+        names = tuple(objective.name for objective in self.problem.objectives)
+        return Evaluations(self._genotypes[rows], self._keys[rows], metrics, reasons, names, self.problem.budgets)
+
+    def all(self) -> Evaluations:
+        """Every row, in order of evaluation."""
+        return self.rows(np.arange(len(self)))
+
+
+@dataclass
+class Progress:
+    """What a search has done so far."""
+
+    asked: int = 0
+    batch: int = 0
+    replayed: int = 0
+    barren_asks: int = 0
+    barren_rows: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"strategy": 0.0, "objectives": 0.0, "store": 0.0})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search stops: distinct evaluations, seconds of search, or neither."""
+
+    evaluations: int | None = None
+    time_s: float | None = None
+
+
+class Search:
+    """One strategy on one problem, logged to a store.
+
+    A recorded log is replayed first: the strategy must ask for the recorded architectures again,
+    and is told the recorded values without calling an objective.
+    """
+
+    def __init__(self, problem: Problem, strategy: Strategy, store: RunStore, recorded: Recorded | None = None) -> None:
+        self.problem, self.strategy, self.store = problem, strategy, store
+        self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
+
+    def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
+        """Search until a limit; returns the reason for stopping."""
+        started = time.monotonic()
+        while True:
+            remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
+            if remaining is not None and remaining <= 0 and not self._left():
+                return f"{limits.evaluations} distinct evaluations"
+            if limits.time_s is not None and time.monotonic() - started >= limits.time_s and not self._left():
+                return f"time limit of {limits.time_s:g} s"
+            reason = self._step(remaining)
+            if report is not None:
+                report(self)
+            if reason:
+                return reason
+
+    def _left(self) -> int:
+        """Recorded rows that were not replayed yet."""
+        return 0 if self.recorded is None else len(self.recorded.evaluations) - self.progress.replayed
+
+    def _step(self, remaining: int | None) -> str | None:
+        """One ask, its evaluations and its tell; a reason when the search ends here."""
+        progress, start = self.progress, time.perf_counter()
+        asked = self.strategy.ask(self.problem.space.size if remaining is None else max(remaining, 1))
+        genotypes = self.problem.space.repair(asked)
+        self._spent("strategy", start)
+        if len(genotypes) == 0:
+            return self._unreplayed() or "nothing left to ask"
+        progress.asked += len(genotypes)
+        keys = self.problem.space.keys(genotypes)
+        first = np.sort(np.unique(keys, return_index=True)[1])
+        new = first[self.archive.index.rows(keys[first]) < 0]
+        complete = self._evaluate(genotypes[new], len(genotypes), remaining)
+        progress.batch += 1
+        if not complete:
+            return None
+        start = time.perf_counter()
+        self.strategy.tell(self.archive.rows(self.archive.index.rows(keys)))
+        self._spent("strategy", start)
+        return self._barren(len(genotypes), len(new))
+
+    def _barren(self, asked: int, new: int) -> str | None:
+        """Stop when the space is exhausted, or the last asks held nothing new."""
+        progress = self.progress
+        if len(self.archive) == self.problem.space.size:
+            return "space exhausted"
+        if new:
+            progress.barren_asks = progress.barren_rows = 0
+            return None
+        progress.barren_asks, progress.barren_rows = progress.barren_asks + 1, progress.barren_rows + asked
+        stalled = progress.barren_asks >= STALLED_ASKS and progress.barren_rows >= STALLED_ROWS
+        return "stalled" if stalled else None
+
+    def _evaluate(self, new: IntArray, asked: int, remaining: int | None) -> bool:
+        """Replay what is recorded of a batch, evaluate and log what the limit allows; whether that was all."""
+        known = self._replay(new)
+        rest = new[known:]
+        if remaining is not None:
+            rest = rest[: max(remaining - known, 0)]
+        if len(rest):
+            start = time.perf_counter()
+            found = self.problem.evaluate(rest)
+            spent = self._spent("objectives", start)
+            start = time.perf_counter()
+            record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
+            self._logged = self.progress.seconds["strategy"]
+            self.store.append(len(self.archive), record, found, self.problem.architectures(rest).columns())
+            self._spent("store", start)
+            self.archive.add(found)
+        return known + len(rest) == len(new)
+
+    _logged = 0.0
+
+    def _replay(self, new: IntArray) -> int:
+        """Take a batch's recorded rows after checking that the strategy asked for them; how many."""
+        if self.recorded is None or not self._left():
+            return 0
+        start, rows = self.progress.replayed, self.recorded.evaluations
+        count = int((self.recorded.batches[start:] == self.progress.batch).sum())
+        last = start + count == len(rows)
+        if count > len(new) or (count < len(new) and not last):
+            raise self._mismatch(min(count, len(new)), f"{len(new)} new architectures", f"{count} recorded")
+        part = rows[slice(start, start + count)]
+        differs = np.flatnonzero((part.genotypes != new[:count]).any(axis=1))
+        if len(differs):
+            i = int(differs[0])
+            raise self._mismatch(i, f"genotype {new[i].tolist()}", f"{part.genotypes[i].tolist()} recorded")
+        self.archive.add(part)
+        self.progress.replayed += count
+        return count
+
+    def _mismatch(self, row: int, proposed: str, recorded: str) -> UsageError:
+        return UsageError(
+            f"resume: batch {self.progress.batch}, row {row}: expected {recorded}, got {proposed} from the strategy; "
+            "code or library versions differ, start a new run"
+        )
+
+    def _unreplayed(self) -> str | None:
+        if self._left():
+            raise self._mismatch(0, "nothing", f"{self._left()} rows recorded")
+        return None
+
+    def _spent(self, what: str, start: float) -> float:
+        spent = time.perf_counter() - start
+        self.progress.seconds[what] += spent
+        return spent

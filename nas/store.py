@@ -1,0 +1,155 @@
+"""The run's store: every distinct architecture evaluated, in order, in one SQLite file."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.errors import PlasError, UsageError
+from nas.evaluations import Evaluations
+from nas.objective import Budget
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.space import GENES
+
+FILE = "evaluations.sqlite"
+LAYOUT = "1"
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One ask of the strategy: rows asked and seconds of strategy and objectives."""
+
+    batch: int
+    asked: int
+    strategy_s: float
+    objectives_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """What a store holds: evaluations in order, the batch of each, and the batches."""
+
+    evaluations: Evaluations
+    batches: IntArray
+
+
+class RunStore:
+    """Append-only log; WAL and synchronous=NORMAL, one transaction a batch, unique key per architecture."""
+
+    def __init__(self, path: Path, metrics: tuple[str, ...], objectives: tuple[str, ...], budgets: tuple[Budget, ...]) -> None:
+        self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
+        self.connection = connect(path)
+
+    def create(self, meta: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+        """Lay out an empty store; `columns` are the architecture columns with their SQL types."""
+        genes = ", ".join(f"gene_{gene} INTEGER NOT NULL" for gene in GENES)
+        described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
+        values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
+        with explained(self.path), self.connection:
+            self.connection.execute(
+                'CREATE TABLE evaluations ("index" INTEGER PRIMARY KEY, batch INTEGER NOT NULL, key INTEGER NOT NULL UNIQUE, '
+                f"state TEXT NOT NULL, reason TEXT NOT NULL, {genes}{described}{values})"
+            )
+            self.connection.execute("CREATE TABLE batches (batch INTEGER PRIMARY KEY, asked INTEGER, strategy_s REAL, objectives_s REAL)")
+            self.connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            self.connection.executemany("INSERT INTO meta VALUES (?, ?)", [("layout", LAYOUT), *((k, json.dumps(v)) for k, v in meta.items())])
+            self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
+
+    def _violation_names(self) -> list[str]:
+        return [f"violation_{budget.metric}" for budget in self.budgets]
+
+    def append(self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]) -> None:
+        """Add a batch's new rows, whole or not at all; rows are numbered from `start`."""
+        n = len(evaluations)
+        reasons = evaluations.reasons or ("",) * n
+        rows = zip(
+            range(start, start + n), [record.batch] * n, evaluations.keys.tolist(),
+            ["failed" if reason else "ok" for reason in reasons], reasons,
+            *(column.tolist() for column in evaluations.genotypes.T),
+            *(column.tolist() for column in columns.values()),
+            *(evaluations.metrics[name].tolist() for name in self.metrics),
+            *(column.tolist() for column in evaluations.violations.T),
+            strict=True,
+        )
+        places = ", ".join("?" * (5 + len(GENES) + len(columns) + len(self.metrics) + len(self.budgets)))
+        with explained(self.path), self.connection:
+            self.connection.executemany(f"INSERT INTO evaluations VALUES ({places})", rows)
+            self.connection.execute(
+                "INSERT INTO batches VALUES (?, ?, ?, ?) ON CONFLICT (batch) DO UPDATE SET strategy_s = strategy_s + excluded.strategy_s, "
+                "objectives_s = objectives_s + excluded.objectives_s",
+                (record.batch, record.asked, record.strategy_s, record.objectives_s),
+            )
+
+    def meta(self) -> dict[str, Any]:
+        """What the store was created with."""
+        with explained(self.path):
+            return {name: value if name == "layout" else json.loads(value) for name, value in self.connection.execute("SELECT * FROM meta")}
+
+    def read(self) -> Recorded:
+        """Every evaluation in order.
+
+        Raises:
+            PlasError: rows are missing or out of order.
+        """
+        wanted = ['"index"', "batch", "key", "reason", *(f"gene_{gene}" for gene in GENES), *map(_quoted, self.metrics)]
+        with explained(self.path):
+            rows = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"').fetchall()
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
+        if list(columns[0]) != list(range(len(rows))):
+            raise PlasError(f"{self.path}: expected rows numbered 0 to {len(rows) - 1}, got a gap; the store was altered, start a new run")
+        reasons = tuple(columns[3])
+        genotypes = np.array(columns[4 : 4 + len(GENES)], dtype=np.int64).T.reshape(-1, len(GENES))
+        metrics = {name: _floats(column) for name, column in zip(self.metrics, columns[4 + len(GENES) :], strict=True)}
+        found = Evaluations(
+            genotypes, np.array(columns[2], dtype=np.int64), metrics, reasons if any(reasons) else None, self.objectives, self.budgets
+        )
+        return Recorded(found, np.array(columns[1], dtype=np.int64))
+
+    def seconds(self) -> tuple[float, float]:
+        """Seconds of strategy and of objectives over all batches, interruptions included."""
+        with explained(self.path):
+            strategy, objectives = self.connection.execute("SELECT TOTAL(strategy_s), TOTAL(objectives_s) FROM batches").fetchone()
+        return float(strategy), float(objectives)
+
+    def close(self) -> None:
+        """Fold the write-ahead log in and close."""
+        with explained(self.path):
+            self.connection.close()
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """An open store file, nothing in it read yet."""
+    with explained(path):
+        connection = sqlite3.connect(path, isolation_level="DEFERRED")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as one clear line."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "full" in text or "disk I/O" in text:
+            raise PlasError(f"{path}: the disk is full or failing ({text}); free some space and continue with --resume") from None
+        if "readonly" in text or "unable to open" in text:
+            raise UsageError(f"{path}: expected a writable folder, got {text}; choose another with --out") from None
+        if "locked" in text:
+            raise UsageError(f"{path}: expected a free store, got one in use; wait for the other process") from None
+        raise PlasError(f"{path}: expected an intact store, got {text}; it cannot be trusted, start a new run") from None
+
+
+def _floats(column: tuple[Any, ...]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,105 @@
+"""pymoo's algorithms on integer genotypes through ask and tell: full first generations, nothing proposed twice."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pymoo.core.duplicate import DuplicateElimination
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem as PymooProblem
+from pymoo.core.repair import Repair
+from pymoo.problems.static import StaticProblem
+
+from nas.evaluations import Evaluations
+from nas.key_index import KeyIndex
+from nas.problem import Problem
+from nas.unseen import draw_unseen
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import SearchSpace
+
+FAILED = 1e9
+MATINGS = 20
+
+
+class SpaceRepair(Repair):  # type: ignore[misc]
+    """Rounds real-coded offspring and makes them canonical, a whole generation at once."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        super().__init__()
+        self.space = space
+
+    def _do(self, problem: Any, values: FloatArray, **_: Any) -> FloatArray:
+        return self.space.repair(np.rint(values).astype(np.int64)).astype(np.float64)
+
+
+class NewOnly(DuplicateElimination):  # type: ignore[misc]
+    """Drops offspring equal to each other or to anything ever proposed, not only to the population."""
+
+    def __init__(self, space: SearchSpace, seen: KeyIndex) -> None:
+        super().__init__()
+        self.space, self.seen = space, seen
+
+    def do(self, pop: Any, *others: Any, **_: Any) -> Any:
+        """The new individuals, which count as proposed from now on."""
+        if len(pop) == 0:
+            return pop
+        return pop[self.seen.add(self.space.keys(pop.get("X").astype(np.int64)))]
+
+
+class PymooStrategy:
+    """An algorithm that pymoo breeds and our space repairs.
+
+    `make` receives the operators as keyword arguments and returns the algorithm; it is deep-copied,
+    since pymoo shares default arguments between instances.
+    """
+
+    def __init__(
+        self, problem: Problem, make: Callable[[dict[str, Any]], Any], population: int, crossover: Any, mutation: Any, seed: int
+    ) -> None:
+        self.space, self.seen = problem.space, KeyIndex()
+        self.generator = np.random.default_rng([seed, 1])
+        first = self.space.sample(population, self.generator).astype(np.float64)
+        operators = {
+            "sampling": first,
+            "crossover": crossover,
+            "mutation": mutation,
+            "repair": SpaceRepair(self.space),
+            "eliminate_duplicates": NewOnly(self.space, self.seen),
+        }
+        self.algorithm = copy.deepcopy(make(operators))
+        self._share_index()
+        self.problem = PymooProblem(
+            n_var=first.shape[1], n_obj=len(problem.objectives), n_ieq_constr=len(problem.budgets) + 1,
+            xl=np.zeros(first.shape[1]), xu=(self.space.gene_sizes - 1).astype(np.float64),
+        )
+        self.algorithm.setup(self.problem, seed=seed, termination=("n_gen", 10**9))
+        self.offspring: Any = None
+
+    def _share_index(self) -> None:
+        """After the deep copy the algorithm's own duplicate filter and ours are one again."""
+        self.algorithm.eliminate_duplicates.seen = self.seen
+        for part in (self.algorithm.initialization, self.algorithm.mating):
+            part.eliminate_duplicates = self.algorithm.eliminate_duplicates
+        self.algorithm.mating.n_max_iterations = MATINGS
+
+    def ask(self, at_most: int) -> IntArray:
+        """A whole generation; what mating cannot fill is drawn at random from what is left."""
+        bred = self.algorithm.ask()
+        short = self.algorithm.n_offsprings - (0 if bred is None else len(bred))
+        if self.algorithm.is_initialized and short > 0:
+            drawn = draw_unseen(self.space.size, self.seen, short, self.generator)
+            immigrants = Population.new(X=self.space.genotypes(drawn).astype(np.float64))
+            bred = immigrants if bred is None else Population.merge(bred, immigrants)
+        self.offspring = bred
+        return np.asarray(bred.get("X")).astype(np.int64).reshape(-1, self.problem.n_var)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Objective values and violations of the generation; failed rows rank behind everything."""
+        failed = ~evaluations.ok
+        values = np.where(failed[:, None], 0.0, evaluations.values)
+        violations = np.where(failed[:, None], FAILED, evaluations.violations)
+        constraints = np.column_stack([violations, np.where(failed, FAILED, -1.0)])
+        known = StaticProblem(self.problem, F=values, G=constraints)
+        self.algorithm.evaluator.eval(known, self.offspring)
+        self.algorithm.tell(infills=self.offspring)

@@ -1,0 +1,32 @@
+"""Metrics of one batch of architectures in one scenario, each computed once when asked for."""
+
+import importlib
+from dataclasses import dataclass, field
+
+from objectives import closed_form, roofline
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """`assessment["total_ms"]` is that metric as (n,); modules of `objectives.metrics` define them."""
+
+    architectures: Architectures
+    scenario: Scenario
+    _known: dict[str, FloatArray] = field(default_factory=dict)
+
+    def __getitem__(self, metric: str) -> FloatArray:
+        if metric not in self._known:
+            values: FloatArray = importlib.import_module(f"objectives.metrics.{metric}").evaluate(self)
+            values.flags.writeable = False
+            self._known[metric] = values
+        return self._known[metric]
+
+    def phase_ms(self, phase: str) -> FloatArray:
+        """Prefill or decode latency in the scenario's fidelity, ms, (n,); both are kept."""
+        if phase not in self._known:
+            model = closed_form if self.scenario.latency == "closed_form" else roofline
+            self._known["prefill"], self._known["decode"] = model.latency_ms(self.architectures, self.scenario)
+        return self._known[phase]

@@ -1,0 +1,97 @@
+"""Columns of a batch as float64 with the products that the formulas share."""
+
+from functools import cached_property
+
+import numpy as np
+
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
+
+
+class Dimensions:
+    """Float views of a batch's columns, made when first used; products of integers stay exact."""
+
+    def __init__(self, architectures: Architectures) -> None:
+        self.architectures = architectures
+
+    @cached_property
+    def depth(self) -> FloatArray:
+        """l."""
+        return _float(self.architectures.depth)
+
+    @cached_property
+    def width(self) -> FloatArray:
+        """d."""
+        return _float(self.architectures.width)
+
+    @cached_property
+    def n_heads(self) -> FloatArray:
+        """n_h."""
+        return _float(self.architectures.n_heads)
+
+    @cached_property
+    def query_dim(self) -> FloatArray:
+        """d_q."""
+        return _float(self.architectures.query_dim)
+
+    @cached_property
+    def kv_dim(self) -> FloatArray:
+        """d_m."""
+        return _float(self.architectures.kv_dim)
+
+    @cached_property
+    def n_experts(self) -> FloatArray:
+        """E."""
+        return _float(self.architectures.n_experts)
+
+    @cached_property
+    def top_k(self) -> FloatArray:
+        """K."""
+        return _float(self.architectures.top_k)
+
+    @cached_property
+    def expert_size(self) -> FloatArray:
+        """m = r_single · d."""
+        return _float(self.architectures.expert_size)
+
+    @cached_property
+    def activated_size(self) -> FloatArray:
+        """K · m = r · d."""
+        return self.top_k * self.expert_size
+
+    @cached_property
+    def shared(self) -> FloatArray | None:
+        """Shared-expert size, or None when no row has one."""
+        return _if_any(self.architectures.shared_expert_size)
+
+    @cached_property
+    def vocabulary(self) -> FloatArray | None:
+        """V, or None when no row has one."""
+        return _if_any(self.architectures.vocabulary)
+
+    @cached_property
+    def sparse(self) -> FloatArray:
+        """1 where E > 1, else 0."""
+        return _float(self.architectures.n_experts > 1)
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """Norms per layer."""
+        return _float(self.architectures.norms_per_layer)
+
+    def touched_experts(self, tokens: float) -> FloatArray:
+        """A = E·(1 − (1 − K/E)^T): expected distinct experts of T tokens under uniform routing, (n,).
+
+        One token touches exactly K experts; a dense layer has one.
+        """
+        if tokens == 1:
+            return self.top_k
+        return self.n_experts * (1.0 - (1.0 - self.top_k / self.n_experts) ** tokens)
+
+
+def _float(column: AnyArray) -> FloatArray:
+    return np.ascontiguousarray(column, dtype=np.float64)
+
+
+def _if_any(column: IntArray) -> FloatArray | None:
+    return _float(column) if column.any() else None

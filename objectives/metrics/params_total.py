@@ -1,0 +1,13 @@
+"""Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
+
+from objectives import parameters
+from objectives.assessment import Assessment
+from search_spaces.arrays import FloatArray
+
+UNIT = "parameters"
+LOG_SCALE = True
+
+
+def evaluate(assessment: Assessment) -> FloatArray:
+    """Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
+    return parameters.total(assessment.architectures)

@@ -1,0 +1,13 @@
+"""Weights, embeddings, KV cache and activations held at once, GB, (n,)."""
+
+from objectives import parameters
+from objectives.assessment import Assessment
+from search_spaces.arrays import FloatArray
+
+UNIT = "GB"
+LOG_SCALE = True
+
+
+def evaluate(assessment: Assessment) -> FloatArray:
+    """Weights, embeddings, KV cache and activations held at once, GB, (n,)."""
+    return parameters.resident_gb(assessment.architectures, assessment.scenario)

@@ -1,0 +1,12 @@
+"""Time per output token, decode / output_tokens, ms, (n,)."""
+
+from objectives.assessment import Assessment
+from search_spaces.arrays import FloatArray
+
+UNIT = "ms"
+LOG_SCALE = True
+
+
+def evaluate(assessment: Assessment) -> FloatArray:
+    """Time per output token, decode / output_tokens, ms, (n,)."""
+    return assessment["decode_ms"] / assessment.scenario.output_tokens

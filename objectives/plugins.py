@@ -1,0 +1,33 @@
+"""Which modules a plug-in package holds, read from file names and first docstring lines."""
+
+import ast
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def folder(package: str) -> Path:
+    """Where an installed package lies."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(package)
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@cache
+def importable(package: str) -> tuple[str, ...]:
+    """Names of a package's plug-ins: plain modules, without importing them."""
+    return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
+
+
+@cache
+def documents(package: str) -> dict[str, Path]:
+    """YAML files of a folder by name."""
+    parent, _, last = package.rpartition(".")
+    return {path.stem: path for path in sorted((folder(parent) / last).glob("*.yaml"))}
+
+
+def summary(package: str, name: str) -> str:
+    """First docstring line of a plug-in, without importing it."""
+    tree = ast.parse((folder(package) / f"{name}.py").read_text(encoding="utf-8"))
+    return (ast.get_docstring(tree) or "").partition("\n")[0]

@@ -1,0 +1,73 @@
+"""Quantities as people write them: "204.8 GB/s", "85 TOP/s", "20 ms", "8 GB"."""
+
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
+_TIMES_IN_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "ns": 1e-6, "min": 6e4}
+_WRITTEN = re.compile(r"^\s*([-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?$")
+
+
+def split(text: str, expected: str) -> tuple[float, str]:
+    """Number and unit of a written quantity.
+
+    Raises:
+        ValueError: `expected X, got Y; do Z`.
+    """
+    match = _WRITTEN.match(text)
+    if not match:
+        raise ValueError(f"expected {expected}, got {text!r}; write a number and a unit")
+    return float(match[1].replace(",", "").replace("_", "")), (match[2] or "").strip()
+
+
+def scaled(value: Any, unit: str, scale: float, example: str) -> float:
+    """A positive quantity in base units; a bare number counts `scale` of them.
+
+    Raises:
+        ValueError: not a number, not positive, or another unit.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f'expected a quantity like "{example}", got {value!r}; write one')
+    if isinstance(value, str):
+        number, written = split(value, f'a quantity like "{example}"')
+        factor = scale if not written else _factor(written, unit, example)
+    else:
+        number, factor = float(value), scale
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f'expected a positive quantity like "{example}", got {value!r}; correct it')
+    return number * factor
+
+
+def _factor(written: str, unit: str, example: str) -> float:
+    """Scale of a written unit; bytes keep their case, since Gb is not GB."""
+    names = [unit, unit.replace("B/s", "Bps")] if unit.startswith("B") else [unit, unit.replace("/s", "s").upper()]
+    prefixes = _PREFIXES | (_BINARY if unit.startswith("B") else {})
+    for name in names:
+        if written.endswith(name) and written.removesuffix(name).strip() in prefixes:
+            return prefixes[written.removesuffix(name).strip()]
+    raise ValueError(f'expected a quantity like "{example}", got unit {written!r}; use that unit')
+
+
+def milliseconds(value: Any) -> float:
+    """Milliseconds from "20 ms", "0.1 s", or a bare number of ms."""
+    if isinstance(value, str):
+        number, unit = split(value, 'a time like "20 ms"')
+        if unit and unit not in _TIMES_IN_MS:
+            raise ValueError(f'expected a time like "20 ms", got unit {unit!r}; use s, ms or us')
+        value = number * _TIMES_IN_MS[unit or "ms"]
+    return scaled(value, "ms", 1.0, "20 ms")
+
+
+def gigabytes(value: Any) -> float:
+    """GB of 10^9 bytes from "8 GB", "512 MB", or a bare number of GB."""
+    return scaled(value, "B", 1e9, "8 GB") / 1e9
+
+
+FlopsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "FLOP/s", 1e12, "42.5 TFLOP/s"))]
+OpsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "OP/s", 1e12, "85 TOP/s"))]
+BytesPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "B/s", 1e9, "204.8 GB/s"))]
+Bytes = Annotated[float, BeforeValidator(lambda v: scaled(v, "B", 1e9, "64 GB"))]

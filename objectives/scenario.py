@@ -1,0 +1,83 @@
+"""Everything a metric depends on besides the architecture."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from objectives.device import Calibration, Device
+from objectives.law import Law
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Bytes per element and the peak of the linear operators.
+
+    Source: MODEL, precision table. `input_bytes` is the width of a linear operator's input.
+    """
+
+    name: str
+    weight_bytes: float
+    activation_bytes: float
+    kv_bytes: float
+    input_bytes: float
+    linear_peak: Literal["fp16", "int8"]
+
+    @property
+    def quantises(self) -> bool:
+        """Whether activations are quantised dynamically before linear operators."""
+        return self.linear_peak == "int8"
+
+
+PRECISIONS = {
+    "fp16": Precision("fp16", 2.0, 2.0, 2.0, 2.0, "fp16"),
+    "int8": Precision("int8", 1.0, 2.0, 2.0, 1.0, "int8"),
+    "int4": Precision("int4", 0.5, 2.0, 2.0, 2.0, "fp16"),
+}
+_GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
+
+
+def precision(name: str, int4_group_size: int | None = None) -> Precision:
+    """A precision by name; under int4 with groups of g weights take 0.5 + 2.5/g bytes."""
+    chosen = PRECISIONS[name]
+    if name != "int4" or int4_group_size is None:
+        return chosen
+    weight = chosen.weight_bytes + _GROUP_BYTES / int4_group_size
+    return Precision("int4", weight, chosen.activation_bytes, chosen.kv_bytes, chosen.input_bytes, "fp16")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Law, device, precision and workload, with the options of the latency model."""
+
+    law: Law
+    device: Device
+    precision: Precision = PRECISIONS["fp16"]
+    batch: int = 1
+    input_tokens: int = 1024
+    output_tokens: int = 16
+    latency: Literal["operator", "closed_form"] = "operator"
+    attention: Literal["unfused", "fused"] = "unfused"
+    causal: bool = False
+    complete: bool = False
+    head_bytes: float = 2.0
+    calibration: Calibration | None = None
+
+    @property
+    def seconds_per_flop(self) -> dict[str, float]:
+        """1/(η_c π) per peak, s/FLOP."""
+        factors = self.calibration or Calibration()
+        int8 = factors.compute_efficiency_int8 or factors.compute_efficiency
+        return {
+            "fp16": 1.0 / (factors.compute_efficiency * self.device.fp16),
+            "int8": 1.0 / (int8 * self.device.int8),
+        }
+
+    @property
+    def seconds_per_byte(self) -> float:
+        """1/(η_b β), s/B."""
+        efficiency = 1.0 if self.calibration is None else self.calibration.bandwidth_efficiency
+        return 1.0 / (efficiency * self.device.bandwidth)
+
+    @property
+    def overhead_s(self) -> float:
+        """τ, s per operator instance."""
+        return 0.0 if self.calibration is None else self.calibration.overhead_s

@@ -1,0 +1,283 @@
+"""A discrete search space: canonical integer genotypes, one per architecture."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, IntArray, frozen
+from search_spaces.dependent_gene import DependentGene
+from search_spaces.specification import SpaceSpecification, valid_top_k
+
+GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")
+DEPTH, WIDTH, EXPERTS, TOP_K, FFN, KV = range(6)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSpace:
+    """Architectures numbered 0 … size − 1 in the order of their genotypes.
+
+    A genotype holds six genes, each an index into its axis in ascending order. Which top_k are
+    valid depends on n_experts alone, which FFN values and KV heads on width alone, so every
+    question (decode, key, count, sampling) is arithmetic on small tables.
+    """
+
+    specification: SpaceSpecification
+
+    @classmethod
+    def from_mapping(cls, mapping: dict[str, Any]) -> "SearchSpace":
+        """A space from its YAML content.
+
+        Raises:
+            pydantic.ValidationError: each fault with its path.
+        """
+        return cls(SpaceSpecification.model_validate(mapping))
+
+    @property
+    def name(self) -> str:
+        """The space's name."""
+        return self.specification.name
+
+    @cached_property
+    def depths(self) -> IntArray:
+        """Axis of depth, layers."""
+        return _axis(self.specification.axes.depth)
+
+    @cached_property
+    def widths(self) -> IntArray:
+        """Axis of width, features."""
+        return _axis(self.specification.axes.width)
+
+    @cached_property
+    def experts(self) -> IntArray:
+        """Axis of n_experts."""
+        return _axis(self.specification.axes.n_experts)
+
+    @cached_property
+    def top_ks(self) -> IntArray:
+        """Axis of top_k."""
+        return _axis(self.specification.axes.top_k)
+
+    @cached_property
+    def expert_sizes(self) -> IntArray:
+        """m for each (width, FFN gene), integers, valid or not."""
+        axes = self.specification.axes
+        if axes.expert_size is not None:
+            return frozen(np.tile(_axis(axes.expert_size), (len(self.widths), 1)))
+        return frozen(np.rint(np.outer(self.widths, axes.expert_ffn_ratio or [])).astype(np.int64))
+
+    @cached_property
+    def n_heads(self) -> IntArray:
+        """n_h = d / d_h for each width."""
+        return frozen(self.widths // self.specification.head_dim)
+
+    @cached_property
+    def kv_values(self) -> IntArray:
+        """n_kv for each (width, KV gene), valid or not; the symbol n_heads is the width's own."""
+        columns = [self.n_heads if kv == "n_heads" else np.full(len(self.widths), kv) for kv in self.specification.kv_axis()]
+        return frozen(np.stack(columns, axis=1).astype(np.int64))
+
+    @cached_property
+    def _top_k_gene(self) -> DependentGene:
+        conditions = self.specification.conditions
+        rows = [[valid_top_k(int(e), int(k), conditions) for k in self.top_ks] for e in self.experts]
+        return DependentGene.from_mask(np.array(rows))
+
+    @cached_property
+    def _ffn_gene(self) -> DependentGene:
+        limit = self.specification.conditions.max_expert_ffn_ratio
+        largest = np.inf if limit is None else limit * (1 + 1e-12)
+        return DependentGene.from_mask(self.expert_sizes <= largest * self.widths[:, None])
+
+    @cached_property
+    def _kv_gene(self) -> DependentGene:
+        values, heads = self.kv_values, self.n_heads[:, None]
+        symbol = np.array([kv == "n_heads" for kv in self.specification.kv_axis()])
+        listed = values[:, ~symbol]
+        mask = (heads % values == 0) & (values <= heads)
+        mask &= ~(symbol[None, :] & (listed == heads).any(axis=1)[:, None])
+        return DependentGene.from_mask(mask)
+
+    @cached_property
+    def gene_sizes(self) -> IntArray:
+        """Number of values per gene, (6,)."""
+        sizes = [len(self.depths), len(self.widths), len(self.experts), len(self.top_ks)]
+        return frozen(np.array([*sizes, self.expert_sizes.shape[1], self.kv_values.shape[1]]))
+
+    @cached_property
+    def _pairs(self) -> IntArray:
+        """Valid (n_experts, top_k) genes in order, (pairs, 2)."""
+        return frozen(np.argwhere(self._top_k_gene.valid))
+
+    @cached_property
+    def _pair_start(self) -> IntArray:
+        counts = self._top_k_gene.counts
+        return frozen(np.cumsum(counts) - counts)
+
+    @cached_property
+    def counts_per_width(self) -> IntArray:
+        """Architectures of one depth per width, exact, (widths,)."""
+        return frozen(len(self._pairs) * self._ffn_gene.counts * self._kv_gene.counts)
+
+    @cached_property
+    def _width_start(self) -> IntArray:
+        return frozen(np.cumsum(self.counts_per_width) - self.counts_per_width)
+
+    @cached_property
+    def _per_depth(self) -> int:
+        return int(self.counts_per_width.sum())
+
+    @property
+    def size(self) -> int:
+        """Number of distinct architectures, exact."""
+        return self._per_depth * len(self.depths)
+
+    def genotypes(self, keys: IntArray) -> IntArray:
+        """Genotypes (n, 6) of keys in [0, size)."""
+        depth, rest = np.divmod(keys, self._per_depth)
+        width = np.searchsorted(self._width_start, rest, side="right") - 1
+        rest = rest - self._width_start[width]
+        rest, kv_rank = np.divmod(rest, self._kv_gene.counts[width])
+        pair, ffn_rank = np.divmod(rest, self._ffn_gene.counts[width])
+        experts, top_k = self._pairs[pair].T
+        ffn = self._ffn_gene.nth[width, ffn_rank]
+        return np.stack([depth, width, experts, top_k, ffn, self._kv_gene.nth[width, kv_rank]], axis=1)
+
+    def keys(self, genotypes: IntArray) -> IntArray:
+        """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
+        depth, width, experts, top_k, ffn, kv = genotypes.T
+        pair = self._pair_start[experts] + self._top_k_gene.rank[experts, top_k]
+        within = pair * self._ffn_gene.counts[width] + self._ffn_gene.rank[width, ffn]
+        within = within * self._kv_gene.counts[width] + self._kv_gene.rank[width, kv]
+        keys: IntArray = depth * self._per_depth + self._width_start[width] + within
+        return keys
+
+    def is_canonical(self, genotypes: IntArray) -> BoolArray:
+        """Whether each row, (n, 6), is some architecture's genotype."""
+        inside = ((genotypes >= 0) & (genotypes < self.gene_sizes)).all(axis=1)
+        valid: BoolArray = inside & (self.repair(genotypes) == genotypes).all(axis=1)
+        return valid
+
+    def repair(self, genotypes: IntArray) -> IntArray:
+        """Canonical genotypes, (n, 6): an invalid value becomes the next smaller valid one.
+
+        Only top_k, FFN and n_kv_heads depend on other genes. A value without a smaller valid one
+        becomes the smallest valid; n_heads where it equals a listed value becomes that value.
+        Values outside an axis move to its nearest end.
+        """
+        repaired = np.clip(np.asarray(genotypes, dtype=np.int64), 0, self.gene_sizes - 1)
+        width = repaired[:, WIDTH]
+        repaired[:, TOP_K] = self._top_k_gene.repaired[repaired[:, EXPERTS], repaired[:, TOP_K]]
+        repaired[:, FFN] = self._ffn_gene.repaired[width, repaired[:, FFN]]
+        repaired[:, KV] = self._repaired_kv[width, repaired[:, KV]]
+        return repaired
+
+    @cached_property
+    def _repaired_kv(self) -> IntArray:
+        """As the gene's own repair, but an alias of n_heads goes to the equal listed value."""
+        repaired = self._kv_gene.repaired.copy()
+        for width, gene in np.argwhere(~self._kv_gene.valid):
+            same = np.flatnonzero(self._kv_gene.valid[width] & (self.kv_values[width] == self.kv_values[width, gene]))
+            if len(same):
+                repaired[width, gene] = same[0]
+        return frozen(repaired)
+
+    def architectures(self, genotypes: IntArray) -> Architectures:
+        """The architectures of canonical genotypes (n, 6)."""
+        depth, width, experts, top_k, ffn, kv = genotypes.T
+        return Architectures.from_shape(
+            {
+                "depth": self.depths[depth],
+                "width": self.widths[width],
+                "head_dim": np.full(len(genotypes), self.specification.head_dim),
+                "n_heads": self.n_heads[width],
+                "n_kv_heads": self.kv_values[width, kv],
+                "n_experts": self.experts[experts],
+                "top_k": self.top_ks[top_k],
+                "expert_size": self.expert_sizes[width, ffn],
+            }
+        )
+
+    def enumerate(self, chunk: int = 65_536) -> Iterator[IntArray]:
+        """All genotypes in order, in blocks of at most `chunk` rows."""
+        for start in range(0, self.size, chunk):
+            yield self.genotypes(np.arange(start, min(start + chunk, self.size)))
+
+    def sample(self, n: int, generator: np.random.Generator) -> IntArray:
+        """min(n, size) distinct genotypes, uniform without replacement, in random order."""
+        return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))
+
+    def neighbours(self, genotypes: IntArray) -> IntArray:
+        """Distinct architectures one step along one axis from any of the given ones, in key order.
+
+        A step goes to the next valid value of a gene; genes that depend on it are repaired. The
+        given architectures themselves are left out.
+        """
+        steps = [self._step(genotypes, gene, sign) for gene in range(len(GENES)) for sign in (-1, 1)]
+        keys = np.unique(np.concatenate([self.keys(step) for step in steps]))
+        return self.genotypes(np.setdiff1d(keys, self.keys(genotypes), assume_unique=False))
+
+    def _step(self, genotypes: IntArray, gene: int, sign: int) -> IntArray:
+        moved = genotypes.copy()
+        if gene in (TOP_K, FFN, KV):
+            table = {TOP_K: self._top_k_gene, FFN: self._ffn_gene, KV: self._kv_gene}[gene]
+            owner = genotypes[:, EXPERTS if gene == TOP_K else WIDTH]
+            rank = np.clip(table.rank[owner, genotypes[:, gene]] + sign, 0, table.counts[owner] - 1)
+            moved[:, gene] = table.nth[owner, rank]
+        else:
+            moved[:, gene] = np.clip(genotypes[:, gene] + sign, 0, self.gene_sizes[gene] - 1)
+        return self.repair(moved)
+
+    def find(self, architectures: Architectures) -> IntArray:
+        """Key of each architecture, (n,); −1 where it is not in the space."""
+        genes = [
+            _position(self.depths, architectures.depth),
+            width := _position(self.widths, architectures.width),
+            _position(self.experts, architectures.n_experts),
+            _position(self.top_ks, architectures.top_k),
+        ]
+        safe = np.maximum(width, 0)
+        genes.append(_position_in_rows(self.expert_sizes[safe], self._ffn_gene.valid[safe], architectures.expert_size))
+        genes.append(_position_in_rows(self.kv_values[safe], self._kv_gene.valid[safe], architectures.n_kv_heads))
+        genotypes = np.stack(genes, axis=1)
+        found = (genotypes >= 0).all(axis=1) & (architectures.head_dim == self.specification.head_dim)
+        found &= architectures.n_heads * architectures.head_dim == architectures.width
+        for name in set(architectures.further_columns()) - {"vocabulary", "tied"}:
+            found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
+        found[found] = self.is_canonical(genotypes[found])
+        keys = np.full(len(genotypes), -1)
+        keys[found] = self.keys(genotypes[found])
+        return keys
+
+    def mapping(self) -> dict[str, Any]:
+        """The space as YAML content, everything resolved."""
+        return self.specification.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of what the space contains: axes, conditions and head size, not its name."""
+        content = {k: v for k, v in self.mapping().items() if k not in ("name", "description")}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _axis(values: list[int]) -> IntArray:
+    return frozen(np.array(values, dtype=np.int64))
+
+
+def _position(axis: IntArray, values: IntArray) -> IntArray:
+    place = np.minimum(np.searchsorted(axis, values), len(axis) - 1)
+    return np.where(axis[place] == values, place, -1)
+
+
+def _position_in_rows(rows: IntArray, valid: BoolArray, values: IntArray) -> IntArray:
+    hit = (rows == values[:, None]) & valid
+    return np.where(hit.any(axis=1), hit.argmax(axis=1), -1)
+
+
+_DEFAULT_ROW = Architectures.from_shape({name: np.ones(1, dtype=np.int64) for name in
+    ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")})
