@@ -4,7 +4,7 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -38,7 +38,6 @@ class Study:
 
     config: StudyConfig
     problem: Problem
-    questions: tuple[Question, ...]
     baselines: tuple[Baseline, ...]
     parameters: BaseModel
     notices: tuple[str, ...]
@@ -55,7 +54,7 @@ class Study:
             "calibration": "none" if scenario.calibration is None else scenario.calibration.model_dump(mode="json", exclude_none=True),
             "budgets": {budget.metric: budget.limit for budget in problem.budgets},
             "default_budget": "none",
-            "applications": {q.label: {q.budget.metric: q.budget.limit} for q in self.questions},
+            "applications": {q.label: {q.budget.metric: q.budget.limit} for q in problem.questions if q.budget and not q.baseline},
             "baselines": [baseline.mapping() for baseline in self.baselines],
             "params": self.parameters.model_dump(mode="json"),
         }
@@ -97,10 +96,33 @@ def _joined(
         tuple(o for o in objectives.values() if o.function is not None),
         config.vocabulary, config.tied,
     )
-    questions = tuple(Question(label, Budget(*limit)) for label, limit in applications.items())
     _refuse_impossible(problem)
-    warning = device.warning()
-    return Study(config, problem, questions, tuple(baselines), parameters, (warning,) if warning else (), note)
+    asked = [Question(label, Budget(*limit)) for label, limit in applications.items()]
+    notices = [warning] if (warning := device.warning()) else []
+    for known in baselines:
+        try:
+            asked += baseline_questions(problem, known)
+        except ValueError as error:
+            notices.append(f"baseline {known.label} is left out of the comparison: {error}")
+    problem = replace(problem, questions=tuple(asked))
+    return Study(config, problem, tuple(baselines), parameters, tuple(notices), note)
+
+
+def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
+    """The pick at most as slow as a baseline, without the LM head on both, and with it on both.
+
+    Raises:
+        ValueError: the latency model does not cover the baseline.
+    """
+    own = int(known.architecture.vocabulary[0])
+    with_head = () if problem.scenario.latency == "closed_form" or not own else (own,)
+    asked = []
+    for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
+        variant = problem.with_vocabulary(vocabulary)
+        total_ms = float(variant.assess(variant.dressed(known.architecture))["total_ms"][0])
+        label = f"{known.label}, {'with LM head' if vocabulary else 'layers alone'}"
+        asked.append(Question(label, Budget("total_ms", total_ms), vocabulary, known.label))
+    return asked
 
 
 def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:

@@ -53,14 +53,20 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def parsed_settings(settings: list[str]) -> dict[str, Any]:
+def as_parameters(value: Any) -> Any:
+    """--param name=value texts as a mapping, each value read as YAML."""
+    return parsed_settings(value, "--param") if isinstance(value, list) else value
+
+
+def parsed_settings(settings: list[str], flag: str = "--set") -> dict[str, Any]:
     """`path=value` texts; the value is read as YAML."""
     parsed = {}
     for setting in settings:
         path, sign, value = setting.partition("=")
         if not sign or not path.strip():
-            raise UsageError(f"--set: expected path=value, got {setting!r}; write for example --set params.population=50")
-        parsed[path.strip()] = yaml_source.parse(value, f"--set {path.strip()}")[0]
+            example = "population=50" if flag == "--param" else "params.population=50"
+            raise UsageError(f"{flag}: expected name=value, got {setting!r}; write for example {flag} {example}")
+        parsed[path.strip()] = yaml_source.parse(value, f"{flag} {path.strip()}")[0]
     return parsed
 
 
@@ -68,6 +74,8 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
     """Put a flag's value over the file's; budgets and params add key by key."""
     if path == ("budgets",):
         value = split_budgets(value)
+    elif path == ("params",):
+        value = as_parameters(value)
     target: Any = raw
     for part in path[:-1]:
         child = target.get(part)

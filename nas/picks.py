@@ -7,6 +7,8 @@ import numpy as np
 from nas.dominance import rounded
 from nas.evaluations import Evaluations, joined
 from nas.objective import Budget
+from nas.problem import Problem
+from nas.questions import Question
 
 
 def best_row(evaluations: Evaluations, budget: Budget | None) -> int | None:
@@ -46,3 +48,20 @@ class PickRule:
         chosen = best_row(both, self.budget)
         assert chosen is not None
         return both[chosen : chosen + 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """A question with its answer, one row evaluated in the question's own conditions, or None."""
+
+    question: Question
+    answer: Evaluations | None
+
+
+def answer(problem: Problem, evaluations: Evaluations, question: Question) -> Pick:
+    """The pick among everything evaluated; under another vocabulary its metrics are computed anew."""
+    variant = problem.with_vocabulary(question.vocabulary)
+    if variant.vocabulary != problem.vocabulary:
+        evaluations = variant.evaluate(evaluations[evaluations.ok].genotypes)
+    row = best_row(evaluations, question.budget)
+    return Pick(question, None if row is None else evaluations[row : row + 1])

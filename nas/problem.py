@@ -9,6 +9,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.objective import Budget, Objective
+from nas.questions import Question
 from objectives.assessment import Assessment
 from objectives.plugins import importable
 from objectives.scenario import Scenario
@@ -24,7 +25,10 @@ METRIC_ORDER = (
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Space, scenario, objectives and budgets; `functions` are a user's own metrics by name."""
+    """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
+
+    `vocabulary` and `tied` dress every architecture; `questions` is what the result must answer.
+    """
 
     space: SearchSpace
     scenario: Scenario
@@ -33,7 +37,7 @@ class Problem:
     functions: tuple[Objective, ...] = ()
     vocabulary: int = 0
     tied: bool = True
-    asked_budgets: tuple[Budget, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @property
     def metric_names(self) -> tuple[str, ...]:
@@ -47,9 +51,9 @@ class Problem:
         """Whether every metric is a shipped formula, so that the whole space may be enumerated."""
         return not self.functions
 
-    def with_head(self, vocabulary: int, *, tied: bool = True) -> "Problem":
-        """The same problem with another vocabulary."""
-        return replace(self, vocabulary=vocabulary, tied=tied)
+    def with_vocabulary(self, vocabulary: int | None) -> "Problem":
+        """The same problem with another vocabulary; None is the study's own."""
+        return self if vocabulary is None else replace(self, vocabulary=vocabulary)
 
     def architectures(self, genotypes: IntArray) -> Architectures:
         """Architectures of canonical genotypes, with the study's vocabulary."""

@@ -9,10 +9,16 @@ from search_spaces.architectures import SHAPE, Architectures
 
 @dataclass(frozen=True)
 class Question:
-    """Which feasible architecture of lowest loss also satisfies this budget?"""
+    """Which feasible architecture of lowest loss also satisfies this budget?
+
+    `vocabulary` is the one that both sides of a comparison are given (None: the study's own);
+    `baseline` names the model whose figure is the limit, "" for an application.
+    """
 
     label: str
-    budget: Budget
+    budget: Budget | None
+    vocabulary: int | None = None
+    baseline: str = ""
 
 
 @dataclass(frozen=True, eq=False)

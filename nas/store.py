@@ -1,5 +1,6 @@
 """The run's store: every distinct architecture evaluated, in order, in one SQLite file."""
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -41,9 +42,11 @@ class Recorded:
 class RunStore:
     """Append-only log; WAL and synchronous=NORMAL, one transaction a batch, unique key per architecture."""
 
-    def __init__(self, path: Path, metrics: tuple[str, ...], objectives: tuple[str, ...], budgets: tuple[Budget, ...]) -> None:
+    def __init__(
+        self, path: Path, metrics: tuple[str, ...], objectives: tuple[str, ...], budgets: tuple[Budget, ...], *, readonly: bool = False
+    ) -> None:
         self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
-        self.connection = connect(path)
+        self.connection = connect(path, readonly=readonly)
 
     def create(self, meta: Mapping[str, Any], columns: Mapping[str, str]) -> None:
         """Lay out an empty store; `columns` are the architecture columns with their SQL types."""
@@ -55,7 +58,8 @@ class RunStore:
                 'CREATE TABLE evaluations ("index" INTEGER PRIMARY KEY, batch INTEGER NOT NULL, key INTEGER NOT NULL UNIQUE, '
                 f"state TEXT NOT NULL, reason TEXT NOT NULL, {genes}{described}{values})"
             )
-            self.connection.execute("CREATE TABLE batches (batch INTEGER PRIMARY KEY, asked INTEGER, strategy_s REAL, objectives_s REAL)")
+            self.connection.execute("CREATE TABLE batches (start INTEGER PRIMARY KEY, batch INTEGER, rows INTEGER, asked INTEGER, "
+                "strategy_s REAL, objectives_s REAL, digest TEXT NOT NULL)")
             self.connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             self.connection.executemany("INSERT INTO meta VALUES (?, ?)", [("layout", LAYOUT), *((k, json.dumps(v)) for k, v in meta.items())])
             self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
@@ -80,15 +84,9 @@ class RunStore:
         with explained(self.path), self.connection:
             self.connection.executemany(f"INSERT INTO evaluations VALUES ({places})", rows)
             self.connection.execute(
-                "INSERT INTO batches VALUES (?, ?, ?, ?) ON CONFLICT (batch) DO UPDATE SET strategy_s = strategy_s + excluded.strategy_s, "
-                "objectives_s = objectives_s + excluded.objectives_s",
-                (record.batch, record.asked, record.strategy_s, record.objectives_s),
+                "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (start, record.batch, n, record.asked, record.strategy_s, record.objectives_s, digest(evaluations)),
             )
-
-    def meta(self) -> dict[str, Any]:
-        """What the store was created with."""
-        with explained(self.path):
-            return {name: value if name == "layout" else json.loads(value) for name, value in self.connection.execute("SELECT * FROM meta")}
 
     def read(self) -> Recorded:
         """Every evaluation in order.
@@ -105,10 +103,28 @@ class RunStore:
         reasons = tuple(columns[3])
         genotypes = np.array(columns[4 : 4 + len(GENES)], dtype=np.int64).T.reshape(-1, len(GENES))
         metrics = {name: _floats(column) for name, column in zip(self.metrics, columns[4 + len(GENES) :], strict=True)}
-        found = Evaluations(
-            genotypes, np.array(columns[2], dtype=np.int64), metrics, reasons if any(reasons) else None, self.objectives, self.budgets
-        )
+        keys = np.array(columns[2], dtype=np.int64)
+        found = Evaluations(genotypes, keys, metrics, reasons if any(reasons) else None, self.objectives, self.budgets)
+        self._verify(found)
         return Recorded(found, np.array(columns[1], dtype=np.int64))
+
+    def _verify(self, found: Evaluations) -> None:
+        """Every batch must still hash to what was written: a flipped bit is never taken for a result."""
+        with explained(self.path):
+            parts = self.connection.execute("SELECT start, rows, digest FROM batches ORDER BY start").fetchall()
+        covered = 0
+        for start, rows, written in parts:
+            if start != covered or digest(found[slice(start, start + rows)]) != written:
+                raise PlasError(f"{self.path}: rows {start} to {start + rows - 1} are not what was written; the store is damaged, start a new run")
+            covered += rows
+        if covered != len(found):
+            raise PlasError(f"{self.path}: expected {covered} rows, got {len(found)}; the store was altered, start a new run")
+
+    def batches(self) -> IntArray:
+        """Batch of every evaluation, in order, (n,)."""
+        with explained(self.path):
+            rows = self.connection.execute('SELECT batch FROM evaluations ORDER BY "index"').fetchall()
+        return np.array([row[0] for row in rows], dtype=np.int64)
 
     def seconds(self) -> tuple[float, float]:
         """Seconds of strategy and of objectives over all batches, interruptions included."""
@@ -122,12 +138,43 @@ class RunStore:
             self.connection.close()
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """An open store file, nothing in it read yet."""
+def read_meta(path: Path) -> dict[str, Any]:
+    """What a store was created with."""
+    connection = connect(path, readonly=True)
     with explained(path):
-        connection = sqlite3.connect(path, isolation_level="DEFERRED")
+        found = {name: value if name == "layout" else json.loads(value) for name, value in connection.execute("SELECT * FROM meta")}
+        connection.close()
+    return found
+
+
+def digest(rows: Evaluations) -> str:
+    """Hash of what a batch's rows say: genotypes, metrics and reasons."""
+    content = hashlib.blake2b(np.ascontiguousarray(rows.genotypes).tobytes(), digest_size=16)
+    for values in rows.metrics.values():
+        content.update(np.where(np.isnan(values), np.nan, values).tobytes())
+    content.update("\0".join(rows.reasons if rows.reasons and any(rows.reasons) else ()).encode())
+    return content.hexdigest()
+
+
+def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
+    """An open store file; read-only works in folders that cannot be written."""
+    with explained(path):
+        if readonly:
+            return _connect_readonly(path)
+        connection = sqlite3.connect(path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def _connect_readonly(path: Path) -> sqlite3.Connection:
+    address = path.resolve().as_uri()
+    connection = sqlite3.connect(f"{address}?mode=ro", uri=True)
+    try:
+        connection.execute("SELECT name FROM meta LIMIT 1")
+    except sqlite3.OperationalError:
+        connection.close()
+        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
     return connection
 
 

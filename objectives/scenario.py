@@ -11,7 +11,7 @@ from objectives.law import Law
 class Precision:
     """Bytes per element and the peak of the linear operators.
 
-    Source: MODEL, precision table. `input_bytes` is the width of a linear operator's input.
+    Source: `docs/model.md`, precision. `input_bytes` is the width of a linear operator's input.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Scalar reference of MODEL.md, sections 2 to 7: the test oracle.
+"""Scalar reference of the model page, sections 2 to 7: the test oracle.
 
 One architecture at a time, one operator at a time, plain Python floats. Every
-row below is the row of the same name in MODEL.md's tables; every decode pass
+row below is the row of the same name in the model page's tables; every decode pass
 and every layer is walked explicitly. It is slow on purpose and shares no code
 with the product.
 """

@@ -1,5 +1,7 @@
 """The exact frontier: every architecture up to 100,000, above that the frontier of all, by enumeration."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
@@ -26,7 +28,6 @@ class Exact:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.asked = False
-        self.covered = problem.space.size
 
     def ask(self, at_most: int) -> IntArray:
         """Everything worth storing, then nothing."""
@@ -36,10 +37,18 @@ class Exact:
         space = self.problem.space
         if space.size <= STORED_WHOLE:
             return space.genotypes(np.arange(space.size))
-        rules = tuple(PickRule(budget) for budget in (None, *self.problem.asked_budgets))
-        solution = solve(self.problem, rules)
-        picks = [pick.keys for pick in solution.picks if pick is not None]
-        return space.genotypes(np.unique(np.concatenate([solution.frontier.keys, *picks])))
+        found = [solution.keys for solution in self._solved()]
+        return space.genotypes(np.unique(np.concatenate(found)))
+
+    def _solved(self) -> Iterator[Evaluations]:
+        """The frontier, and the pick of every question, each over the whole space."""
+        asked = self.problem.questions
+        for vocabulary in {None: None, **{question.vocabulary: None for question in asked}}:
+            rules = tuple(PickRule(q.budget) for q in asked if q.vocabulary == vocabulary)
+            solution = solve(self.problem.with_vocabulary(vocabulary), (PickRule(None), *rules))
+            if vocabulary is None:
+                yield solution.frontier
+            yield from (pick for pick in solution.picks if pick is not None)
 
     def tell(self, evaluations: Evaluations) -> None:
         """Nothing is learned."""

@@ -1,0 +1,68 @@
+"""Printing: results on standard output, progress and notices on standard error."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nas.tables import finite
+
+
+def say(text: str = "") -> None:
+    """One line of result."""
+    sys.stdout.write(text + "\n")
+
+
+def notice(text: str) -> None:
+    """One line beside the result."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def say_json(content: Any) -> None:
+    """A result as JSON."""
+    say(json.dumps(finite(content), indent=2, ensure_ascii=False))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """Aligned columns, the first `left` of them to the left."""
+    widths = [max(len(str(row[i])) for row in (header, *rows)) for i in range(len(header))]
+    for row in (header, *rows):
+        cells = [str(c).ljust(w) if i < left or i == len(header) - 1 else str(c).rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        say("  " + "  ".join(cells).rstrip())
+
+
+class Ticker:
+    """Progress: a line that is rewritten on a terminal, a plain line every ten seconds elsewhere."""
+
+    def __init__(self, total: int | None, *, quiet: bool, start: int = 0) -> None:
+        self.total, self.quiet, self.begin, self.start = total, quiet, time.monotonic(), start
+        self.terminal = sys.stderr.isatty()
+        self.next = self.begin + (0.2 if self.terminal else 10.0)
+
+    def __call__(self, done: int, best: Callable[[], str]) -> None:
+        """Show `done` of the total, the rate, the time left and what is best so far."""
+        now = time.monotonic()
+        if self.quiet or now < self.next:
+            return
+        self.next = now + (0.2 if self.terminal else 10.0)
+        rate = (done - self.start) / max(now - self.begin, 1e-9)
+        left = "" if self.total is None or rate == 0 else f", {duration((self.total - done) / rate)} left"
+        of = "" if self.total is None else f" of {self.total:,}"
+        text = f"{done:,}{of} architectures, {rate:,.0f}/s{left}, {best()}"
+        sys.stderr.write(f"\r\x1b[2K{text}" if self.terminal else text + "\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self.terminal and not self.quiet:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+
+def duration(seconds: float) -> str:
+    """`12 s`, `3 min`, `1.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,160 @@
+"""What came out of a run: frontier, picks, distance to the exact frontier, and the files that hold them."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.assemble import Study, under_preset
+from nas.diagnosis import Diagnosis, diagnose
+from nas.dominance import frontier_rows
+from nas.evaluations import Evaluations
+from nas.exact_solution import INSTANT, ExactSolution, solve
+from nas.indicators import Distance, Scale, distance
+from nas.picks import Pick, answer
+from nas.problem import Problem
+from nas.search import Search
+from nas.tables import csv_text, write, write_json
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A finished search, read in every way the product shows it."""
+
+    study: Study
+    evaluations: Evaluations
+    batches: IntArray
+    frontier: Evaluations
+    picks: tuple[Pick, ...]
+    device_ms: tuple[float | None, ...]
+    device_note: str
+    scale: Scale | None
+    exact: ExactSolution | None
+    distance: Distance | None
+    diagnosis: Diagnosis | None
+    covered: int
+    asked: int
+    stop_reason: str
+    seconds: dict[str, float]
+
+    @property
+    def diagnosis_covers_space(self) -> bool:
+        """Whether the diagnosis looked at every architecture of the space."""
+        return self.diagnosis is not None and self.diagnosis.examined == self.study.problem.space.size
+
+
+def conclude(study: Study, search: Search, batches: IntArray, reason: str) -> Outcome:
+    """Everything that is derived from what a search evaluated."""
+    problem, found = study.problem, search.archive.all()
+    frontier = found[frontier_rows(found)]
+    whole = study.config.algo == "exact"
+    exact = exact_solution(problem, found) if not whole else None
+    scale = scale_of(problem, exact.frontier if exact else frontier)
+    apart = None
+    if exact is not None and scale is not None:
+        common = len(np.intersect1d(frontier.keys, exact.frontier.keys))
+        apart = distance(scale, frontier.values, exact.frontier.values, common)
+    picks = tuple(answer(problem, found, question) for question in problem.questions)
+    device_problem, note = under_preset(study, "device")
+    diagnosis = None if len(frontier) else diagnose(everything(problem) if exact is not None or whole else found)
+    return Outcome(
+        study, found, batches, frontier, picks, tuple(on_device(device_problem, pick) for pick in picks), note, scale, exact,
+        apart, diagnosis, problem.space.size if whole else len(found), search.progress.asked, reason, search.progress.seconds,
+    )
+
+
+def exact_solution(problem: Problem, found: Evaluations) -> ExactSolution | None:
+    """The exact frontier where it can be had in a second or two."""
+    if not problem.analytic or problem.space.size > INSTANT:
+        return None
+    return solve(problem)
+
+
+def everything(problem: Problem) -> Evaluations:
+    """Every architecture of a small space, evaluated."""
+    return problem.evaluate(problem.space.genotypes(np.arange(min(problem.space.size, INSTANT))))
+
+
+def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
+    """The scale that a frontier spans; none of an empty one."""
+    return Scale.of(problem.objectives, frontier.values) if len(frontier) else None
+
+
+def on_device(device_problem: Problem, pick: Pick) -> float | None:
+    """The pick's budgeted time under preset device, ms; None without a pick or a time."""
+    budget = pick.question.budget
+    if pick.answer is None or budget is None or not budget.metric.endswith("_ms"):
+        return None
+    return float(device_problem.evaluate(pick.answer.genotypes, (budget.metric,)).metrics[budget.metric][0])
+
+
+def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
+    """Architecture columns, then metrics: the columns of `frontier.csv`."""
+    architectures = problem.architectures(evaluations.genotypes).columns()
+    further = [name for name in architectures if name in ("vocabulary", "tied")]
+    shape = {name: column for name, column in architectures.items() if name not in further}
+    metrics = {name: readable(name, evaluations.metrics[name]) for name in problem.metric_names}
+    return shape | metrics | {name: architectures[name] for name in further}
+
+
+def readable(name: str, values: FloatArray) -> AnyArray:
+    """Parameter counts as whole numbers, everything else as it is."""
+    whole = name.startswith("params_") and bool(np.isfinite(values).all())
+    return values.astype(np.int64) if whole else values
+
+
+def write_files(folder: Path, outcome: Outcome) -> None:
+    """evaluations.csv, frontier.csv, picks.csv and summary.json."""
+    problem = outcome.study.problem
+    write(folder / "evaluations.csv", csv_text(evaluation_columns(problem, outcome.evaluations, outcome.batches)))
+    write(folder / "frontier.csv", csv_text(columns_of(problem, outcome.frontier)))
+    write(folder / "picks.csv", csv_text(pick_columns(outcome)))
+    write_json(folder / "summary.json", summary(outcome))
+
+
+def evaluation_columns(problem: Problem, found: Evaluations, batches: IntArray) -> dict[str, Any]:
+    """`index, batch, state, reason`, the columns of `frontier.csv`, violations."""
+    reasons = found.reasons or ("",) * len(found)
+    head = {"index": range(len(found)), "batch": batches, "state": ["failed" if r else "ok" for r in reasons], "reason": reasons}
+    violations = {f"violation_{b.metric}": column for b, column in zip(found.budgets, found.violations.T, strict=True)}
+    return head | columns_of(problem, found) | violations
+
+
+def pick_columns(outcome: Outcome) -> dict[str, Any]:
+    """One row per answered question: what was asked, the architecture, its metrics, its device time."""
+    answered = [(p, ms) for p, ms in zip(outcome.picks, outcome.device_ms, strict=True) if p.answer is not None]
+    rows: list[dict[str, Any]] = []
+    for pick, ms in answered:
+        assert pick.answer is not None and pick.question.budget is not None
+        problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
+        row = {name: column[0] for name, column in columns_of(problem, pick.answer).items()}
+        row.setdefault("vocabulary", 0)
+        rows.append({"question": pick.question.label, "metric": pick.question.budget.metric, "limit": pick.question.budget.limit, **row, "device_ms": ms})
+    names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
+    return {name: [_cell(row.get(name)) for row in rows] for name in names}
+
+
+def _cell(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return float("nan") if value is None else value
+
+
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """The run in numbers, each with what it is relative to."""
+    scale, found = outcome.scale, outcome.evaluations
+    best = None if scale is None else scale.hypervolume(outcome.frontier.values)
+    return {
+        "stop_reason": outcome.stop_reason,
+        "space": {"name": outcome.study.problem.space.name, "architectures": outcome.study.problem.space.size, "covered": outcome.covered},
+        "evaluations": {
+            "asked": outcome.asked, "distinct": len(found), "repeats": outcome.asked - len(found),
+            "failed": int((~found.ok).sum()), "feasible": int(found.feasible.sum()),
+        },
+        "frontier": len(outcome.frontier),
+        "hypervolume": best,
+        "scale": None if scale is None else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
+        "exact": None if outcome.distance is None else asdict(outcome.distance),
+        "seconds": outcome.seconds,
+    }

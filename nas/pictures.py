@@ -1,0 +1,180 @@
+"""Pictures of a run, PNG and SVG, in a form that goes into a paper as it is."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from nas.answer_text import baseline_metric, plot_axes
+from nas.dominance import frontier_rows
+from nas.outcome import Outcome
+from nas.problem import Problem
+from search_spaces.arrays import FloatArray
+
+INK, EVALUATED, FRONTIER, EXACT, BASELINE, PICK = "#222222", "#c9ced6", "#1f5fa8", "#e08a1e", "#b3261e", "#0b7a4b"
+LABELS = {
+    "loss": "Predicted loss (nats per token)", "perplexity": "Predicted perplexity", "prefill_ms": "Prefill (ms)", "decode_ms": "Decode (ms)",
+    "tpot_ms": "Time per output token (ms)", "total_ms": "Prefill + decode (ms)", "memory_gb": "Weights (GB)", "resident_gb": "Resident memory (GB)",
+    "params_total": "Parameters", "params_active": "Active parameters",
+}
+STYLE = {
+    "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK, "axes.labelcolor": INK,
+    "axes.titlesize": 9, "legend.frameon": False, "legend.fontsize": 8, "svg.hashsalt": "plas", "svg.fonttype": "none", "path.simplify": True,
+}
+THINNED = 20_000
+
+
+def draw_all(outcome: Outcome, folder: Path) -> None:
+    """Frontier, evolution of parameters along it, convergence."""
+    with matplotlib.rc_context(STYLE):
+        folder.mkdir(exist_ok=True)
+        if len(outcome.frontier) == 0:
+            return
+        if plot_axes(outcome.frontier.objectives) is not None:
+            _save(frontier_figure(outcome), folder / "frontier")
+            _save(evolution_figure(outcome), folder / "evolution")
+        if outcome.study.config.algo != "exact":
+            _save(convergence_figure(outcome), folder / "convergence")
+
+
+def _save(figure: Figure, stem: Path) -> None:
+    FigureCanvasAgg(figure)
+    figure.savefig(stem.with_suffix(".png"), dpi=160)
+    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+
+
+def label(name: str) -> str:
+    """A metric's name as a reader sees it."""
+    return LABELS.get(name, name)
+
+
+def thinned(n: int) -> Any:
+    """At most `THINNED` evenly spaced rows, so that huge runs stay drawable."""
+    return slice(None) if n <= THINNED else np.unique(np.linspace(0, n - 1, THINNED).astype(int))
+
+
+def frontier_figure(outcome: Outcome) -> Figure:
+    """Everything evaluated, the frontier, the exact frontier, baselines and picks."""
+    axes_names = plot_axes(outcome.frontier.objectives)
+    assert axes_names is not None
+    across, up = axes_names
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    ax = figure.add_subplot()
+    found = outcome.evaluations[outcome.evaluations.feasible]
+    rows = thinned(len(found))
+    ax.scatter(found.metrics[across][rows], found.metrics[up][rows], s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
+    if outcome.exact is not None:
+        exact = outcome.exact.frontier
+        ax.scatter(exact.metrics[across], exact.metrics[up], s=26, facecolors="none", edgecolors=EXACT, linewidths=0.7, label="exact frontier")
+    name = "exact frontier" if outcome.study.config.algo == "exact" else f"{outcome.study.config.algo} frontier"
+    joined = dict(linestyle="-", linewidth=0.8) if len(outcome.frontier.objectives) == 2 else dict(linestyle="")
+    rows = thinned(len(outcome.frontier))
+    ax.plot(outcome.frontier.metrics[across][rows], outcome.frontier.metrics[up][rows], marker="o", markersize=2.4, color=FRONTIER, label=name, **joined)
+    _mark_baselines(ax, outcome, across, up)
+    _mark_picks(ax, outcome, across, up)
+    _scale_axis(ax, outcome.study.problem, across)
+    ax.set_xlabel(label(across))
+    ax.set_ylabel(label(up))
+    ax.set_title(subtitle(outcome), loc="left", color="#555555")
+    ax.legend(loc="upper right")
+    return figure
+
+
+def subtitle(outcome: Outcome) -> str:
+    """Device, precision and workload."""
+    c, device = outcome.study.config, outcome.study.problem.scenario.device
+    return f"{device.name}, {c.precision}, {c.input_tokens:,} in / {c.output_tokens:,} out, {outcome.study.problem.space.name} space"
+
+
+def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
+    if next((o.log_scale for o in problem.objectives if o.name == across), False):
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:,.4g}"))
+        ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+
+
+def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
+    for known in outcome.study.baselines:
+        x, y = (baseline_metric(outcome, known.architecture, name) for name in (across, up))
+        if x is None or y is None:
+            continue
+        star = "*" if outcome.study.problem.scenario.law.extrapolates(known.architecture)[0] else ""
+        ax.scatter([x], [y], marker="D", s=34, color=BASELINE, zorder=5)
+        ax.annotate(known.label + star, (x, y), xytext=(7, 4), textcoords="offset points", color=BASELINE)
+
+
+def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
+    for pick in outcome.picks:
+        if pick.answer is None or pick.question.baseline:
+            continue
+        x, y = float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0])
+        ax.scatter([x], [y], marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
+        ax.annotate(pick.question.label, (x, y), xytext=(-6, -11), textcoords="offset points", ha="right", color=PICK, fontsize=8)
+
+
+EVOLVING = (("depth", "Depth (layers)"), ("width", "Width"), ("n_experts", "Experts E"), ("ffn_ratio", "FFN ratio r"), ("n_kv_heads", "KV heads"))
+
+
+def evolution_figure(outcome: Outcome) -> Figure:
+    """How depth, width, experts, FFN ratio and KV heads change along the frontier."""
+    axes_names = plot_axes(outcome.frontier.objectives)
+    assert axes_names is not None
+    across, frontier = axes_names[0], outcome.frontier
+    rows = thinned(len(frontier))
+    architectures = outcome.study.problem.architectures(frontier.genotypes[rows])
+    x = frontier.metrics[across][rows]
+    order = np.argsort(x, kind="stable")
+    figure = Figure(figsize=(6.4, 7.2), layout="constrained")
+    panels: Sequence[Axes] = figure.subplots(len(EVOLVING), 1, sharex=True)
+    for ax, (name, text) in zip(panels, EVOLVING, strict=True):
+        values = np.asarray(getattr(architectures, name), dtype=np.float64)
+        ax.plot(x[order], running_median(values[order]), color=FRONTIER, linewidth=1.2)
+        ax.scatter(x, values, s=7, color=FRONTIER, alpha=0.45, linewidths=0)
+        ax.set_ylabel(text)
+    _scale_axis(panels[-1], outcome.study.problem, across)
+    panels[-1].set_xlabel(label(across))
+    panels[0].set_title(f"Along the frontier: {subtitle(outcome)}; line: running median", loc="left", color="#555555")
+    return figure
+
+
+def running_median(values: FloatArray, window: int = 15) -> FloatArray:
+    """Median over a centred window, shorter at the ends, (n,)."""
+    half = min(window, len(values)) // 2
+    return np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in range(len(values))])
+
+
+def convergence_figure(outcome: Outcome) -> Figure:
+    """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
+    counts, volumes = volume_over_time(outcome)
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    ax = figure.add_subplot()
+    if outcome.exact is not None and outcome.scale is not None:
+        gap = 100 * (1 - volumes / outcome.scale.hypervolume(outcome.exact.frontier.values))
+        floor = 1e-4
+        ax.plot(counts, np.maximum(gap, floor), marker="o", markersize=3, color=FRONTIER)
+        ax.set_yscale("log")
+        ax.set_ylabel("Hypervolume gap to exact (%)")
+    else:
+        ax.plot(counts, volumes, marker="o", markersize=3, color=FRONTIER)
+        ax.set_ylabel("Hypervolume (own bounds)")
+    ax.set_xscale("log")
+    ax.set_xlabel("Distinct architectures evaluated")
+    ax.set_title(f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}", loc="left", color="#555555")
+    return figure
+
+
+def volume_over_time(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+    """Distinct evaluations at geometric checkpoints, and the hypervolume of everything found by then."""
+    n = len(outcome.evaluations)
+    counts = np.unique(np.geomspace(min(10, n), n, 24).astype(int))
+    assert outcome.scale is not None
+    volumes = []
+    for count in counts:
+        first = outcome.evaluations[slice(0, int(count))]
+        volumes.append(outcome.scale.hypervolume(first.values[frontier_rows(first)]))
+    return counts.astype(np.float64), np.array(volumes)

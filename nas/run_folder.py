@@ -1,0 +1,193 @@
+"""A run's folder: created once, locked while in use, verified before it is continued."""
+
+import fcntl
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from nas import yaml_source
+from nas.errors import PlasError, UsageError
+from nas.objective import Budget
+from nas.store import FILE, LAYOUT, RunStore, read_meta
+from nas.tables import write, write_json
+
+SECTIONS = {
+    "space": ("space",),
+    "law": ("law",),
+    "device": ("device",),
+    "scenario": (
+        *("precision", "latency", "attention", "causal", "complete", "vocabulary", "tied", "head_bytes"),
+        *("int4_group_size", "calibration", "batch", "input_tokens", "output_tokens"),
+    ),
+    "objectives": ("objectives",),
+    "budgets": ("budgets",),
+    "strategy": ("algo", "params", "seed"),
+}
+PACKAGES = ("plas-codesign", "numpy", "scipy", "pymoo", "moocore", "optuna")
+
+
+def create(study_name: str, out: Path | None) -> Path:
+    """A new folder: `out` itself if given, else runs/<study>[-n].
+
+    Raises:
+        UsageError: it exists and is not empty, or cannot be written.
+    """
+    if out is not None:
+        _make(out, exist_ok=True)
+        if any(out.iterdir()):
+            raise UsageError(f"out: expected a new or empty folder, got {out} with files in it; name another, or use --resume {out}")
+        return out
+    for n in range(1, 100_000):
+        path = Path("runs") / (study_name if n == 1 else f"{study_name}-{n}")
+        try:
+            _make(path, exist_ok=False)
+        except FileExistsError:
+            continue
+        return path
+    raise UsageError(f"out: expected a free name for {study_name} in runs, got none; name a folder with --out")
+
+
+def _make(path: Path, *, exist_ok: bool) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=exist_ok)
+        (path / ".write-test").touch()
+        (path / ".write-test").unlink()
+    except FileExistsError:
+        if exist_ok:
+            raise UsageError(f"out: expected a folder, got a file {path}; name another") from None
+        raise
+    except OSError as error:
+        raise UsageError(f"out: expected a writable folder, got {path} ({error.strerror}); name another with --out") from None
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a run folder for one process.
+
+    Raises:
+        UsageError: another process works on it, or it cannot be written.
+    """
+    try:
+        lock = (path / ".lock").open("a")
+    except OSError as error:
+        raise UsageError(f"{path}: expected a writable run folder, got {error.strerror}; copy it somewhere writable") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"{path}: expected a free run folder, got one that another process works on; wait for it") from None
+        yield
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide results."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def now() -> str:
+    """UTC time to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass
+class Manifest:
+    """What a run was, is and became."""
+
+    path: Path
+    content: dict[str, Any]
+
+    def update(self, **changes: Any) -> None:
+        """Change and write."""
+        self.content |= changes
+        write_json(self.path / "manifest.json", self.content)
+
+
+def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
+    """Hash per section of what must not differ between a run and its continuation."""
+    return {name: hashlib.sha256(json.dumps(_section(resolved, name), sort_keys=True).encode()).hexdigest()[:16] for name in SECTIONS}
+
+
+def _section(resolved: Mapping[str, Any], name: str) -> Any:
+    content = {key: resolved[key] for key in SECTIONS[name]}
+    for part in content.values():
+        if isinstance(part, dict) and name in ("space", "law", "device"):
+            return {key: value for key, value in part.items() if key not in ("name", "description", "source", "note")}
+    return content
+
+
+def difference(recorded: Mapping[str, Any], now_: Mapping[str, Any]) -> str | None:
+    """The first difference between two resolved studies that forbids continuing one as the other."""
+    for name in SECTIONS:
+        old, new = _section(recorded, name), _section(now_, name)
+        if old != new:
+            return _first_difference(name, old, new)
+    return None
+
+
+def _first_difference(path: str, old: Any, new: Any) -> str:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(k for k in new if k not in old)]:
+            if old.get(key) != new.get(key):
+                return _first_difference(f"{path}.{key}", old.get(key, "nothing"), new.get(key, "nothing"))
+    return f"{path}: {_short(old)} in the run, {_short(new)} now"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A run folder read without executing anything in it."""
+
+    path: Path
+    resolved: dict[str, Any]
+    meta: dict[str, Any]
+    store: RunStore
+
+
+def open_run(path: Path, *, readonly: bool = True) -> OpenRun:
+    """Open an existing run.
+
+    Raises:
+        UsageError: not a run folder.
+        PlasError: a damaged one.
+    """
+    if not path.is_dir() or not (path / FILE).is_file():
+        reason = "no folder" if not path.is_dir() else f"no {FILE} in it"
+        raise UsageError(f"{path}: expected a run folder, got {reason}; list runs with 'ls runs'")
+    meta = read_meta(path / FILE)
+    if meta.get("layout") != LAYOUT or "resolved" not in meta or "metrics" not in meta:
+        raise PlasError(f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it")
+    resolved = meta["resolved"]
+    budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
+    store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=readonly)
+    return OpenRun(path, resolved, meta, store)
+
+
+def check_config(run: OpenRun) -> None:
+    """Refuse a config.yaml that was edited after the run; a missing one is written again."""
+    path = run.path / "config.yaml"
+    if not path.exists():
+        write(path, yaml_source.dump(run.resolved))
+        return
+    content, _ = yaml_source.read(path)
+    if not isinstance(content, dict) or any(key not in content for keys in SECTIONS.values() for key in keys):
+        raise UsageError(f"{path}: expected the run's own configuration, got another; delete it and resume again")
+    found = difference(run.resolved, content)
+    if found:
+        raise UsageError(f"{path}: {found}; restore it, or start a new run with --config {path}")

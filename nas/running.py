@@ -1,0 +1,217 @@
+"""One run from configuration to files: assemble, search or replay, conclude, write, say."""
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas import run_folder, yaml_source
+from nas.assemble import Study, assemble, strategy_module
+from nas.console import Ticker, notice, say_json
+from nas.errors import InfeasibleError, UsageError
+from nas.layers import layered
+from nas.outcome import Outcome, conclude, summary, write_files
+from nas.run_folder import Manifest, OpenRun
+from nas.search import Limits, Search
+from nas.store import FILE, Recorded, RunStore
+from nas.tables import write
+
+RESUMABLE = {"evaluations", "time_limit"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `run` was asked for."""
+
+    flags: Mapping[str, Any]
+    settings: list[str]
+    config: str | None
+    resume: Path | None
+    out: Path | None
+    quiet: bool
+    json: bool
+
+
+def execute(request: Request) -> None:
+    """Run or continue a study.
+
+    Raises:
+        UsageError: anything that cannot be done as asked, before anything is written.
+        InfeasibleError: the search ended without a feasible architecture.
+    """
+    if request.resume is not None:
+        outcome, folder = resumed(request, request.resume)
+    else:
+        outcome, folder = started(request)
+    if request.json:
+        say_json({"run": str(folder), **summary(outcome)})
+    elif not request.quiet:
+        from nas.answer_text import show
+
+        show(outcome, folder)
+    if len(outcome.frontier) == 0:
+        raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
+
+
+def started(request: Request) -> tuple[Outcome, Path]:
+    """A new run in a new folder."""
+    study = assembled(*layered(request.flags, request.settings, request.config), request.quiet)
+    folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
+    resolved = study.resolved()
+    with run_folder.locked(folder):
+        write(folder / "config.yaml", yaml_source.dump(resolved))
+        problem = study.problem
+        store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
+        scales = {o.name: o.log_scale for o in problem.objectives}
+        store.create({"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}, store_columns(study))
+        manifest = Manifest(folder, {
+            "fingerprints": run_folder.fingerprints(resolved), "versions": run_folder.versions(), "seed": study.config.seed,
+            "started": run_folder.now(), "ended": None, "stop_reason": None, "state": "running",
+        })
+        return searched(study, store, None, manifest, request), folder
+
+
+def store_columns(study: Study) -> dict[str, str]:
+    """Architecture columns of the store with their SQL types."""
+    columns = study.problem.architectures(study.problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
+    kinds = {"f": "REAL", "i": "INTEGER", "b": "INTEGER"}
+    return {name: kinds.get(column.dtype.kind, "TEXT") for name, column in columns.items()}
+
+
+def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
+    """A recorded run replayed and continued."""
+    if request.config is not None or request.out is not None:
+        raise UsageError("resume: expected --resume without --config and --out, got both; the run folder holds its own configuration")
+    probe = run_folder.open_run(folder)
+    with run_folder.locked(folder):
+        run_folder.check_config(probe)
+        study = continued(request, probe)
+        recorded = probe.store.read()
+        probe.store.close()
+        store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
+        manifest = read_manifest(folder, study)
+        warn_versions(manifest, request.quiet)
+        manifest.update(state="running", ended=None, stop_reason=None)
+        outcome = searched(study, store, recorded, manifest, request)
+        write(folder / "config.yaml", yaml_source.dump(study.resolved()))
+        return outcome, folder
+
+
+def continued(request: Request, run: OpenRun) -> Study:
+    """The run's own study with another limit; anything else that differs is refused by name."""
+    raw, origins = layered({**request.flags}, request.settings, None)
+    raw = {**run.resolved, **{key: value for key, value in raw.items() if (key,) in origins}}
+    for key in ("budgets", "params"):
+        if (key,) in origins:
+            raw[key] = {**run.resolved[key], **raw[key]}
+    study = assembled(raw, origins, request.quiet)
+    found = run_folder.difference(run.resolved, study.resolved())
+    if found:
+        raise UsageError(f"resume: {found}; start a new run instead")
+    return study
+
+
+def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], quiet: bool) -> Study:
+    """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
+    study = assemble(raw, origins)
+    traits = strategy_module(study.config.algo).TRAITS
+    if study.config.evaluations is not None and not traits.takes_evaluations and ("evaluations",) in origins:
+        raise UsageError(f"{origins[('evaluations',)]}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
+                         "drop it, or choose random or nsga2")
+    for text in study.notices if not quiet else ():
+        notice(f"Warning: {text}")
+    return study
+
+
+def read_manifest(folder: Path, study: Study) -> Manifest:
+    """The run's manifest, made again if it was lost."""
+    path = folder / "manifest.json"
+    content = yaml_source.read(path)[0] if path.exists() else None
+    if not isinstance(content, dict) or "versions" not in content:
+        content = {"fingerprints": run_folder.fingerprints(study.resolved()), "versions": run_folder.versions(), "seed": study.config.seed, "started": None}
+    return Manifest(folder, content)
+
+
+def warn_versions(manifest: Manifest, quiet: bool) -> None:
+    """Another version is a warning: replay stops at the first proposal that differs."""
+    now = run_folder.versions()
+    changed = [f"{name} {old} -> {now[name]}" for name, old in manifest.content["versions"].items() if name in now and now[name] != old]
+    if changed and not quiet:
+        notice(f"Warning: versions differ from the run's ({', '.join(changed)}); replay will stop where a proposal differs")
+
+
+def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: Request) -> Outcome:
+    """Search, and leave a run that can be continued whatever happens."""
+    traits, config = strategy_module(study.config.algo).TRAITS, study.config
+    limits = Limits(config.evaluations or traits.default_evaluations, config.time_limit)
+    strategy = strategy_module(config.algo).build(study.problem, study.parameters, config.seed)
+    search = Search(study.problem, strategy, store, recorded)
+    ticker = Ticker(limits.evaluations, quiet=request.quiet)
+    try:
+        with terminable():
+            reason = search.run(limits, lambda s: ticker(len(s.archive), lambda: best_so_far(s)))
+        ticker.close()
+        outcome = conclude(study, search, store.batches(), reason)
+        write_files(manifest.path, outcome)
+        draw(outcome, manifest.path)
+    except KeyboardInterrupt:
+        ticker.close()
+        manifest.update(state="interrupted", ended=run_folder.now())
+        notice(f"Interrupted after {len(search.archive):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}")
+        raise
+    except BaseException:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now())
+        raise
+    finally:
+        store.close()
+    manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
+    return outcome
+
+
+def try_update(manifest: Manifest, **changes: Any) -> None:
+    """Note a failure where the folder can still be written; the failure itself is what gets reported."""
+    from nas.errors import PlasError
+
+    try:
+        manifest.update(**changes)
+    except PlasError:
+        pass
+
+
+def draw(outcome: Outcome, folder: Path) -> None:
+    """The run's pictures."""
+    from nas.pictures import draw_all
+
+    draw_all(outcome, folder / "plots")
+
+
+def best_so_far(search: Search) -> str:
+    """The lowest feasible loss evaluated so far."""
+    found = search.archive.all()
+    losses = found.metrics["loss"][found.feasible]
+    return f"best loss {losses.min():.4f}" if len(losses) else "nothing feasible yet"
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends a search as Ctrl-C does."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        previous = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+

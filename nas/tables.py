@@ -1,0 +1,58 @@
+"""Tables on disk: CSV with full precision, written whole or not at all."""
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nas.errors import PlasError
+
+
+def csv_text(columns: Mapping[str, Any]) -> str:
+    """CSV of equally long columns: repr of float64, whole numbers without a point, NaN empty."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(_cells(column) for column in columns.values()), strict=True))
+    return buffer.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    cells = column.tolist() if hasattr(column, "tolist") else list(column)
+    if any(isinstance(cell, float) and math.isnan(cell) for cell in cells):
+        cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
+    return cells
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file in one step, so that a killed process leaves the old one or the new one.
+
+    Raises:
+        PlasError: the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise PlasError(f"{path}: cannot be written ({error.strerror}); free or change the folder, evaluations are kept") from None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Indented JSON, keys in their order; infinities and NaN become null."""
+    write(path, json.dumps(finite(content), indent=2, ensure_ascii=False) + "\n")
+
+
+def finite(content: Any) -> Any:
+    """The same content with null for numbers that JSON does not know."""
+    if isinstance(content, dict):
+        return {key: finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
