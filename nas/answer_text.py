@@ -1,6 +1,7 @@
 """The answer of a run on the screen: frontier, picks, baselines, distance to exact, limits, next steps."""
 
 import math
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -74,10 +75,10 @@ def _show_frontier(outcome: Outcome) -> None:
     series = [Series("frontier", "·", frontier.metrics[across], frontier.metrics[up])]
     applications = [p.answer for p in outcome.picks if p.answer is not None and not p.question.baseline]
     series.append(Series("pick", "o", *(_metric(applications, name) for name in (across, up))))
-    for known in outcome.study.baselines:
+    for known, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
         values = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
         if None not in values:
-            series.append(Series(known.label, "◆", *(np.array([v], dtype=np.float64) for v in values)))
+            series.append(Series(known.label, mark, *(np.array([v], dtype=np.float64) for v in values)))
     for line in scatter(series, across, up, log_x=log_x):
         say(line)
     say()

@@ -120,7 +120,7 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
     for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
         variant = problem.with_vocabulary(vocabulary)
         total_ms = float(variant.assess(variant.dressed(known.architecture))["total_ms"][0])
-        label = f"{known.label}, {'with LM head' if vocabulary else 'layers alone'}"
+        label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
         asked.append(Question(label, Budget("total_ms", total_ms), vocabulary, known.label))
     return asked
 

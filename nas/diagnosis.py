@@ -69,7 +69,7 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
 def _relaxation(r: Relaxation) -> str:
     alone = f"{r.met_by:,} meet it alone"
     if r.limit is None:
-        return f"relaxing it alone opens nothing, the other budgets exclude each other ({alone})"
+        return f"relaxing it alone opens nothing ({alone})"
     if r.limit <= r.budget.limit:
         return f"not binding ({alone})"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"

@@ -1,5 +1,6 @@
 """What came out of a run: frontier, picks, distance to the exact frontier, and the files that hold them."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from nas.picks import Pick, answer
 from nas.problem import Problem
 from nas.search import Search
 from nas.tables import csv_text, write, write_json
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 
@@ -92,11 +94,14 @@ def on_device(device_problem: Problem, pick: Pick) -> float | None:
 
 def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
     """Architecture columns, then metrics: the columns of `frontier.csv`."""
-    architectures = problem.architectures(evaluations.genotypes).columns()
-    further = [name for name in architectures if name in ("vocabulary", "tied")]
-    shape = {name: column for name, column in architectures.items() if name not in further}
-    metrics = {name: readable(name, evaluations.metrics[name]) for name in problem.metric_names}
-    return shape | metrics | {name: architectures[name] for name in further}
+    return file_columns(problem.architectures(evaluations.genotypes), {name: evaluations.metrics[name] for name in problem.metric_names})
+
+
+def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]) -> dict[str, AnyArray]:
+    """The shape, the metrics, then further columns that differ from their defaults."""
+    further = architectures.further_columns()
+    shape = {name: column for name, column in architectures.columns().items() if name not in further}
+    return shape | {name: readable(name, column) for name, column in metrics.items()} | further
 
 
 def readable(name: str, values: FloatArray) -> AnyArray:

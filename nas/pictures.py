@@ -63,8 +63,7 @@ def frontier_figure(outcome: Outcome) -> Figure:
     axes_names = plot_axes(outcome.frontier.objectives)
     assert axes_names is not None
     across, up = axes_names
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    ax = figure.add_subplot()
+    figure, ax = framed(4.2)
     found = outcome.evaluations[outcome.evaluations.feasible]
     rows = thinned(len(found))
     ax.scatter(found.metrics[across][rows], found.metrics[up][rows], s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
@@ -72,7 +71,7 @@ def frontier_figure(outcome: Outcome) -> Figure:
         exact = outcome.exact.frontier
         ax.scatter(exact.metrics[across], exact.metrics[up], s=26, facecolors="none", edgecolors=EXACT, linewidths=0.7, label="exact frontier")
     name = "exact frontier" if outcome.study.config.algo == "exact" else f"{outcome.study.config.algo} frontier"
-    joined = dict(linestyle="-", linewidth=0.8) if len(outcome.frontier.objectives) == 2 else dict(linestyle="")
+    joined = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"} if len(outcome.frontier.objectives) == 2 else {"linestyle": ""}
     rows = thinned(len(outcome.frontier))
     ax.plot(outcome.frontier.metrics[across][rows], outcome.frontier.metrics[up][rows], marker="o", markersize=2.4, color=FRONTIER, label=name, **joined)
     _mark_baselines(ax, outcome, across, up)
@@ -81,8 +80,17 @@ def frontier_figure(outcome: Outcome) -> Figure:
     ax.set_xlabel(label(across))
     ax.set_ylabel(label(up))
     ax.set_title(subtitle(outcome), loc="left", color="#555555")
+    low, high = ax.get_ylim()
+    ax.set_ylim(low - 0.06 * (high - low), high)
     ax.legend(loc="upper right")
     return figure
+
+
+def framed(height: float) -> tuple[Figure, Axes]:
+    """A figure of one panel, 6.4 inches wide, with fixed margins in inches (a layout engine would take seconds)."""
+    figure = Figure(figsize=(6.4, height))
+    figure.subplots_adjust(left=0.105, right=0.985, bottom=0.47 / height, top=1 - 0.28 / height)
+    return figure, figure.add_subplot()
 
 
 def subtitle(outcome: Outcome) -> str:
@@ -109,12 +117,12 @@ def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
 
 
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    for pick in outcome.picks:
-        if pick.answer is None or pick.question.baseline:
-            continue
+    picked = [p for p in outcome.picks if p.answer is not None and not p.question.baseline]
+    for pick in picked:
+        assert pick.answer is not None
         x, y = float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0])
         ax.scatter([x], [y], marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
-        ax.annotate(pick.question.label, (x, y), xytext=(-6, -11), textcoords="offset points", ha="right", color=PICK, fontsize=8)
+        ax.annotate(pick.question.label, (x, y), xytext=(-7, -12), textcoords="offset points", ha="right", color=PICK, fontsize=8)
 
 
 EVOLVING = (("depth", "Depth (layers)"), ("width", "Width"), ("n_experts", "Experts E"), ("ffn_ratio", "FFN ratio r"), ("n_kv_heads", "KV heads"))
@@ -129,16 +137,18 @@ def evolution_figure(outcome: Outcome) -> Figure:
     architectures = outcome.study.problem.architectures(frontier.genotypes[rows])
     x = frontier.metrics[across][rows]
     order = np.argsort(x, kind="stable")
-    figure = Figure(figsize=(6.4, 7.2), layout="constrained")
+    figure = Figure(figsize=(6.4, 7.2))
+    figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels: Sequence[Axes] = figure.subplots(len(EVOLVING), 1, sharex=True)
     for ax, (name, text) in zip(panels, EVOLVING, strict=True):
         values = np.asarray(getattr(architectures, name), dtype=np.float64)
         ax.plot(x[order], running_median(values[order]), color=FRONTIER, linewidth=1.2)
         ax.scatter(x, values, s=7, color=FRONTIER, alpha=0.45, linewidths=0)
         ax.set_ylabel(text)
+        ax.yaxis.set_label_coords(-0.075, 0.5)
     _scale_axis(panels[-1], outcome.study.problem, across)
     panels[-1].set_xlabel(label(across))
-    panels[0].set_title(f"Along the frontier: {subtitle(outcome)}; line: running median", loc="left", color="#555555")
+    panels[0].set_title(f"{subtitle(outcome)}; line: running median", loc="left", color="#555555")
     return figure
 
 
@@ -151,8 +161,7 @@ def running_median(values: FloatArray, window: int = 15) -> FloatArray:
 def convergence_figure(outcome: Outcome) -> Figure:
     """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
     counts, volumes = volume_over_time(outcome)
-    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
-    ax = figure.add_subplot()
+    figure, ax = framed(3.4)
     if outcome.exact is not None and outcome.scale is not None:
         gap = 100 * (1 - volumes / outcome.scale.hypervolume(outcome.exact.frontier.values))
         floor = 1e-4

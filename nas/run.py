@@ -15,7 +15,7 @@ def run(
     evaluations: Annotated[int | None, typer.Option("--evaluations", help="Distinct architectures to evaluate.", rich_help_panel=SEARCH)] = None,
     time_limit: Annotated[float | None, typer.Option("--time-limit", help="Seconds of search.", rich_help_panel=SEARCH)] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
-    param: Annotated[list[str] | None, typer.Option("--param", help="name=value, the strategy's own; repeats.", rich_help_panel=SEARCH)] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", help="The strategy's own: 'plas schema nsga2'; repeats.", metavar="NAME=VALUE", rich_help_panel=SEARCH)] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue or extend a run folder.", rich_help_panel=SEARCH)] = None,
     config: o.Config = None,
     settings: o.Set = None,

@@ -22,8 +22,8 @@ def importable(package: str) -> tuple[str, ...]:
 
 @cache
 def documents(package: str) -> dict[str, Path]:
-    """YAML files of a folder by name."""
-    parent, _, last = package.rpartition(".")
+    """YAML files by name of a package, or of a folder inside one (`objectives.devices`)."""
+    parent, _, last = package.partition(".")
     return {path.stem: path for path in sorted((folder(parent) / last).glob("*.yaml"))}
 
 

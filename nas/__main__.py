@@ -1,0 +1,40 @@
+"""`plas COMMAND …`, the same as `python -m nas.COMMAND …`."""
+
+import importlib
+import sys
+
+COMMANDS = ("run", "select", "explain", "list", "init", "schema")
+
+
+def main() -> None:
+    """Dispatch to a command; without one, say which there are."""
+    from nas.options import own_package
+
+    own_package()
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(overview())
+    elif arguments[0] == "--version":
+        from importlib.metadata import version
+
+        sys.stdout.write(f"plas-codesign {version('plas-codesign')}\n")
+    elif arguments[0] in COMMANDS:
+        sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
+        importlib.import_module(f"nas.{arguments[0]}").main()
+    else:
+        from nas.faults import unknown
+
+        sys.stderr.write(f"plas: {unknown('a command', arguments[0], COMMANDS)}\n")
+        raise SystemExit(2)
+
+
+def overview() -> str:
+    """Commands with their first docstring lines."""
+    from objectives.plugins import summary
+
+    lines = [f"  {name:<9} {summary('nas', name)}" for name in COMMANDS]
+    return "\n".join(["Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)", "", *lines, "", "plas COMMAND --help shows a command's options.", ""])
+
+
+if __name__ == "__main__":
+    main()

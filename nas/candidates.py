@@ -1,0 +1,56 @@
+"""Candidate files: architectures with an id and any metrics, CSV or JSON lines; a frontier.csv is one."""
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+from nas.tables import csv_text, finite, write
+from search_spaces.architectures import DEFAULTS, FILE_COLUMNS, Architectures
+
+
+def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns as .csv or .jsonl.
+
+    Raises:
+        UsageError: another ending.
+        PlasError: the folder cannot be written.
+    """
+    if path.suffix == ".csv":
+        write(path, csv_text(columns))
+    elif path.suffix == ".jsonl":
+        rows = [dict(zip(columns, (v.item() if hasattr(v, "item") else v for v in row), strict=True)) for row in zip(*columns.values(), strict=True)]
+        write(path, "".join(json.dumps(finite(row), ensure_ascii=False) + "\n" for row in rows))
+    else:
+        raise UsageError(f"out: expected a .csv or .jsonl file, got {path}; change its ending")
+
+
+def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
+    """Architectures and ids of a candidate file, in order; ids are row numbers where missing.
+
+    Raises:
+        UsageError: unreadable, or rows that are no architectures, with their line.
+    """
+    rows = _rows(path)
+    if not rows:
+        raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
+    known = {*FILE_COLUMNS, *DEFAULTS}
+    parsed = []
+    for number, row in enumerate(rows):
+        try:
+            parsed.append(Architectures.from_columns({name: [value] for name, value in row.items() if name in known and value not in ("", None)}))
+        except ValueError as error:
+            raise UsageError(f"{path}: row {number + 1}: {str(error).splitlines()[0]}") from None
+    return Architectures.concatenate(parsed), [str(row.get("id") or number) for number, row in enumerate(rows)]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".jsonl":
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return list(csv.DictReader(text.splitlines()))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UsageError(f"{path}: expected a candidate file, got {error}; write CSV or JSON lines") from None

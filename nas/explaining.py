@@ -1,0 +1,136 @@
+"""The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer_text import count, describe, headline
+from nas.assemble import Study, architecture_from, assemble, baseline
+from nas.console import say, say_json, table
+from nas.errors import InfeasibleError, UsageError
+from nas.explanation import Explanation, OperatorRow, explained
+from nas.layers import layered
+from nas.recorded_run import recorded_run
+from nas.selection import check_form, select
+from objectives.plugins import importable
+from search_spaces.architectures import Architectures
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `explain` was asked for."""
+
+    run: Path | None
+    how: str
+    index: int | None
+    model: str | None
+    architecture: str | None
+    config: str | None
+    settings: list[str]
+    flags: Mapping[str, Any]
+    json: bool
+
+
+def explain(request: Request) -> None:
+    """Find the architecture, explain it, print it.
+
+    Raises:
+        UsageError: not exactly one architecture named, or unknown names.
+        InfeasibleError: a run without a feasible architecture to choose.
+    """
+    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
+    if len(named) != 1:
+        raise UsageError(f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one")
+    study, chosen, label = _from_run(request, request.run) if request.run is not None else _named(request)
+    try:
+        explanation = explained(study.problem, chosen)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if request.json:
+        say_json({"architecture": label, **asdict(explanation)})
+    else:
+        _show(study, chosen, label, explanation)
+
+
+def _named(request: Request) -> tuple[Study, Architectures, str]:
+    raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
+    study = assemble({**raw, "params": {}}, origins)
+    if request.model is None:
+        assert request.architecture is not None
+        chosen = architecture_from(request.architecture)
+        return study, chosen if chosen.vocabulary.any() else study.problem.dressed(chosen), describe(chosen)
+    known = baseline(request.model)
+    return study, study.problem.dressed(known.architecture), known.label
+
+
+def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
+    """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
+    if request.config is not None:
+        raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
+    check_form(request.how)
+    run = recorded_run(path)
+    shipped = importable("objectives.metrics")
+    kept = {"objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"], "algo": "random", "params": {}}
+    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
+    raw, origins = layered(request.flags, request.settings, None)
+    given = {key: value for key, value in raw.items() if (key,) in origins}
+    study = assemble({**run.run.resolved, **kept, **given, "budgets": {**budgets, **given.get("budgets", {})}}, origins)
+    if request.index is None:
+        rows = select(run.evaluations, request.how, run.scale()) if run.evaluations.feasible.any() else []
+        if len(rows) == 0:
+            raise InfeasibleError(f"{path}: nothing feasible to explain; python -m nas.select {path} says why, --index N explains any row")
+        row = int(rows[0])
+    elif request.index < len(run.evaluations):
+        row = request.index
+    else:
+        raise UsageError(f"--index: expected a row up to {len(run.evaluations) - 1}, got {request.index}; choose one of evaluations.csv")
+    chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
+    return study, study.problem.dressed(chosen), f"row {row} of {path}"
+
+
+def _show(study: Study, chosen: Architectures, label: str, e: Explanation) -> None:
+    say(f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{count(e.metrics['params_active'])} active")
+    for line in headline(study)[1:]:
+        say(line)
+    for text in e.outside_law:
+        say(f"Extrapolates: {text}")
+    say("\nMetrics")
+    table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
+    say("\nLoss, nats per token")
+    table(("term", "nats", "share"), [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()])
+    for phase, rows in e.operators.items():
+        _show_phase(phase, rows, e)
+    say("\nResident memory, GB")
+    table(("part", "GB", "share"), [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()])
+    say("\nBudgets")
+    for budget in e.budgets:
+        state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
+        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}")
+    if not e.budgets:
+        say("  none")
+    _show_steps(e)
+
+
+def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
+    total = e.metrics[f"{phase}_ms"]
+    if not rows:
+        say(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators")
+        return
+    compute = 100 * sum(r.ms for r in rows if r.bound == "compute") / total
+    say(f"\n{phase.capitalize()} {total:.4f} ms: {compute:.0f} % of it compute-bound")
+    body = [
+        (r.operator, r.part, f"{r.instances:g}", f"{r.gflop:.4g}", f"{r.mb:.4g}", f"{r.ms:.4f}", f"{100 * r.ms / total:.1f} %", r.bound)
+        for r in sorted(rows, key=lambda r: -r.ms)
+    ]
+    table(("operator", "of", "instances", "GFLOP", "MB", "ms", "share", "bound by"), body, left=2)
+
+
+def _show_steps(e: Explanation) -> None:
+    say("\nWhat one step along an axis buys")
+    if not e.steps:
+        say("  not in the study's space: no neighbours")
+        return
+    names = list(e.steps[0].change)
+    table(("step", *names), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in e.steps])

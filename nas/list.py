@@ -1,0 +1,36 @@
+"""List strategies, spaces, laws, devices, models, metrics, presets or studies."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from nas import options as o
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    strategies = "strategies"
+    spaces = "spaces"
+    laws = "laws"
+    devices = "devices"
+    models = "models"
+    metrics = "metrics"
+    presets = "presets"
+    studies = "studies"
+
+
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(help="What to list; everything when left out.", show_default=False)] = None,
+    json: o.Json = False,
+) -> None:
+    """List what can be named in a study."""
+    from nas.listing import show
+
+    show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
+
+
+main = o.command(list_)
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Print the JSON schema of studies, spaces, laws, devices or a strategy's parameters."""
+
+from typing import Annotated
+
+import typer
+
+from nas import options as o
+
+
+def schema(
+    what: Annotated[str, typer.Argument(help="study, space, law, device, or a strategy's name.")] = "study",
+) -> None:
+    """Print a JSON schema, for editors and checkers."""
+    from nas.assemble import strategy_module
+    from nas.console import say_json
+    from nas.errors import UsageError
+    from nas.faults import unknown
+    from nas.study_config import StudyConfig
+    from objectives.device import Device
+    from objectives.law import Law
+    from objectives.plugins import importable
+    from search_spaces.specification import SpaceSpecification
+
+    models = {"study": StudyConfig, "space": SpaceSpecification, "law": Law, "device": Device}
+    if what in models:
+        say_json(models[what].model_json_schema(by_alias=True))
+    elif what in importable("nas.strategies"):
+        say_json(strategy_module(what).Parameters.model_json_schema())
+    else:
+        raise UsageError(f"schema: {unknown('a kind', what, [*models, *importable('nas.strategies')])}")
+
+
+main = o.command(schema)
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Choose candidates of a run: within budgets, knees, a diverse few; or the reason why none fits."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nas import options as o
+
+
+def select(
+    run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
+    how: Annotated[str, typer.Option("--select", help="frontier, best, knee, diverse:K or budget:metric=limit.")] = "frontier",
+    budget: Annotated[list[str] | None, typer.Option("--budget", help="metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Candidate file to write, .csv or .jsonl.")] = None,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Rows shown on the screen; files hold all.")] = 20,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Choose candidates of a run; nothing in the run folder is executed."""
+    from nas.choosing import choose
+
+    choose(run, how, budget or [], out, rows, quiet=quiet, as_json=json)
+
+
+main = o.command(select)
+if __name__ == "__main__":
+    main()

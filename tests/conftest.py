@@ -1,0 +1,54 @@
+"""Fixtures for every test: the scalar reference, the shipped documents, public data."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from nas import yaml_source
+from objectives.plugins import documents
+
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(scope="session")
+def reference() -> ModuleType:
+    """`tests/reference.py`, loaded by its path: no package of another project can stand in for it."""
+    name = "scalar_reference"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("reference.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Callable[[str, str], dict[str, Any]]:
+    """Content of a shipped YAML document, by folder and name, read as the product reads it."""
+
+    def read(folder: str, name: str) -> dict[str, Any]:
+        content, _ = yaml_source.read(documents(folder)[name])
+        assert isinstance(content, dict)
+        return content
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def external_data() -> Path:
+    """The folder of public data; a test that needs it is skipped where it is not given."""
+    folder = os.environ.get("PLAS_EXTERNAL_DATA")
+    if not folder:
+        pytest.skip("PLAS_EXTERNAL_DATA is not set: not compared with the public data")
+    return Path(folder)
