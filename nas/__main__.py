@@ -33,7 +33,16 @@ def overview() -> str:
     from objectives.plugins import summary
 
     lines = [f"  {name:<9} {summary('nas', name)}" for name in COMMANDS]
-    return "\n".join(["Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)", "", *lines, "", "plas COMMAND --help shows a command's options.", ""])
+    return "\n".join(
+        [
+            "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",
+            "",
+            *lines,
+            "",
+            "plas COMMAND --help shows a command's options.",
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":

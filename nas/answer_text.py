@@ -130,8 +130,15 @@ def _pick_row(outcome: Outcome, pick: Pick, device_ms: float | None) -> list[str
     mark = "*" if outcome.study.problem.scenario.law.extrapolates(architectures)[0] else ""
     shown = "" if device_ms is None else f"{device_ms:.4g} ms"
     return [
-        question.label, str(question.budget), f"{m['loss']:.4f}{mark}", f"{m[metric]:.2f}", shown,
-        count(m["params_total"]), count(m["params_active"]), f"{m['memory_gb']:.3g} GB", describe(architectures),
+        question.label,
+        str(question.budget),
+        f"{m['loss']:.4f}{mark}",
+        f"{m[metric]:.2f}",
+        shown,
+        count(m["params_total"]),
+        count(m["params_active"]),
+        f"{m['memory_gb']:.3g} GB",
+        describe(architectures),
     ]
 
 
@@ -146,14 +153,20 @@ def _show_baselines(outcome: Outcome) -> None:
     """The pick that is as fast as each published model, with and without the LM head on both."""
     law = outcome.study.problem.scenario.law
     for known in outcome.study.baselines:
-        pairs = [(p, ms) for p, ms in zip(outcome.picks, outcome.device_ms, strict=True) if p.question.baseline == known.label]
+        pairs = [
+            (p, ms)
+            for p, ms in zip(outcome.picks, outcome.device_ms, strict=True)
+            if p.question.baseline == known.label
+        ]
         if not pairs:
             continue
         loss = float(law.loss(known.architecture)[0])
         mark = "*" if law.extrapolates(known.architecture)[0] else ""
         say(f"At most as slow as {known.label} (predicted loss {loss:.4f}{mark}, perplexity {math.exp(loss):.2f})")
         rows = [_baseline_row(outcome, pick, ms, loss) for pick, ms in pairs]
-        table(("compared", "its total_ms", "pick's", "device time", "loss", "perplexity", "change", "architecture"), rows)
+        table(
+            ("compared", "its total_ms", "pick's", "device time", "loss", "perplexity", "change", "architecture"), rows
+        )
         say()
 
 
@@ -166,7 +179,16 @@ def _baseline_row(outcome: Outcome, pick: Pick, device_ms: float | None, loss: f
     change = f"{100 * (math.exp(m['loss'] - loss) - 1):+.1f} %"
     shape = describe(outcome.study.problem.architectures(pick.answer.genotypes))
     shown = "" if device_ms is None else f"{device_ms:.4g} ms"
-    return [label, limit, f"{m['total_ms']:.2f}", shown, f"{m['loss']:.4f}", f"{math.exp(m['loss']):.2f}", change, shape]
+    return [
+        label,
+        limit,
+        f"{m['total_ms']:.2f}",
+        shown,
+        f"{m['loss']:.4f}",
+        f"{math.exp(m['loss']):.2f}",
+        change,
+        shape,
+    ]
 
 
 def certainty(outcome: Outcome) -> list[str]:
@@ -175,9 +197,21 @@ def certainty(outcome: Outcome) -> list[str]:
     failed = int((~outcome.evaluations.ok).sum())
     said = [evaluated] + ([f"{failed:,} evaluations failed; their reasons are in evaluations.csv."] if failed else [])
     if outcome.study.config.algo == "exact":
-        return [*said, f"Exact: all {outcome.covered:,} architectures were covered; the frontier holds {len(outcome.frontier):,}."]
+        return [
+            *said,
+            f"Exact: all {outcome.covered:,} architectures were covered; the frontier holds {len(outcome.frontier):,}.",
+        ]
+    if outcome.exact is not None and outcome.distance is None:
+        return [
+            *said,
+            f"None of all {outcome.study.problem.space.size:,} architectures of the space is feasible: no search can find one.",
+        ]
     if outcome.distance is None:
-        why = "a user's function cannot be enumerated" if not outcome.study.problem.analytic else "the space is too large to enumerate in seconds"
+        why = (
+            "a user's function cannot be enumerated"
+            if not outcome.study.problem.analytic
+            else "the space is too large to enumerate in seconds"
+        )
         return [*said, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
     d = outcome.distance
     return [
@@ -196,27 +230,37 @@ def reading(outcome: Outcome) -> list[str]:
     sparse = 100 * float((a.n_experts > 1).mean())
     spread = f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f}), width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})"
     top1 = 100 * float((a.top_k == 1).mean())
-    return [f"Reading: {sparse:.0f} % of the frontier is sparse, {top1:.0f} % routes to one expert; {spread}; median FFN ratio {np.median(a.ffn_ratio):.3g}."]
+    return [
+        f"Reading: {sparse:.0f} % of the frontier is sparse, {top1:.0f} % routes to one expert; {spread}; median FFN ratio {np.median(a.ffn_ratio):.3g}."
+    ]
 
 
 def limits(outcome: Outcome) -> list[str]:
     """What the loss law can be trusted for."""
     law = outcome.study.problem.scenario.law
+    if len(outcome.frontier) == 0:
+        return []
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = f" on {law.tokens / 1e9:g} B tokens" if law.tokens else ""
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
-    return [f"Limits: losses are predictions of law {law.name}{tokens}, uncertainty unknown, fitted on {ranges}; {beyond}; * extrapolates."]
+    return [
+        f"Limits: losses are predictions of law {law.name}{tokens}, uncertainty unknown, fitted on {ranges}; {beyond}; * extrapolates."
+    ]
 
 
 def next_steps(outcome: Outcome, folder: Path) -> list[str]:
     """What to type next."""
     if len(outcome.frontier) == 0:
-        return [f"Next: relax a budget, for example python -m nas.run --config {folder}/config.yaml --budget METRIC=LIMIT"]
+        return [
+            f"Next: relax a budget, for example python -m nas.run --config {folder}/config.yaml --budget METRIC=LIMIT"
+        ]
     steps = [
         f"Next: python -m nas.select {folder} --budget total_ms=50      candidates within another budget",
         f"      python -m nas.explain {folder} --select knee           where its time, bytes and loss come from",
     ]
     if outcome.study.config.algo != "exact":
-        steps.append(f"      python -m nas.run --resume {folder} --evaluations {2 * max(len(outcome.evaluations), 1)}   search on")
+        steps.append(
+            f"      python -m nas.run --resume {folder} --evaluations {2 * max(len(outcome.evaluations), 1)}   search on"
+        )
     return steps

@@ -51,10 +51,14 @@ class Study:
             "space": problem.space.mapping(),
             "law": scenario.law.mapping(),
             "device": scenario.device.mapping(),
-            "calibration": "none" if scenario.calibration is None else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "calibration": "none"
+            if scenario.calibration is None
+            else scenario.calibration.model_dump(mode="json", exclude_none=True),
             "budgets": {budget.metric: budget.limit for budget in problem.budgets},
             "default_budget": "none",
-            "applications": {q.label: {q.budget.metric: q.budget.limit} for q in problem.questions if q.budget and not q.baseline},
+            "applications": {
+                q.label: {q.budget.metric: q.budget.limit} for q in problem.questions if q.budget and not q.baseline
+            },
             "baselines": [baseline.mapping() for baseline in self.baselines],
             "params": self.parameters.model_dump(mode="json"),
         }
@@ -78,23 +82,35 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
     baselines = _baselines(raw, faults)
     parameters = _parameters(raw, faults)
     faults.raise_if_any()
-    assert config and space and law and device and parameters is not None
+    assert config is not None
+    assert space is not None
+    assert law is not None
+    assert device is not None
+    assert parameters is not None
     return _joined(config, SearchSpace(space), law, device, objectives, budgets, applications, baselines, parameters)
 
 
 def _joined(
-    config: StudyConfig, space: SearchSpace, law: Law, device: Device, objectives: dict[str, Objective],
-    budgets: dict[str, float | None], applications: dict[str, tuple[str, float]], baselines: list[Baseline],
+    config: StudyConfig,
+    space: SearchSpace,
+    law: Law,
+    device: Device,
+    objectives: dict[str, Objective],
+    budgets: dict[str, float | None],
+    applications: dict[str, tuple[str, float]],
+    baselines: list[Baseline],
     parameters: BaseModel,
 ) -> Study:
     scenario, note = scenario_of(config, law, device)
     limits = _with_default(config, device, budgets)
     problem = Problem(
-        space, scenario,
+        space,
+        scenario,
         tuple(objectives[name] for name in config.objectives),
         tuple(Budget(metric, limit) for metric, limit in limits.items()),
         tuple(o for o in objectives.values() if o.function is not None),
-        config.vocabulary, config.tied,
+        config.vocabulary,
+        config.tied,
     )
     _refuse_impossible(problem)
     asked = [Question(label, Budget(*limit)) for label, limit in applications.items()]
@@ -133,10 +149,18 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(
-        law=law, device=device, precision=precision(config.precision, config.int4_group_size),
-        batch=config.batch, input_tokens=config.input_tokens, output_tokens=config.output_tokens,
-        latency=config.latency, attention=config.attention, causal=config.causal, complete=config.complete,
-        head_bytes=config.head_bytes, calibration=profile,
+        law=law,
+        device=device,
+        precision=precision(config.precision, config.int4_group_size),
+        batch=config.batch,
+        input_tokens=config.input_tokens,
+        output_tokens=config.output_tokens,
+        latency=config.latency,
+        attention=config.attention,
+        causal=config.causal,
+        complete=config.complete,
+        head_bytes=config.head_bytes,
+        calibration=profile,
     )
     return scenario, note
 
@@ -269,7 +293,9 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
         found[name] = built_in(name)
         return True
     if not FUNCTION.match(name):
-        faults.add(path, unknown("a metric", name, importable("objectives.metrics")) + ", or give package.module:function")
+        faults.add(
+            path, unknown("a metric", name, importable("objectives.metrics")) + ", or give package.module:function"
+        )
         return False
     try:
         found[name] = user_metric(name)
@@ -289,7 +315,9 @@ def user_metric(name: str) -> Objective:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        raise UsageError(f"expected an importable module, got {type(error).__name__}: {error}; check {module_name}") from None
+        raise UsageError(
+            f"expected an importable module, got {type(error).__name__}: {error}; check {module_name}"
+        ) from None
     function = getattr(module, attribute, None)
     if not callable(function):
         public = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
@@ -332,11 +360,15 @@ def limit_in_unit(metric: str, unit: str, limit: Any) -> float:
     if unit == "GB":
         return gigabytes(limit)
     if unit == "parameters":
-        return scaled(limit.removesuffix("B") + "G" if isinstance(limit, str) and limit.endswith("B") else limit, "", 1.0, "500M")
+        return scaled(
+            limit.removesuffix("B") + "G" if isinstance(limit, str) and limit.endswith("B") else limit, "", 1.0, "500M"
+        )
     return scaled(limit, "", 1.0, "3.2")
 
 
-def _applications(raw: Mapping[str, Any], objectives: dict[str, Objective], faults: Faults) -> dict[str, tuple[str, float]]:
+def _applications(
+    raw: Mapping[str, Any], objectives: dict[str, Objective], faults: Faults
+) -> dict[str, tuple[str, float]]:
     given = raw.get("applications", StudyConfig.model_fields["applications"].default)
     found: dict[str, tuple[str, float]] = {}
     for label, limit in given.items() if isinstance(given, dict) else ():
@@ -344,7 +376,10 @@ def _applications(raw: Mapping[str, Any], objectives: dict[str, Objective], faul
         if len(limits) == 1 and None not in limits.values():
             found[label] = next((metric, value) for metric, value in limits.items() if value is not None)
         elif isinstance(limit, dict) and not faults.lines:
-            faults.add(("applications", label), f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}")
+            faults.add(
+                ("applications", label),
+                f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}",
+            )
     return found
 
 

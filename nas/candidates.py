@@ -21,7 +21,10 @@ def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
     if path.suffix == ".csv":
         write(path, csv_text(columns))
     elif path.suffix == ".jsonl":
-        rows = [dict(zip(columns, (v.item() if hasattr(v, "item") else v for v in row), strict=True)) for row in zip(*columns.values(), strict=True)]
+        rows = [
+            dict(zip(columns, (v.item() if hasattr(v, "item") else v for v in row), strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
         write(path, "".join(json.dumps(finite(row), ensure_ascii=False) + "\n" for row in rows))
     else:
         raise UsageError(f"out: expected a .csv or .jsonl file, got {path}; change its ending")
@@ -40,7 +43,11 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
     parsed = []
     for number, row in enumerate(rows):
         try:
-            parsed.append(Architectures.from_columns({name: [value] for name, value in row.items() if name in known and value not in ("", None)}))
+            parsed.append(
+                Architectures.from_columns(
+                    {name: [value] for name, value in row.items() if name in known and value not in ("", None)}
+                )
+            )
         except ValueError as error:
             raise UsageError(f"{path}: row {number + 1}: {str(error).splitlines()[0]}") from None
     return Architectures.concatenate(parsed), [str(row.get("id") or number) for number, row in enumerate(rows)]

@@ -16,7 +16,9 @@ from nas.selection import check_form, parse_budget, select
 from search_spaces.arrays import IntArray
 
 
-def choose(path: Path, how: str, budgets: list[str], out: Path | None, shown: int, *, quiet: bool, as_json: bool) -> None:
+def choose(
+    path: Path, how: str, budgets: list[str], out: Path | None, shown: int, *, quiet: bool, as_json: bool
+) -> None:
     """Choose, show and write.
 
     Raises:
@@ -55,11 +57,20 @@ def _show(run: RecordedRun, rows: IntArray, shown: int) -> None:
     say(f"{len(rows):,} chosen{outside}")
     some = rows[np.unique(np.linspace(0, len(rows) - 1, min(shown, len(rows))).astype(int))]
     metrics = run.evaluations.metrics
-    extra = [n for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets)) if n not in ("loss", "total_ms", "memory_gb")]
+    extra = [
+        n
+        for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets))
+        if n not in ("loss", "total_ms", "memory_gb")
+    ]
     names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
     architectures = run.architectures(some)
     body = [
-        [str(row), *(f"{metrics[name][row]:.5g}" for name in names), count(metrics["params_total"][row]), describe(architectures[i : i + 1])]
+        [
+            str(row),
+            *(f"{metrics[name][row]:.5g}" for name in names),
+            count(metrics["params_total"][row]),
+            describe(architectures[i : i + 1]),
+        ]
         for i, row in enumerate(some.tolist())
     ]
     table(("index", *names, "parameters", "architecture"), body)

@@ -29,7 +29,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
     """Aligned columns, the first `left` of them to the left."""
     widths = [max(len(str(row[i])) for row in (header, *rows)) for i in range(len(header))]
     for row in (header, *rows):
-        cells = [str(c).ljust(w) if i < left or i == len(header) - 1 else str(c).rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            str(c).ljust(w) if i < left or i == len(header) - 1 else str(c).rjust(w)
+            for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
         say("  " + "  ".join(cells).rstrip())
 
 

@@ -55,10 +55,13 @@ def _relaxed(usable: Evaluations, violations: np.ndarray[tuple[int, int], np.dty
 
 def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
     """The diagnosis in sentences."""
-    scope = f"all {diagnosis.examined:,} architectures of the space" if whole_space else f"the {diagnosis.examined:,} architectures evaluated"
+    scope = (
+        f"all {diagnosis.examined:,} architectures of the space"
+        if whole_space
+        else f"the {diagnosis.examined:,} architectures evaluated"
+    )
     said = [f"No architecture satisfies the budgets, among {scope}."]
-    for r in diagnosis.relaxations:
-        said.append(f"  {r.budget}: {_relaxation(r)}")
+    said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
     if np.isfinite(diagnosis.together) and len(diagnosis.relaxations) > 1:
         said.append(f"  Relaxing every budget by {100 * diagnosis.together:.1f} % opens the first design.")
     said.append("Closest misses:")

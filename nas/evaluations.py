@@ -59,7 +59,9 @@ class Evaluations:
 def joined(first: Evaluations, second: Evaluations) -> Evaluations:
     """The rows of both."""
     metrics = {name: np.concatenate([first.metrics[name], second.metrics[name]]) for name in first.metrics}
-    genotypes, keys = (np.concatenate(pair) for pair in ((first.genotypes, second.genotypes), (first.keys, second.keys)))
+    genotypes, keys = (
+        np.concatenate(pair) for pair in ((first.genotypes, second.genotypes), (first.keys, second.keys))
+    )
     reasons = None
     if first.reasons is not None or second.reasons is not None:
         reasons = (first.reasons or ("",) * len(first)) + (second.reasons or ("",) * len(second))

@@ -24,7 +24,9 @@ class ExactSolution:
     feasible: int
 
 
-def solve(problem: Problem, rules: tuple[PickRule, ...] = (), progress: Callable[[int], None] | None = None) -> ExactSolution:
+def solve(
+    problem: Problem, rules: tuple[PickRule, ...] = (), progress: Callable[[int], None] | None = None
+) -> ExactSolution:
     """Evaluate every architecture in blocks, keeping the frontier and the best per pick.
 
     Raises:
@@ -32,7 +34,9 @@ def solve(problem: Problem, rules: tuple[PickRule, ...] = (), progress: Callable
     """
     space = problem.space
     if space.size > LARGEST:
-        raise UsageError(f"exact: expected a space of at most {LARGEST:,} architectures, got {space.size:,}; choose a search strategy")
+        raise UsageError(
+            f"exact: expected a space of at most {LARGEST:,} architectures, got {space.size:,}; choose a search strategy"
+        )
     frontier: Evaluations | None = None
     picks: list[Evaluations | None] = [None] * len(rules)
     feasible = 0

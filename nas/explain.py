@@ -11,12 +11,25 @@ WHICH = "Which architecture"
 
 
 def explain(
-    run: Annotated[Path | None, typer.Argument(help="Run folder to choose from, with its study's settings.", show_default=False)] = None,
-    how: Annotated[str, typer.Option("--select", help="best, knee or budget:metric=limit, in a run.", rich_help_panel=WHICH)] = "knee",
-    index: Annotated[int | None, typer.Option("--index", min=0, help="Row of a run's evaluations.csv.", rich_help_panel=WHICH)] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Published model; 'plas list models'.", rich_help_panel=WHICH)] = None,
+    run: Annotated[
+        Path | None, typer.Argument(help="Run folder to choose from, with its study's settings.", show_default=False)
+    ] = None,
+    how: Annotated[
+        str, typer.Option("--select", help="best, knee or budget:metric=limit, in a run.", rich_help_panel=WHICH)
+    ] = "knee",
+    index: Annotated[
+        int | None, typer.Option("--index", min=0, help="Row of a run's evaluations.csv.", rich_help_panel=WHICH)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Published model; 'plas list models'.", rich_help_panel=WHICH)
+    ] = None,
     architecture: Annotated[
-        str | None, typer.Option("--architecture", help="depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4", rich_help_panel=WHICH)
+        str | None,
+        typer.Option(
+            "--architecture",
+            help="depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
+            rich_help_panel=WHICH,
+        ),
     ] = None,
     config: o.Config = None,
     settings: o.Set = None,
@@ -35,11 +48,22 @@ def explain(
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
-    from nas.explaining import Request, explain as work
+    from nas.explaining import Request
+    from nas.explaining import explain as work
 
     flags = o.study_flags(
-        space=space, law=law, budget=budget, preset=preset, device=device, precision=precision, latency=latency, attention=attention,
-        vocabulary=vocabulary, batch=batch, input_tokens=input_tokens, output_tokens=output_tokens,
+        space=space,
+        law=law,
+        budget=budget,
+        preset=preset,
+        device=device,
+        precision=precision,
+        latency=latency,
+        attention=attention,
+        vocabulary=vocabulary,
+        batch=batch,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
     )
     work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
 

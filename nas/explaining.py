@@ -41,7 +41,9 @@ def explain(request: Request) -> None:
     """
     named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
     if len(named) != 1:
-        raise UsageError(f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one")
+        raise UsageError(
+            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
+        )
     study, chosen, label = _from_run(request, request.run) if request.run is not None else _named(request)
     try:
         explanation = explained(study.problem, chosen)
@@ -71,27 +73,38 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
     check_form(request.how)
     run = recorded_run(path)
     shipped = importable("objectives.metrics")
-    kept = {"objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"], "algo": "random", "params": {}}
+    kept = {
+        "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
+        "algo": "random",
+        "params": {},
+    }
     budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
     raw, origins = layered(request.flags, request.settings, None)
     given = {key: value for key, value in raw.items() if (key,) in origins}
     study = assemble({**run.run.resolved, **kept, **given, "budgets": {**budgets, **given.get("budgets", {})}}, origins)
     if request.index is None:
-        rows = select(run.evaluations, request.how, run.scale()) if run.evaluations.feasible.any() else []
+        feasible = run.evaluations.feasible.any()
+        rows = select(run.evaluations, request.how, run.scale()).tolist() if feasible else []
         if len(rows) == 0:
-            raise InfeasibleError(f"{path}: nothing feasible to explain; python -m nas.select {path} says why, --index N explains any row")
-        row = int(rows[0])
+            raise InfeasibleError(
+                f"{path}: nothing feasible to explain; python -m nas.select {path} says why, --index N explains any row"
+            )
+        row = rows[0]
     elif request.index < len(run.evaluations):
         row = request.index
     else:
-        raise UsageError(f"--index: expected a row up to {len(run.evaluations) - 1}, got {request.index}; choose one of evaluations.csv")
+        raise UsageError(
+            f"--index: expected a row up to {len(run.evaluations) - 1}, got {request.index}; choose one of evaluations.csv"
+        )
     chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
     return study, study.problem.dressed(chosen), f"row {row} of {path}"
 
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation) -> None:
-    say(f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
-        f"{count(e.metrics['params_active'])} active")
+    say(
+        f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{count(e.metrics['params_active'])} active"
+    )
     for line in headline(study)[1:]:
         say(line)
     for text in e.outside_law:
@@ -99,15 +112,23 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation) -> No
     say("\nMetrics")
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     say("\nLoss, nats per token")
-    table(("term", "nats", "share"), [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()])
+    table(
+        ("term", "nats", "share"),
+        [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()],
+    )
     for phase, rows in e.operators.items():
         _show_phase(phase, rows, e)
     say("\nResident memory, GB")
-    table(("part", "GB", "share"), [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()])
+    table(
+        ("part", "GB", "share"),
+        [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()],
+    )
     say("\nBudgets")
     for budget in e.budgets:
         state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
-        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}")
+        say(
+            f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}"
+        )
     if not e.budgets:
         say("  none")
     _show_steps(e)
@@ -121,7 +142,16 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     compute = 100 * sum(r.ms for r in rows if r.bound == "compute") / total
     say(f"\n{phase.capitalize()} {total:.4f} ms: {compute:.0f} % of it compute-bound")
     body = [
-        (r.operator, r.part, f"{r.instances:g}", f"{r.gflop:.4g}", f"{r.mb:.4g}", f"{r.ms:.4f}", f"{100 * r.ms / total:.1f} %", r.bound)
+        (
+            r.operator,
+            r.part,
+            f"{r.instances:g}",
+            f"{r.gflop:.4g}",
+            f"{r.mb:.4g}",
+            f"{r.ms:.4f}",
+            f"{100 * r.ms / total:.1f} %",
+            r.bound,
+        )
         for r in sorted(rows, key=lambda r: -r.ms)
     ]
     table(("operator", "of", "instances", "GFLOP", "MB", "ms", "share", "bound by"), body, left=2)

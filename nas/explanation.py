@@ -82,7 +82,9 @@ def outside(problem: Problem, chosen: Architectures) -> list[str]:
     said = []
     for name in law.outside(chosen):
         low, high = law.fitted_on[name]
-        said.append(f"{name} {float(getattr(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted")
+        said.append(
+            f"{name} {float(getattr(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
+        )
     return said
 
 
@@ -91,7 +93,7 @@ def operators(problem: Problem, chosen: Architectures) -> dict[str, list[Operato
     scenario = problem.scenario
     if scenario.latency == "closed_form":
         return {"prefill": [], "decode": []}
-    x, found = Dimensions(chosen), {}
+    x, found = Dimensions(chosen), dict[str, list[OperatorRow]]()
     for phase in phases(scenario):
         times = phase_times(x, phase, scenario)
         layers = float(chosen.depth[0])
@@ -105,9 +107,13 @@ def _row(time: OperatorTime, part: str, layers: float, problem: Problem) -> Oper
     scenario, operator = problem.scenario, time.operator
     compute, memory = _first(time.compute), _first(time.memory)
     return OperatorRow(
-        operator.name, part, layers * _first(operator.count) * _first(operator.present),
-        layers * compute / scenario.seconds_per_flop[operator.peak] / 1e9, layers * memory / scenario.seconds_per_byte / 1e6,
-        layers * _first(time.seconds) * 1e3, "compute" if compute > memory else "memory",
+        operator.name,
+        part,
+        layers * _first(operator.count) * _first(operator.present),
+        layers * compute / scenario.seconds_per_flop[operator.peak] / 1e9,
+        layers * memory / scenario.seconds_per_byte / 1e6,
+        layers * _first(time.seconds) * 1e3,
+        "compute" if compute > memory else "memory",
     )
 
 
@@ -125,7 +131,10 @@ def steps(problem: Problem, chosen: Architectures, metrics: dict[str, float]) ->
     near = space.neighbours(own)
     found = problem.evaluate(near, STEP_METRICS)
     return [
-        Step(_step_name(problem, own[0], near[i]), {name: float(found.metrics[name][i]) - metrics[name] for name in STEP_METRICS})
+        Step(
+            _step_name(problem, own[0], near[i]),
+            {name: float(found.metrics[name][i]) - metrics[name] for name in STEP_METRICS},
+        )
         for i in np.lexsort((space.keys(near), *(np.abs(near - own).T[::-1] == 0)))
     ]
 

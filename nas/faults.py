@@ -82,7 +82,9 @@ def _line_number(origin: str) -> tuple[str, int]:
 
 
 def _is_type_tag(part: Any) -> bool:
-    return isinstance(part, str) and (part.endswith("]") or part in ("str", "int", "float", "dict", "Calibration", "constrained-str"))
+    return isinstance(part, str) and (
+        part.endswith("]") or part in ("str", "int", "float", "dict", "Calibration", "constrained-str")
+    )
 
 
 def _known_keys(model: type[BaseModel] | None, where: Path) -> str:
@@ -91,7 +93,8 @@ def _known_keys(model: type[BaseModel] | None, where: Path) -> str:
     if model is None:
         return "remove it"
     keys = [field.alias or name for name, field in model.model_fields.items()]
-    return f"known are {', '.join(keys)}; {nearest(str(where[-1]), keys)}".replace("choose one", "remove it")
+    close = nearest(str(where[-1]), keys)
+    return close if close.startswith("did") else f"remove it; known are {', '.join(keys)}"
 
 
 def _inner(model: type[BaseModel] | None, part: str | int) -> type[BaseModel] | None:
@@ -100,7 +103,14 @@ def _inner(model: type[BaseModel] | None, part: str | int) -> type[BaseModel] | 
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-_NUMBERS = {"int": "an integer", "float": "a number", "bool": "true or false", "string": "text", "list": "a list", "dict": "a mapping"}
+_NUMBERS = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "dict": "a mapping",
+}
 
 
 def plain(detail: Any) -> str:
@@ -110,13 +120,20 @@ def plain(detail: Any) -> str:
         return "expected a value, got nothing; add it"
     if kind in ("too_short", "string_too_short") or detail["input"] == []:
         return f"expected at least {context.get('min_length', 1)} item, got {got}; add one"
-    bounds = {"greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "more than"), "less_than_equal": ("le", "at most"), "less_than": ("lt", "less than")}
+    bounds = {
+        "greater_than_equal": ("ge", "at least"),
+        "greater_than": ("gt", "more than"),
+        "less_than_equal": ("le", "at most"),
+        "less_than": ("lt", "less than"),
+    }
     if kind in bounds:
         key, words = bounds[kind]
         return f"expected {words} {context[key]:g}, got {got}; correct it"
     if kind in ("literal_error", "enum"):
         choices = context["expected"].replace("'", "")
-        return f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
+        return (
+            f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
+        )
     for stem, words in _NUMBERS.items():
         if kind.startswith(stem):
             return f"expected {words}, got {got}; correct it"

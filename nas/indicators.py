@@ -40,7 +40,12 @@ class Scale:
     def described(self) -> dict[str, object]:
         """Bounds in the objectives' own units, scale and reference, as shown with every figure."""
         return {
-            o.name: {"scale": "log" if o.log_scale else "linear", "best": _back(o, low), "worst": _back(o, high), "reference": REFERENCE}
+            o.name: {
+                "scale": "log" if o.log_scale else "linear",
+                "best": _back(o, low),
+                "worst": _back(o, high),
+                "reference": REFERENCE,
+            }
             for o, low, high in zip(self.objectives, self.best, self.worst, strict=True)
         }
 

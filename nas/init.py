@@ -10,7 +10,9 @@ from nas import options as o
 
 def init(
     path: Annotated[Path, typer.Argument(help="File to create.")] = Path("study.yaml"),
-    study: Annotated[str, typer.Option("--from", help="Shipped study to start from; 'plas list studies' names them.")] = "paper",
+    study: Annotated[
+        str, typer.Option("--from", help="Shipped study to start from; 'plas list studies' names them.")
+    ] = "paper",
     quiet: o.Quiet = False,
 ) -> None:
     """Write a commented study to edit; an existing file is never overwritten."""

@@ -11,7 +11,9 @@ from nas.study_config import split_budgets
 from objectives.plugins import documents
 
 
-def layered(flags: Mapping[str, Any], settings: list[str], config: str | None) -> tuple[dict[str, Any], dict[Path, str]]:
+def layered(
+    flags: Mapping[str, Any], settings: list[str], config: str | None
+) -> tuple[dict[str, Any], dict[Path, str]]:
     """The merged raw study and the origin (`file:line` or flag) of every value.
 
     `flags` are study keys, `settings` the texts of --set, `config` a file or the name of a shipped study.
@@ -19,7 +21,9 @@ def layered(flags: Mapping[str, Any], settings: list[str], config: str | None) -
     raw, origins = from_file(config) if config else ({}, {})
     given = {**flags, **parsed_settings(settings)}
     for dotted, value in given.items():
-        place(raw, origins, tuple(dotted.split(".")), value, f"--{dotted.replace('_', '-')}" if dotted in flags else f"--set {dotted}")
+        place(
+            raw, origins, tuple(dotted.split(".")), value, flag_name(dotted) if dotted in flags else f"--set {dotted}"
+        )
     preset = raw.get("preset", "paper")
     presets = documents("nas.presets")
     if preset in presets:
@@ -27,6 +31,11 @@ def layered(flags: Mapping[str, Any], settings: list[str], config: str | None) -
         for key, value in shipped.items():
             raw.setdefault(key, value)
     return raw, origins
+
+
+def flag_name(key: str) -> str:
+    """The flag that gives a study key."""
+    return {"budgets": "--budget", "params": "--param"}.get(key, f"--{key.replace('_', '-')}")
 
 
 def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
@@ -88,6 +97,10 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
         origins.update({(*path, key): origin for key in value})
     else:
         target[last] = value
-    for known in [known for known in origins if known[: len(path)] == path and len(known) > len(path) and path[0] not in ("budgets", "params")]:
+    for known in [
+        known
+        for known in origins
+        if known[: len(path)] == path and len(known) > len(path) and path[0] not in ("budgets", "params")
+    ]:
         del origins[known]
     origins[path] = origin

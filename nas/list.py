@@ -22,7 +22,9 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(help="What to list; everything when left out.", show_default=False)] = None,
+    kind: Annotated[
+        Kind | None, typer.Argument(help="What to list; everything when left out.", show_default=False)
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """List what can be named in a study."""

@@ -53,27 +53,45 @@ def devices() -> list[Row]:
     rows = []
     for name in documents("objectives.devices"):
         d = load_device(name)
-        rows.append({
-            "name": name, "fp16 TFLOP/s": d.fp16 / 1e12, "int8 TOP/s": d.int8 / 1e12, "GB/s": d.bandwidth / 1e9, "GB": d.memory_gb,
-            "known": d.confidence, "profiles": len(d.profiles), "modes": " ".join(f"@{mode}" for mode in d.modes) or "-", "what": d.name,
-        })
+        rows.append(
+            {
+                "name": name,
+                "fp16 TFLOP/s": d.fp16 / 1e12,
+                "int8 TOP/s": d.int8 / 1e12,
+                "GB/s": d.bandwidth / 1e9,
+                "GB": d.memory_gb,
+                "known": d.confidence,
+                "profiles": len(d.profiles),
+                "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
+                "what": d.name,
+            }
+        )
     return rows
 
 
 def models() -> list[Row]:
     """Published models that can be baselines."""
     found = [(name, read(path)[0]) for name, path in documents("search_spaces.models").items()]
-    return [{"name": name, "depth": c["depth"], "width": c["width"], "experts": c["n_experts"], "what": c["name"]} for name, c in found]
+    return [
+        {"name": name, "depth": c["depth"], "width": c["width"], "experts": c["n_experts"], "what": c["name"]}
+        for name, c in found
+    ]
 
 
 def presets() -> list[Row]:
     """Conventions of latency and memory."""
-    return [{"name": name, "what": path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")} for name, path in documents("nas.presets").items()]
+    return [
+        {"name": name, "what": path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")}
+        for name, path in documents("nas.presets").items()
+    ]
 
 
 def studies() -> list[Row]:
     """Shipped studies for --config."""
-    return [{"name": name, "what": path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")} for name, path in documents("configs").items()]
+    return [
+        {"name": name, "what": path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")}
+        for name, path in documents("configs").items()
+    ]
 
 
 ROWS: dict[str, Callable[[], list[Row]]] = {

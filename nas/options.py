@@ -10,25 +10,49 @@ import typer
 from nas.errors import PlasError
 
 SPACE, DEVICE, WORKLOAD = "What to search", "On what", "Output"
-Config = Annotated[str | None, typer.Option("--config", help="A study: YAML file, run folder, or a shipped name.", rich_help_panel=SPACE)]
-Set = Annotated[list[str] | None, typer.Option("--set", help="path=value, any key of the study; repeats.", metavar="PATH=VALUE", rich_help_panel=SPACE)]
-Preset = Annotated[str | None, typer.Option("--preset", help="paper or device: conventions of latency and memory.", rich_help_panel=DEVICE)]
+Config = Annotated[
+    str | None,
+    typer.Option("--config", help="A study: YAML file, run folder, or a shipped name.", rich_help_panel=SPACE),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="path=value, any key of the study; repeats.", metavar="PATH=VALUE", rich_help_panel=SPACE
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", help="paper or device: conventions of latency and memory.", rich_help_panel=DEVICE),
+]
 Space = Annotated[str | None, typer.Option("--space", help="Search space: name or YAML file.", rich_help_panel=SPACE)]
-Device = Annotated[str | None, typer.Option("--device", help="Device id, id@mode, or YAML file.", rich_help_panel=DEVICE)]
+Device = Annotated[
+    str | None, typer.Option("--device", help="Device id, id@mode, or YAML file.", rich_help_panel=DEVICE)
+]
 Precision = Annotated[str | None, typer.Option("--precision", help="fp16, int8 or int4.", rich_help_panel=DEVICE)]
 Law = Annotated[str | None, typer.Option("--law", help="Loss law: name or YAML file.", rich_help_panel=SPACE)]
 Latency = Annotated[str | None, typer.Option("--latency", help="operator or closed_form.", rich_help_panel=DEVICE)]
 Attention = Annotated[str | None, typer.Option("--attention", help="unfused or fused.", rich_help_panel=DEVICE)]
-Vocabulary = Annotated[int | None, typer.Option("--vocabulary", help="Tokens of embedding and LM head; 0 leaves both out.", rich_help_panel=DEVICE)]
+Vocabulary = Annotated[
+    int | None,
+    typer.Option("--vocabulary", help="Tokens of embedding and LM head; 0 leaves both out.", rich_help_panel=DEVICE),
+]
 Batch = Annotated[int | None, typer.Option("--batch", help="Sequences at once.", rich_help_panel=DEVICE)]
 InputTokens = Annotated[int | None, typer.Option("--input-tokens", help="Prompt length.", rich_help_panel=DEVICE)]
 OutputTokens = Annotated[int | None, typer.Option("--output-tokens", help="Tokens generated.", rich_help_panel=DEVICE)]
 Objectives = Annotated[
-    str | None, typer.Option("--objectives", help="Metrics to minimise: loss,total_ms,package.module:function.", rich_help_panel=SPACE)
+    str | None,
+    typer.Option(
+        "--objectives", help="Metrics to minimise: loss,total_ms,package.module:function.", rich_help_panel=SPACE
+    ),
 ]
 Budgets = Annotated[
     list[str] | None,
-    typer.Option("--budget", help="metric=limit, at most; repeats; memory_gb=none removes the default.", metavar="METRIC=LIMIT", rich_help_panel=SPACE),
+    typer.Option(
+        "--budget",
+        help="metric=limit, at most; repeats; memory_gb=none removes the default.",
+        metavar="METRIC=LIMIT",
+        rich_help_panel=SPACE,
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=WORKLOAD)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WORKLOAD)]
@@ -75,5 +99,7 @@ def own_package() -> None:
     import nas
 
     if not hasattr(nas, "PLAS"):
-        sys.stderr.write("nas: expected plas-codesign's package, got another distribution's; install plas-codesign in its own environment\n")
+        sys.stderr.write(
+            "nas: expected plas-codesign's package, got another distribution's; install plas-codesign in its own environment\n"
+        )
         raise SystemExit(1)

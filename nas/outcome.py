@@ -62,8 +62,21 @@ def conclude(study: Study, search: Search, batches: IntArray, reason: str) -> Ou
     device_problem, note = under_preset(study, "device")
     diagnosis = None if len(frontier) else diagnose(everything(problem) if exact is not None or whole else found)
     return Outcome(
-        study, found, batches, frontier, picks, tuple(on_device(device_problem, pick) for pick in picks), note, scale, exact,
-        apart, diagnosis, problem.space.size if whole else len(found), search.progress.asked, reason, search.progress.seconds,
+        study,
+        found,
+        batches,
+        frontier,
+        picks,
+        tuple(on_device(device_problem, pick) for pick in picks),
+        note,
+        scale,
+        exact,
+        apart,
+        diagnosis,
+        problem.space.size if whole else len(found),
+        search.progress.asked,
+        reason,
+        search.progress.seconds,
     )
 
 
@@ -94,7 +107,9 @@ def on_device(device_problem: Problem, pick: Pick) -> float | None:
 
 def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
     """Architecture columns, then metrics: the columns of `frontier.csv`."""
-    return file_columns(problem.architectures(evaluations.genotypes), {name: evaluations.metrics[name] for name in problem.metric_names})
+    return file_columns(
+        problem.architectures(evaluations.genotypes), {name: evaluations.metrics[name] for name in problem.metric_names}
+    )
 
 
 def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]) -> dict[str, AnyArray]:
@@ -122,7 +137,12 @@ def write_files(folder: Path, outcome: Outcome) -> None:
 def evaluation_columns(problem: Problem, found: Evaluations, batches: IntArray) -> dict[str, Any]:
     """`index, batch, state, reason`, the columns of `frontier.csv`, violations."""
     reasons = found.reasons or ("",) * len(found)
-    head = {"index": range(len(found)), "batch": batches, "state": ["failed" if r else "ok" for r in reasons], "reason": reasons}
+    head = {
+        "index": range(len(found)),
+        "batch": batches,
+        "state": ["failed" if r else "ok" for r in reasons],
+        "reason": reasons,
+    }
     violations = {f"violation_{b.metric}": column for b, column in zip(found.budgets, found.violations.T, strict=True)}
     return head | columns_of(problem, found) | violations
 
@@ -132,11 +152,20 @@ def pick_columns(outcome: Outcome) -> dict[str, Any]:
     answered = [(p, ms) for p, ms in zip(outcome.picks, outcome.device_ms, strict=True) if p.answer is not None]
     rows: list[dict[str, Any]] = []
     for pick, ms in answered:
-        assert pick.answer is not None and pick.question.budget is not None
+        assert pick.answer is not None
+        assert pick.question.budget is not None
         problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
         row = {name: column[0] for name, column in columns_of(problem, pick.answer).items()}
         row.setdefault("vocabulary", 0)
-        rows.append({"question": pick.question.label, "metric": pick.question.budget.metric, "limit": pick.question.budget.limit, **row, "device_ms": ms})
+        rows.append(
+            {
+                "question": pick.question.label,
+                "metric": pick.question.budget.metric,
+                "limit": pick.question.budget.limit,
+                **row,
+                "device_ms": ms,
+            }
+        )
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
     return {name: [_cell(row.get(name)) for row in rows] for name in names}
 
@@ -152,14 +181,23 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     best = None if scale is None else scale.hypervolume(outcome.frontier.values)
     return {
         "stop_reason": outcome.stop_reason,
-        "space": {"name": outcome.study.problem.space.name, "architectures": outcome.study.problem.space.size, "covered": outcome.covered},
+        "space": {
+            "name": outcome.study.problem.space.name,
+            "architectures": outcome.study.problem.space.size,
+            "covered": outcome.covered,
+        },
         "evaluations": {
-            "asked": outcome.asked, "distinct": len(found), "repeats": outcome.asked - len(found),
-            "failed": int((~found.ok).sum()), "feasible": int(found.feasible.sum()),
+            "asked": outcome.asked,
+            "distinct": len(found),
+            "repeats": outcome.asked - len(found),
+            "failed": int((~found.ok).sum()),
+            "feasible": int(found.feasible.sum()),
         },
         "frontier": len(outcome.frontier),
         "hypervolume": best,
-        "scale": None if scale is None else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
+        "scale": None
+        if scale is None
+        else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "seconds": outcome.seconds,
     }

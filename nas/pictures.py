@@ -18,13 +18,29 @@ from search_spaces.arrays import FloatArray
 
 INK, EVALUATED, FRONTIER, EXACT, BASELINE, PICK = "#222222", "#c9ced6", "#1f5fa8", "#e08a1e", "#b3261e", "#0b7a4b"
 LABELS = {
-    "loss": "Predicted loss (nats per token)", "perplexity": "Predicted perplexity", "prefill_ms": "Prefill (ms)", "decode_ms": "Decode (ms)",
-    "tpot_ms": "Time per output token (ms)", "total_ms": "Prefill + decode (ms)", "memory_gb": "Weights (GB)", "resident_gb": "Resident memory (GB)",
-    "params_total": "Parameters", "params_active": "Active parameters",
+    "loss": "Predicted loss (nats per token)",
+    "perplexity": "Predicted perplexity",
+    "prefill_ms": "Prefill (ms)",
+    "decode_ms": "Decode (ms)",
+    "tpot_ms": "Time per output token (ms)",
+    "total_ms": "Prefill + decode (ms)",
+    "memory_gb": "Weights (GB)",
+    "resident_gb": "Resident memory (GB)",
+    "params_total": "Parameters",
+    "params_active": "Active parameters",
 }
-STYLE = {
-    "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK, "axes.labelcolor": INK,
-    "axes.titlesize": 9, "legend.frameon": False, "legend.fontsize": 8, "svg.hashsalt": "plas", "svg.fonttype": "none", "path.simplify": True,
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.hashsalt": "plas",
+    "svg.fonttype": "none",
+    "path.simplify": True,
 }
 THINNED = 20_000
 
@@ -66,14 +82,42 @@ def frontier_figure(outcome: Outcome) -> Figure:
     figure, ax = framed(4.2)
     found = outcome.evaluations[outcome.evaluations.feasible]
     rows = thinned(len(found))
-    ax.scatter(found.metrics[across][rows], found.metrics[up][rows], s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
+    ax.scatter(
+        found.metrics[across][rows],
+        found.metrics[up][rows],
+        s=3,
+        color=EVALUATED,
+        linewidths=0,
+        label="evaluated",
+        rasterized=True,
+    )
     if outcome.exact is not None:
         exact = outcome.exact.frontier
-        ax.scatter(exact.metrics[across], exact.metrics[up], s=26, facecolors="none", edgecolors=EXACT, linewidths=0.7, label="exact frontier")
+        ax.scatter(
+            exact.metrics[across],
+            exact.metrics[up],
+            s=26,
+            facecolors="none",
+            edgecolors=EXACT,
+            linewidths=0.7,
+            label="exact frontier",
+        )
     name = "exact frontier" if outcome.study.config.algo == "exact" else f"{outcome.study.config.algo} frontier"
-    joined = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"} if len(outcome.frontier.objectives) == 2 else {"linestyle": ""}
+    joined = (
+        {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
+        if len(outcome.frontier.objectives) == 2
+        else {"linestyle": ""}
+    )
     rows = thinned(len(outcome.frontier))
-    ax.plot(outcome.frontier.metrics[across][rows], outcome.frontier.metrics[up][rows], marker="o", markersize=2.4, color=FRONTIER, label=name, **joined)
+    ax.plot(
+        outcome.frontier.metrics[across][rows],
+        outcome.frontier.metrics[up][rows],
+        marker="o",
+        markersize=2.4,
+        color=FRONTIER,
+        label=name,
+        **joined,
+    )
     _mark_baselines(ax, outcome, across, up)
     _mark_picks(ax, outcome, across, up)
     _scale_axis(ax, outcome.study.problem, across)
@@ -122,10 +166,24 @@ def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
         assert pick.answer is not None
         x, y = float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0])
         ax.scatter([x], [y], marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
-        ax.annotate(pick.question.label, (x, y), xytext=(-7, -12), textcoords="offset points", ha="right", color=PICK, fontsize=8)
+        ax.annotate(
+            pick.question.label,
+            (x, y),
+            xytext=(-7, -12),
+            textcoords="offset points",
+            ha="right",
+            color=PICK,
+            fontsize=8,
+        )
 
 
-EVOLVING = (("depth", "Depth (layers)"), ("width", "Width"), ("n_experts", "Experts E"), ("ffn_ratio", "FFN ratio r"), ("n_kv_heads", "KV heads"))
+EVOLVING = (
+    ("depth", "Depth (layers)"),
+    ("width", "Width"),
+    ("n_experts", "Experts E"),
+    ("ffn_ratio", "FFN ratio r"),
+    ("n_kv_heads", "KV heads"),
+)
 
 
 def evolution_figure(outcome: Outcome) -> Figure:
@@ -173,7 +231,11 @@ def convergence_figure(outcome: Outcome) -> Figure:
         ax.set_ylabel("Hypervolume (own bounds)")
     ax.set_xscale("log")
     ax.set_xlabel("Distinct architectures evaluated")
-    ax.set_title(f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}", loc="left", color="#555555")
+    ax.set_title(
+        f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}",
+        loc="left",
+        color="#555555",
+    )
     return figure
 
 

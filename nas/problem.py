@@ -108,9 +108,13 @@ def checked(metric: Objective, architectures: Architectures, returned: Any) -> t
     try:
         values: FloatArray = np.array(returned, dtype=np.float64)
     except (TypeError, ValueError):
-        raise UsageError(f"{metric.name}: expected numbers of shape (n,), got {type(returned).__name__}; return an array") from None
+        raise UsageError(
+            f"{metric.name}: expected numbers of shape (n,), got {type(returned).__name__}; return an array"
+        ) from None
     if values.shape != (len(architectures),):
-        raise UsageError(f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture")
+        raise UsageError(
+            f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture"
+        )
     return values, ["" if math.isfinite(v) else f"{metric.name}: {v}" for v in values.tolist()]
 
 

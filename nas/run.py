@@ -11,12 +11,28 @@ SEARCH = "How to search"
 
 
 def run(
-    algo: Annotated[str | None, typer.Option("--algo", help="Strategy; 'plas list strategies' names them.", rich_help_panel=SEARCH)] = None,
-    evaluations: Annotated[int | None, typer.Option("--evaluations", help="Distinct architectures to evaluate.", rich_help_panel=SEARCH)] = None,
-    time_limit: Annotated[float | None, typer.Option("--time-limit", help="Seconds of search.", rich_help_panel=SEARCH)] = None,
+    algo: Annotated[
+        str | None, typer.Option("--algo", help="Strategy; 'plas list strategies' names them.", rich_help_panel=SEARCH)
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option("--evaluations", help="Distinct architectures to evaluate.", rich_help_panel=SEARCH)
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", help="Seconds of search.", rich_help_panel=SEARCH)
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
-    param: Annotated[list[str] | None, typer.Option("--param", help="The strategy's own: 'plas schema nsga2'; repeats.", metavar="NAME=VALUE", rich_help_panel=SEARCH)] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", help="Continue or extend a run folder.", rich_help_panel=SEARCH)] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            help="The strategy's own: 'plas schema nsga2'; repeats.",
+            metavar="NAME=VALUE",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Continue or extend a run folder.", rich_help_panel=SEARCH)
+    ] = None,
     config: o.Config = None,
     settings: o.Set = None,
     space: o.Space = None,
@@ -32,7 +48,12 @@ def run(
     batch: o.Batch = None,
     input_tokens: o.InputTokens = None,
     output_tokens: o.OutputTokens = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder to create; default runs/<study>-<algo>-s<seed>.", rich_help_panel=o.WORKLOAD)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Run folder to create; default runs/<study>-<algo>-s<seed>.", rich_help_panel=o.WORKLOAD
+        ),
+    ] = None,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -43,9 +64,24 @@ def run(
     from nas.running import Request, execute
 
     flags = o.study_flags(
-        algo=algo, evaluations=evaluations, time_limit=time_limit, seed=seed, param=param, space=space, law=law, objectives=objectives,
-        budget=budget, preset=preset, device=device, precision=precision, latency=latency, attention=attention, vocabulary=vocabulary,
-        batch=batch, input_tokens=input_tokens, output_tokens=output_tokens,
+        algo=algo,
+        evaluations=evaluations,
+        time_limit=time_limit,
+        seed=seed,
+        param=param,
+        space=space,
+        law=law,
+        objectives=objectives,
+        budget=budget,
+        preset=preset,
+        device=device,
+        precision=precision,
+        latency=latency,
+        attention=attention,
+        vocabulary=vocabulary,
+        batch=batch,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
     )
     execute(Request(flags, settings or [], config, resume, out, quiet, json))
 

@@ -42,7 +42,9 @@ def create(study_name: str, out: Path | None) -> Path:
     if out is not None:
         _make(out, exist_ok=True)
         if any(out.iterdir()):
-            raise UsageError(f"out: expected a new or empty folder, got {out} with files in it; name another, or use --resume {out}")
+            raise UsageError(
+                f"out: expected a new or empty folder, got {out} with files in it; name another, or use --resume {out}"
+            )
         return out
     for n in range(1, 100_000):
         path = Path("runs") / (study_name if n == 1 else f"{study_name}-{n}")
@@ -64,7 +66,9 @@ def _make(path: Path, *, exist_ok: bool) -> None:
             raise UsageError(f"out: expected a folder, got a file {path}; name another") from None
         raise
     except OSError as error:
-        raise UsageError(f"out: expected a writable folder, got {path} ({error.strerror}); name another with --out") from None
+        raise UsageError(
+            f"out: expected a writable folder, got {path} ({error.strerror}); name another with --out"
+        ) from None
 
 
 @contextmanager
@@ -77,12 +81,16 @@ def locked(path: Path) -> Iterator[None]:
     try:
         lock = (path / ".lock").open("a")
     except OSError as error:
-        raise UsageError(f"{path}: expected a writable run folder, got {error.strerror}; copy it somewhere writable") from None
+        raise UsageError(
+            f"{path}: expected a writable run folder, got {error.strerror}; copy it somewhere writable"
+        ) from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise UsageError(f"{path}: expected a free run folder, got one that another process works on; wait for it") from None
+            raise UsageError(
+                f"{path}: expected a free run folder, got one that another process works on; wait for it"
+            ) from None
         yield
 
 
@@ -117,7 +125,10 @@ class Manifest:
 
 def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
     """Hash per section of what must not differ between a run and its continuation."""
-    return {name: hashlib.sha256(json.dumps(_section(resolved, name), sort_keys=True).encode()).hexdigest()[:16] for name in SECTIONS}
+    return {
+        name: hashlib.sha256(json.dumps(_section(resolved, name), sort_keys=True).encode()).hexdigest()[:16]
+        for name in SECTIONS
+    }
 
 
 def _section(resolved: Mapping[str, Any], name: str) -> Any:
@@ -172,7 +183,9 @@ def open_run(path: Path, *, readonly: bool = True) -> OpenRun:
         raise UsageError(f"{path}: expected a run folder, got {reason}; list runs with 'ls runs'")
     meta = read_meta(path / FILE)
     if meta.get("layout") != LAYOUT or "resolved" not in meta or "metrics" not in meta:
-        raise PlasError(f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it")
+        raise PlasError(
+            f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
+        )
     resolved = meta["resolved"]
     budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
     store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=readonly)

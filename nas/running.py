@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from nas import run_folder, yaml_source
 from nas.assemble import Study, assemble, strategy_module
 from nas.console import Ticker, notice, say_json
-from nas.errors import InfeasibleError, UsageError
+from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.layers import layered
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
@@ -67,11 +67,21 @@ def started(request: Request) -> tuple[Outcome, Path]:
         problem = study.problem
         store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
         scales = {o.name: o.log_scale for o in problem.objectives}
-        store.create({"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}, store_columns(study))
-        manifest = Manifest(folder, {
-            "fingerprints": run_folder.fingerprints(resolved), "versions": run_folder.versions(), "seed": study.config.seed,
-            "started": run_folder.now(), "ended": None, "stop_reason": None, "state": "running",
-        })
+        store.create(
+            {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}, store_columns(study)
+        )
+        manifest = Manifest(
+            folder,
+            {
+                "fingerprints": run_folder.fingerprints(resolved),
+                "versions": run_folder.versions(),
+                "seed": study.config.seed,
+                "started": run_folder.now(),
+                "ended": None,
+                "stop_reason": None,
+            },
+        )
+        manifest.update(state="running")
         return searched(study, store, None, manifest, request), folder
 
 
@@ -85,7 +95,9 @@ def store_columns(study: Study) -> dict[str, str]:
 def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
     """A recorded run replayed and continued."""
     if request.config is not None or request.out is not None:
-        raise UsageError("resume: expected --resume without --config and --out, got both; the run folder holds its own configuration")
+        raise UsageError(
+            "resume: expected --resume without --config and --out, got both; the run folder holds its own configuration"
+        )
     probe = run_folder.open_run(folder)
     with run_folder.locked(folder):
         run_folder.check_config(probe)
@@ -120,8 +132,10 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     study = assemble(raw, origins)
     traits = strategy_module(study.config.algo).TRAITS
     if study.config.evaluations is not None and not traits.takes_evaluations and ("evaluations",) in origins:
-        raise UsageError(f"{origins[('evaluations',)]}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
-                         "drop it, or choose random or nsga2")
+        raise UsageError(
+            f"{origins[('evaluations',)]}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
+            "drop it, or choose random or nsga2"
+        )
     for text in study.notices if not quiet else ():
         notice(f"Warning: {text}")
     return study
@@ -132,16 +146,27 @@ def read_manifest(folder: Path, study: Study) -> Manifest:
     path = folder / "manifest.json"
     content = yaml_source.read(path)[0] if path.exists() else None
     if not isinstance(content, dict) or "versions" not in content:
-        content = {"fingerprints": run_folder.fingerprints(study.resolved()), "versions": run_folder.versions(), "seed": study.config.seed, "started": None}
+        content = {
+            "fingerprints": run_folder.fingerprints(study.resolved()),
+            "versions": run_folder.versions(),
+            "seed": study.config.seed,
+            "started": None,
+        }
     return Manifest(folder, content)
 
 
 def warn_versions(manifest: Manifest, quiet: bool) -> None:
     """Another version is a warning: replay stops at the first proposal that differs."""
     now = run_folder.versions()
-    changed = [f"{name} {old} -> {now[name]}" for name, old in manifest.content["versions"].items() if name in now and now[name] != old]
+    changed = [
+        f"{name} {old} -> {now[name]}"
+        for name, old in manifest.content["versions"].items()
+        if name in now and now[name] != old
+    ]
     if changed and not quiet:
-        notice(f"Warning: versions differ from the run's ({', '.join(changed)}); replay will stop where a proposal differs")
+        notice(
+            f"Warning: versions differ from the run's ({', '.join(changed)}); replay will stop where a proposal differs"
+        )
 
 
 def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: Request) -> Outcome:
@@ -161,7 +186,9 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
     except KeyboardInterrupt:
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
-        notice(f"Interrupted after {len(search.archive):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}")
+        notice(
+            f"Interrupted after {len(search.archive):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
+        )
         raise
     except BaseException:
         ticker.close()
@@ -175,12 +202,8 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
 
 def try_update(manifest: Manifest, **changes: Any) -> None:
     """Note a failure where the folder can still be written; the failure itself is what gets reported."""
-    from nas.errors import PlasError
-
-    try:
+    with suppress(PlasError):
         manifest.update(**changes)
-    except PlasError:
-        pass
 
 
 def draw(outcome: Outcome, folder: Path) -> None:
@@ -213,5 +236,3 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, previous)
-
-

@@ -18,7 +18,9 @@ class Series:
     y: FloatArray
 
 
-def scatter(series: Sequence[Series], x_name: str, y_name: str, *, log_x: bool, width: int = 72, height: int = 16) -> list[str]:
+def scatter(
+    series: Sequence[Series], x_name: str, y_name: str, *, log_x: bool, width: int = 72, height: int = 16
+) -> list[str]:
     """Lines of the plot with axes and a legend; empty when there is nothing to draw."""
     drawn = [s for s in series if len(s.x)]
     if not drawn:
@@ -53,7 +55,11 @@ class _Axis:
 
 def _framed(grid: list[list[str]], axis: _Axis, name: str) -> list[str]:
     height = len(grid)
-    labels = {0: axis.value(1.0), height // 2: axis.value(1 - (height // 2) / (height - 1)), height - 1: axis.value(0.0)}
+    labels = {
+        0: axis.value(1.0),
+        height // 2: axis.value(1 - (height // 2) / (height - 1)),
+        height - 1: axis.value(0.0),
+    }
     rows = [f"{labels[i]:>9.4g} ┤" if i in labels else " " * 9 + " │" for i in range(height)]
     return [f"{name:>9}", *(label + "".join(cells).rstrip() for label, cells in zip(rows, grid, strict=True))]
 

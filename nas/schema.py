@@ -11,6 +11,8 @@ def schema(
     what: Annotated[str, typer.Argument(help="study, space, law, device, or a strategy's name.")] = "study",
 ) -> None:
     """Print a JSON schema, for editors and checkers."""
+    from pydantic import BaseModel
+
     from nas.assemble import strategy_module
     from nas.console import say_json
     from nas.errors import UsageError
@@ -21,7 +23,12 @@ def schema(
     from objectives.plugins import importable
     from search_spaces.specification import SpaceSpecification
 
-    models = {"study": StudyConfig, "space": SpaceSpecification, "law": Law, "device": Device}
+    models: dict[str, type[BaseModel]] = {
+        "study": StudyConfig,
+        "space": SpaceSpecification,
+        "law": Law,
+        "device": Device,
+    }
     if what in models:
         say_json(models[what].model_json_schema(by_alias=True))
     elif what in importable("nas.strategies"):

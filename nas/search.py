@@ -36,7 +36,9 @@ class Archive:
         start, end = len(self), len(self) + len(evaluations)
         if end > len(self._keys):
             grow = max(end, 2 * len(self._keys)) - len(self._keys)
-            self._genotypes = np.concatenate([self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int64)])
+            self._genotypes = np.concatenate(
+                [self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int64)]
+            )
             self._keys = np.concatenate([self._keys, np.zeros(grow, dtype=np.int64)])
             self._metrics = np.concatenate([self._metrics, np.zeros((len(self._metrics), grow))], axis=1)
         self._genotypes[start:end], self._keys[start:end] = evaluations.genotypes, evaluations.keys

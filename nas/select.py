@@ -10,8 +10,13 @@ from nas import options as o
 
 def select(
     run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
-    how: Annotated[str, typer.Option("--select", help="frontier, best, knee, diverse:K or budget:metric=limit.")] = "frontier",
-    budget: Annotated[list[str] | None, typer.Option("--budget", help="metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT")] = None,
+    how: Annotated[
+        str, typer.Option("--select", help="frontier, best, knee, diverse:K or budget:metric=limit.")
+    ] = "frontier",
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", help="metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT"),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Candidate file to write, .csv or .jsonl.")] = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows shown on the screen; files hold all.")] = 20,
     quiet: o.Quiet = False,

@@ -50,7 +50,9 @@ def parse_budget(text: str, metrics: tuple[str, ...]) -> Budget:
     """A budget from `metric=limit` or `metric<=limit`, the limit in the metric's own unit."""
     match = re.match(r"^\s*([^<=\s]+)\s*<?=\s*([-+.\deE_]+)\s*(?:ms|GB)?\s*$", text)
     if not match or match[1] not in metrics:
-        raise UsageError(f"budget: expected metric=limit with one of {', '.join(metrics)}, got {text!r}; write decode_ms=20")
+        raise UsageError(
+            f"budget: expected metric=limit with one of {', '.join(metrics)}, got {text!r}; write decode_ms=20"
+        )
     try:
         limit = float(match[2])
     except ValueError:

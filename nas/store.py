@@ -43,7 +43,13 @@ class RunStore:
     """Append-only log; WAL and synchronous=NORMAL, one transaction a batch, unique key per architecture."""
 
     def __init__(
-        self, path: Path, metrics: tuple[str, ...], objectives: tuple[str, ...], budgets: tuple[Budget, ...], *, readonly: bool = False
+        self,
+        path: Path,
+        metrics: tuple[str, ...],
+        objectives: tuple[str, ...],
+        budgets: tuple[Budget, ...],
+        *,
+        readonly: bool = False,
     ) -> None:
         self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
         self.connection = connect(path, readonly=readonly)
@@ -58,22 +64,31 @@ class RunStore:
                 'CREATE TABLE evaluations ("index" INTEGER PRIMARY KEY, batch INTEGER NOT NULL, key INTEGER NOT NULL UNIQUE, '
                 f"state TEXT NOT NULL, reason TEXT NOT NULL, {genes}{described}{values})"
             )
-            self.connection.execute("CREATE TABLE batches (start INTEGER PRIMARY KEY, batch INTEGER, rows INTEGER, asked INTEGER, "
-                "strategy_s REAL, objectives_s REAL, digest TEXT NOT NULL)")
+            self.connection.execute(
+                "CREATE TABLE batches (start INTEGER PRIMARY KEY, batch INTEGER, rows INTEGER, asked INTEGER, "
+                "strategy_s REAL, objectives_s REAL, digest TEXT NOT NULL)"
+            )
             self.connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            self.connection.executemany("INSERT INTO meta VALUES (?, ?)", [("layout", LAYOUT), *((k, json.dumps(v)) for k, v in meta.items())])
+            self.connection.executemany(
+                "INSERT INTO meta VALUES (?, ?)", [("layout", LAYOUT), *((k, json.dumps(v)) for k, v in meta.items())]
+            )
             self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
     def _violation_names(self) -> list[str]:
         return [f"violation_{budget.metric}" for budget in self.budgets]
 
-    def append(self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]) -> None:
+    def append(
+        self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]
+    ) -> None:
         """Add a batch's new rows, whole or not at all; rows are numbered from `start`."""
         n = len(evaluations)
         reasons = evaluations.reasons or ("",) * n
         rows = zip(
-            range(start, start + n), [record.batch] * n, evaluations.keys.tolist(),
-            ["failed" if reason else "ok" for reason in reasons], reasons,
+            range(start, start + n),
+            [record.batch] * n,
+            evaluations.keys.tolist(),
+            ["failed" if reason else "ok" for reason in reasons],
+            reasons,
             *(column.tolist() for column in evaluations.genotypes.T),
             *(column.tolist() for column in columns.values()),
             *(evaluations.metrics[name].tolist() for name in self.metrics),
@@ -99,7 +114,9 @@ class RunStore:
             rows = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"').fetchall()
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
         if list(columns[0]) != list(range(len(rows))):
-            raise PlasError(f"{self.path}: expected rows numbered 0 to {len(rows) - 1}, got a gap; the store was altered, start a new run")
+            raise PlasError(
+                f"{self.path}: expected rows numbered 0 to {len(rows) - 1}, got a gap; the store was altered, start a new run"
+            )
         reasons = tuple(columns[3])
         genotypes = np.array(columns[4 : 4 + len(GENES)], dtype=np.int64).T.reshape(-1, len(GENES))
         metrics = {name: _floats(column) for name, column in zip(self.metrics, columns[4 + len(GENES) :], strict=True)}
@@ -115,10 +132,14 @@ class RunStore:
         covered = 0
         for start, rows, written in parts:
             if start != covered or digest(found[slice(start, start + rows)]) != written:
-                raise PlasError(f"{self.path}: rows {start} to {start + rows - 1} are not what was written; the store is damaged, start a new run")
+                raise PlasError(
+                    f"{self.path}: rows {start} to {start + rows - 1} are not what was written; the store is damaged, start a new run"
+                )
             covered += rows
         if covered != len(found):
-            raise PlasError(f"{self.path}: expected {covered} rows, got {len(found)}; the store was altered, start a new run")
+            raise PlasError(
+                f"{self.path}: expected {covered} rows, got {len(found)}; the store was altered, start a new run"
+            )
 
     def batches(self) -> IntArray:
         """Batch of every evaluation, in order, (n,)."""
@@ -129,7 +150,9 @@ class RunStore:
     def seconds(self) -> tuple[float, float]:
         """Seconds of strategy and of objectives over all batches, interruptions included."""
         with explained(self.path):
-            strategy, objectives = self.connection.execute("SELECT TOTAL(strategy_s), TOTAL(objectives_s) FROM batches").fetchone()
+            strategy, objectives = self.connection.execute(
+                "SELECT TOTAL(strategy_s), TOTAL(objectives_s) FROM batches"
+            ).fetchone()
         return float(strategy), float(objectives)
 
     def close(self) -> None:
@@ -142,7 +165,10 @@ def read_meta(path: Path) -> dict[str, Any]:
     """What a store was created with."""
     connection = connect(path, readonly=True)
     with explained(path):
-        found = {name: value if name == "layout" else json.loads(value) for name, value in connection.execute("SELECT * FROM meta")}
+        found = {
+            name: value if name == "layout" else json.loads(value)
+            for name, value in connection.execute("SELECT * FROM meta")
+        }
         connection.close()
     return found
 
@@ -186,12 +212,16 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "full" in text or "disk I/O" in text:
-            raise PlasError(f"{path}: the disk is full or failing ({text}); free some space and continue with --resume") from None
+            raise PlasError(
+                f"{path}: the disk is full or failing ({text}); free some space and continue with --resume"
+            ) from None
         if "readonly" in text or "unable to open" in text:
             raise UsageError(f"{path}: expected a writable folder, got {text}; choose another with --out") from None
         if "locked" in text:
             raise UsageError(f"{path}: expected a free store, got one in use; wait for the other process") from None
-        raise PlasError(f"{path}: expected an intact store, got {text}; it cannot be trusted, start a new run") from None
+        raise PlasError(
+            f"{path}: expected an intact store, got {text}; it cannot be trusted, start a new run"
+        ) from None
 
 
 def _floats(column: tuple[Any, ...]) -> FloatArray:

@@ -53,30 +53,52 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,60}$", description="Names the run folder")] = "paper"
-    preset: Annotated[Literal["paper", "device"], Field(description="Conventions: the paper's, or a real device's")] = "paper"
+    preset: Annotated[Literal["paper", "device"], Field(description="Conventions: the paper's, or a real device's")] = (
+        "paper"
+    )
     space: Annotated[str | dict[str, Any], Field(description="Search space: name, file or mapping")] = "paper"
     law: Annotated[str | dict[str, Any], Field(description="Loss law: name, file or mapping")] = "hw_codesign"
-    device: Annotated[str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping")] = "jetson_agx_orin_64gb"
+    device: Annotated[str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping")] = (
+        "jetson_agx_orin_64gb"
+    )
     precision: Annotated[Literal["fp16", "int8", "int4"], Field(description="Weights and linear operators")] = "fp16"
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
     causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention")] = False
     complete: Annotated[bool, Field(strict=True, description="Add residuals, RoPE, expert combination")] = False
-    vocabulary: Annotated[int, Field(strict=True, ge=0, le=10**7, description="Tokens of embedding and LM head; 0 leaves both out")] = 0
+    vocabulary: Annotated[
+        int, Field(strict=True, ge=0, le=10**7, description="Tokens of embedding and LM head; 0 leaves both out")
+    ] = 0
     tied: Annotated[bool, Field(strict=True, description="One table for embedding and LM head")] = True
     head_bytes: Annotated[float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head")] = 2.0
-    int4_group_size: Annotated[Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4")] = None
-    calibration: Annotated[Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet")] = "none"
+    int4_group_size: Annotated[
+        Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4")
+    ] = None
+    calibration: Annotated[
+        Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet")
+    ] = "none"
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once")] = 1
     input_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Prompt length")] = 1024
     output_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Tokens generated")] = 16
-    objectives: Annotated[list[str], BeforeValidator(split_names), Field(min_length=1, description="Metrics to minimise")] = ["loss", "total_ms"]
+    objectives: Annotated[
+        list[str], BeforeValidator(split_names), Field(min_length=1, description="Metrics to minimise")
+    ] = ["loss", "total_ms"]
     budgets: Annotated[dict[str, Any], BeforeValidator(split_budgets), Field(description="metric: limit, at most")] = {}
-    default_budget: Annotated[DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")] = DefaultBudget()
-    applications: Annotated[dict[str, dict[str, Any]], Field(description="name: {metric: limit} answered with a pick each")] = PAPER_APPLICATIONS
-    baselines: Annotated[list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")] = ["qwen2.5_0.5b"]
+    default_budget: Annotated[
+        DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
+    ] = DefaultBudget()
+    applications: Annotated[
+        dict[str, dict[str, Any]], Field(description="name: {metric: limit} answered with a pick each")
+    ] = PAPER_APPLICATIONS
+    baselines: Annotated[
+        list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")
+    ] = ["qwen2.5_0.5b"]
     algo: Annotated[str, Field(description="Search strategy")] = "nsga2"
     params: Annotated[dict[str, Any], Field(description="The strategy's own parameters")] = {}
-    evaluations: Annotated[Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate")] = None
-    time_limit: Annotated[float | None, Field(gt=0), BeforeValidator(none_word), Field(description="Seconds of search")] = None
+    evaluations: Annotated[
+        Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate")
+    ] = None
+    time_limit: Annotated[
+        float | None, Field(gt=0), BeforeValidator(none_word), Field(description="Seconds of search")
+    ] = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy")] = 0

@@ -41,7 +41,9 @@ def write(path: Path, text: str) -> None:
         os.replace(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise PlasError(f"{path}: cannot be written ({error.strerror}); free or change the folder, evaluations are kept") from None
+        raise PlasError(
+            f"{path}: cannot be written ({error.strerror}); free or change the folder, evaluations are kept"
+        ) from None
 
 
 def write_json(path: Path, content: Any) -> None:

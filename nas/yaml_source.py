@@ -13,7 +13,7 @@ from nas.faults import Path
 class _Loader(yaml.SafeLoader):
     """SafeLoader without YAML 1.1's yes/no, octal, sexagesimal and dates."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  (PyYAML copies it per class)
 
 
 for _tag, _pattern, _first in (
@@ -22,7 +22,9 @@ for _tag, _pattern, _first in (
     ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+0123456789."),
     ("null", r"^(?:~|null|Null|NULL|)$", "~nN\0"),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), [c if c != "\0" else "" for c in _first])  # type: ignore[no-untyped-call]
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), [c if c != "\0" else "" for c in _first]
+    )
 
 
 def read(path: FilePath) -> tuple[Any, dict[Path, str]]:

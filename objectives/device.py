@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, OpsPerSecond, milliseconds
 
+_UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "cache": "B"}
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 
@@ -81,7 +82,9 @@ class Device(BaseModel):
         """
         if mode not in self.modes:
             choices = ", ".join(self.modes) or "none"
-            raise ValueError(f"expected a power mode of {self.name} ({choices}), got {mode!r}; choose one or drop @{mode}")
+            raise ValueError(
+                f"expected a power mode of {self.name} ({choices}), got {mode!r}; choose one or drop @{mode}"
+            )
         changed = self.modes[mode].model_dump(exclude_none=True)
         return self.model_copy(update=changed | {"mode": mode, "modes": {}})
 
@@ -105,14 +108,16 @@ class Device(BaseModel):
         for pool, mark in (([p for p in here if p.precision == precision], ""), (here, ", borrowed")):
             if pool:
                 best = min(pool, key=lambda p: (p.held_out_error is None, p.held_out_error or 0.0))
-                return best, f"calibrated ({best.engine or 'unnamed engine'}, {best.precision or 'any precision'}{mark})"
+                return (
+                    best,
+                    f"calibrated ({best.engine or 'unnamed engine'}, {best.precision or 'any precision'}{mark})",
+                )
         return None, "datasheet peaks, no calibrated profile for this device"
 
     def mapping(self) -> dict[str, Any]:
         """The device as YAML content that reads back to equal figures."""
         content = self.model_dump(mode="json", exclude_defaults=True)
-        tera, giga = 1e12, 1e9
-        for name, unit, scale in (("fp16", "FLOP/s", tera), ("int8", "OP/s", tera), ("bandwidth", "B/s", giga), ("memory", "B", giga), ("cache", "B", giga)):
+        for name, unit in _UNITS.items():
             if name in content:
                 content[name] = f"{content[name]!r} {unit}"
         content.pop("other_peaks", None)

@@ -12,7 +12,17 @@ from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
 
-RANGED = ("depth", "width", "head_dim", "n_experts", "top_k", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "kv_dim")
+RANGED = (
+    "depth",
+    "width",
+    "head_dim",
+    "n_experts",
+    "top_k",
+    "activation_rate",
+    "expert_ffn_ratio",
+    "ffn_ratio",
+    "kv_dim",
+)
 
 
 class Law(BaseModel):
@@ -34,9 +44,17 @@ class Law(BaseModel):
         if self.form not in choices:
             raise ValueError(f"form: expected one of {', '.join(choices)}, got {self.form!r}; choose one")
         needed = list(self._form.COEFFICIENTS)
-        faults = [f"coefficients.{c}: expected a number, got nothing; add it" for c in needed if c not in self.coefficients]
-        faults += [f"coefficients.{c}: expected one of {', '.join(needed)}; remove it" for c in self.coefficients if c not in needed]
-        faults += [f"fitted_on.{c}: expected one of {', '.join(RANGED)}; remove it" for c in self.fitted_on if c not in RANGED]
+        faults = [
+            f"coefficients.{c}: expected a number, got nothing; add it" for c in needed if c not in self.coefficients
+        ]
+        faults += [
+            f"coefficients.{c}: expected one of {', '.join(needed)}; remove it"
+            for c in self.coefficients
+            if c not in needed
+        ]
+        faults += [
+            f"fitted_on.{c}: expected one of {', '.join(RANGED)}; remove it" for c in self.fitted_on if c not in RANGED
+        ]
         if faults:
             raise ValueError("\n".join(faults))
         return self
@@ -67,7 +85,8 @@ class Law(BaseModel):
     def extrapolates(self, architectures: Architectures) -> BoolArray:
         """Whether each prediction is an extrapolation, (n,)."""
         flags = self.outside(architectures).values()
-        return np.logical_or.reduce([np.zeros(len(architectures), dtype=bool), *flags])
+        outside: BoolArray = np.logical_or.reduce([np.zeros(len(architectures), dtype=bool), *flags])
+        return outside
 
     def mapping(self) -> dict[str, Any]:
         """The law as YAML content."""

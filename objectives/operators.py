@@ -6,6 +6,7 @@ in the attention core, where both are affine: `flops + flops_per_kv · S_kv`.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from objectives.dimensions import Dimensions
@@ -61,8 +62,17 @@ class Operator:
 
 
 def linear(
-    name: str, rows: float, n_in: Values, n_out: Values, weights: Values, p: Precision,
-    *, out_bytes: float, count: float = 1.0, present: Values = 1.0, weight_flops: Values | None = None,
+    name: str,
+    rows: float,
+    n_in: Values,
+    n_out: Values,
+    weights: Values,
+    p: Precision,
+    *,
+    out_bytes: float,
+    count: float = 1.0,
+    present: Values = 1.0,
+    weight_flops: Values | None = None,
 ) -> Operator:
     """A linear operator: 2 · rows · weights FLOPs; weights at b_w, inputs at b_i, outputs as given.
 
@@ -118,22 +128,29 @@ def attention_core(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[
     if scenario.attention == "fused":
         flops = 2.0 * score_flops + softmax_flops
         yield Operator(
-            "attention", flops * extra, 2.0 * vectors,
-            flops_per_kv=flops * pairs, bytes_per_kv=2.0 * kv_bytes,
+            "attention",
+            flops * extra,
+            2.0 * vectors,
+            flops_per_kv=flops * pairs,
+            bytes_per_kv=2.0 * kv_bytes,
         )
         return
-    matmul = {
-        "flops": score_flops * extra,
-        "bytes": vectors + score_bytes * extra,
-        "flops_per_kv": score_flops * pairs,
-        "bytes_per_kv": kv_bytes + score_bytes * pairs,
-    }
-    yield Operator("qk_matmul", **matmul)
-    yield Operator(
-        "softmax", softmax_flops * extra, 2.0 * score_bytes * extra,
-        flops_per_kv=softmax_flops * pairs, bytes_per_kv=2.0 * score_bytes * pairs,
+    matmul = partial(
+        Operator,
+        flops=score_flops * extra,
+        bytes=vectors + score_bytes * extra,
+        flops_per_kv=score_flops * pairs,
+        bytes_per_kv=kv_bytes + score_bytes * pairs,
     )
-    yield Operator("sv_matmul", **matmul)
+    yield matmul("qk_matmul")
+    yield Operator(
+        "softmax",
+        softmax_flops * extra,
+        2.0 * score_bytes * extra,
+        flops_per_kv=softmax_flops * pairs,
+        bytes_per_kv=2.0 * score_bytes * pairs,
+    )
+    yield matmul("sv_matmul")
 
 
 def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
@@ -164,7 +181,17 @@ def shared_expert_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> 
     p, t, d, size = scenario.precision, phase.tokens, x.width, x.shared
     here = (size > 0).astype(float)
     rows, active = t * here, t * size
-    yield linear("shared_gate_proj, shared_up_proj", t, rows * d, active, d * size, p, out_bytes=p.activation_bytes, count=2.0, present=here)
+    yield linear(
+        "shared_gate_proj, shared_up_proj",
+        t,
+        rows * d,
+        active,
+        d * size,
+        p,
+        out_bytes=p.activation_bytes,
+        count=2.0,
+        present=here,
+    )
     yield Operator("shared_activation", 5.0 * active, 3.0 * active * p.activation_bytes, present=here)
     yield from quantise("quantise_shared_down", active, p, here)
     yield linear("shared_down_proj", t, active, rows * d, d * size, p, out_bytes=p.activation_bytes, present=here)
@@ -174,7 +201,12 @@ def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[
     """Once per pass: embedding look-up of all T tokens, LM head for one position per sequence."""
     if x.vocabulary is None:
         return
-    b_a, b_head, batch, vocabulary = scenario.precision.activation_bytes, scenario.head_bytes, float(phase.batch), x.vocabulary
+    b_a, b_head, batch, vocabulary = (
+        scenario.precision.activation_bytes,
+        scenario.head_bytes,
+        float(phase.batch),
+        x.vocabulary,
+    )
     here = (vocabulary > 0).astype(float)
     yield Operator("embedding", 0.0 * here, phase.tokens * x.width * (b_head + b_a) * here, present=here)
     traffic = x.width * vocabulary * b_head + batch * (x.width * here + vocabulary) * b_a

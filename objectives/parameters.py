@@ -55,7 +55,9 @@ def _small_per_layer(x: Dimensions) -> FloatArray:
     head_dim = a.head_dim.astype(np.float64)
     by_code = {"no": 0.0 * head_dim, "head": 2.0 * head_dim, "full": x.query_dim + x.kv_dim}
     qk_norm = np.choose(a.qk_norm, [by_code[name] for name in QK_NORMS])
-    small: FloatArray = qk_norm + a.qkv_bias * (x.query_dim + 2.0 * x.kv_dim) + a.shared_gate * x.width + x.norms * x.width
+    small: FloatArray = (
+        qk_norm + a.qkv_bias * (x.query_dim + 2.0 * x.kv_dim) + a.shared_gate * x.width + x.norms * x.width
+    )
     return small
 
 

@@ -127,20 +127,23 @@ class Architectures:
         Raises:
             ValueError: `column: expected X, got Y; do Z`, one line a fault.
         """
-        return _Reader(columns).read(cls)
+        found: Self = _Reader(columns).read(cls)
+        return found
 
     @classmethod
     def concatenate(cls, parts: Iterable[Self]) -> Self:
         """All rows of all parts, in order."""
         stored = [part._stored() for part in parts]
-        return cls(**{f.name: frozen(np.concatenate([p[f.name] for p in stored])) for f in fields(cls)})
+        joined: dict[str, Any] = {f.name: frozen(np.concatenate([p[f.name] for p in stored])) for f in fields(cls)}
+        return cls(**joined)
 
     @classmethod
     def from_shape(cls, shape: Mapping[str, IntArray]) -> Self:
         """Unchecked architectures from the eight shape columns, the further ones at their defaults."""
         n = len(shape["depth"])
-        further = {name: _constant(_code(name, value), n, _dtype(name)) for name, value in DEFAULTS.items()}
-        return cls(**{name: frozen(shape[name]) for name in SHAPE}, **further)
+        columns: dict[str, Any] = {name: frozen(shape[name]) for name in SHAPE}
+        columns |= {name: _constant(_code(name, value), n, _dtype(name)) for name, value in DEFAULTS.items()}
+        return cls(**columns)
 
 
 def _rows(column: AnyArray, rows: Any) -> AnyArray:
@@ -175,8 +178,8 @@ class _Reader:
         self.n = max(sizes)
 
     def read(self, cls: type[Architectures]) -> Any:
-        shape = self._shape()
-        further = {name: self._further(name) for name in DEFAULTS}
+        shape: dict[str, Any] = self._shape()
+        further: dict[str, Any] = {name: self._further(name) for name in DEFAULTS}
         self._check(shape)
         if self.faults:
             raise ValueError("\n".join(self.faults))

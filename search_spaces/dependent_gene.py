@@ -29,4 +29,4 @@ class DependentGene:
         counts = rank[:, -1] + 1
         nth = np.argsort(~valid, axis=1, kind="stable")
         repaired = np.take_along_axis(nth, np.maximum(rank, 0), axis=1)
-        return cls(*(frozen(table) for table in (valid, counts, nth, rank, repaired)))
+        return cls(frozen(valid), frozen(counts), frozen(nth), frozen(rank), frozen(repaired))

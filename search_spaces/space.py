@@ -79,7 +79,9 @@ class SearchSpace:
     @cached_property
     def kv_values(self) -> IntArray:
         """n_kv for each (width, KV gene), valid or not; the symbol n_heads is the width's own."""
-        columns = [self.n_heads if kv == "n_heads" else np.full(len(self.widths), kv) for kv in self.specification.kv_axis()]
+        columns = [
+            self.n_heads if kv == "n_heads" else np.full(len(self.widths), kv) for kv in self.specification.kv_axis()
+        ]
         return frozen(np.stack(columns, axis=1).astype(np.int64))
 
     @cached_property
@@ -279,5 +281,9 @@ def _position_in_rows(rows: IntArray, valid: BoolArray, values: IntArray) -> Int
     return np.where(hit.any(axis=1), hit.argmax(axis=1), -1)
 
 
-_DEFAULT_ROW = Architectures.from_shape({name: np.ones(1, dtype=np.int64) for name in
-    ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")})
+_DEFAULT_ROW = Architectures.from_shape(
+    {
+        name: np.ones(1, dtype=np.int64)
+        for name in ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
+    }
+)

@@ -49,7 +49,9 @@ class Axes(BaseModel):
         if isinstance(value, dict):
             return Range.model_validate(value).values()
         if isinstance(value, list):
-            return [v for part in value for v in (Range.model_validate(part).values() if isinstance(part, dict) else [part])]
+            return [
+                v for part in value for v in (Range.model_validate(part).values() if isinstance(part, dict) else [part])
+            ]
         return value
 
     @field_validator("depth", "width", "n_experts", "top_k", "expert_size", "expert_ffn_ratio", "n_kv_heads")
@@ -61,7 +63,7 @@ class Axes(BaseModel):
             raise ValueError("expected at least one value, got an empty list; add values")
         if len(set(value)) < len(value):
             raise ValueError(f"expected distinct values, got {value}; remove the repeats")
-        return sorted((v for v in value if not isinstance(v, str))) + [v for v in value if isinstance(v, str)]
+        return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
 
     @model_validator(mode="after")
     def _one_ffn_axis(self) -> "Axes":
@@ -99,7 +101,9 @@ class SpaceSpecification(BaseModel):
 
     def _width_faults(self) -> list[str]:
         wrong = [w for w in self.axes.width if w % self.head_dim]
-        return [f"axes.width: expected multiples of head_dim {self.head_dim}, got {wrong[0]}; change one"] if wrong else []
+        return (
+            [f"axes.width: expected multiples of head_dim {self.head_dim}, got {wrong[0]}; change one"] if wrong else []
+        )
 
     def _expert_faults(self) -> list[str]:
         faults = []
@@ -116,7 +120,9 @@ class SpaceSpecification(BaseModel):
             limit = self.conditions.max_expert_ffn_ratio
             narrow, small = min(self.axes.width), min(self.axes.expert_size)
             if limit is not None and small > limit * narrow:
-                return [f"axes.expert_size: expected a value up to {limit * narrow:g} (width {narrow}), got {small}; add one"]
+                return [
+                    f"axes.expert_size: expected a value up to {limit * narrow:g} (width {narrow}), got {small}; add one"
+                ]
             return []
         for ratio in self.axes.expert_ffn_ratio or []:
             for width in self.axes.width:
@@ -128,7 +134,11 @@ class SpaceSpecification(BaseModel):
                     ]
         limit = self.conditions.max_expert_ffn_ratio
         least = min(self.axes.expert_ffn_ratio or [0.0])
-        return [f"axes.expert_ffn_ratio: expected a ratio up to {limit:g}, got {least:g}; add one"] if limit and least > limit else []
+        return (
+            [f"axes.expert_ffn_ratio: expected a ratio up to {limit:g}, got {least:g}; add one"]
+            if limit and least > limit
+            else []
+        )
 
     def _kv_faults(self) -> list[str]:
         if isinstance(self.axes.n_kv_heads, str) or "n_heads" in self.axes.n_kv_heads:
@@ -136,7 +146,9 @@ class SpaceSpecification(BaseModel):
         for width in self.axes.width:
             heads = width // self.head_dim
             if not any(heads % kv == 0 for kv in self.axes.n_kv_heads if isinstance(kv, int)):
-                return [f"axes.n_kv_heads: expected a divisor of n_heads {heads} (width {width}), got none; add 1 or n_heads"]
+                return [
+                    f"axes.n_kv_heads: expected a divisor of n_heads {heads} (width {width}), got none; add 1 or n_heads"
+                ]
         return []
 
     def kv_axis(self) -> list[int | str]:

@@ -14,8 +14,8 @@ from hypothesis import settings
 from nas import yaml_source
 from objectives.plugins import documents
 
-settings.register_profile("repeatable", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, print_blob=True)
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("explore", deadline=None, print_blob=True, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 

@@ -55,7 +55,13 @@ class PymooStrategy:
     """
 
     def __init__(
-        self, problem: Problem, make: Callable[[dict[str, Any]], Any], population: int, crossover: Any, mutation: Any, seed: int
+        self,
+        problem: Problem,
+        make: Callable[[dict[str, Any]], Any],
+        population: int,
+        crossover: Any,
+        mutation: Any,
+        seed: int,
     ) -> None:
         self.space, self.seen = problem.space, KeyIndex()
         self.generator = np.random.default_rng([seed, 1])
@@ -70,8 +76,11 @@ class PymooStrategy:
         self.algorithm = copy.deepcopy(make(operators))
         self._share_index()
         self.problem = PymooProblem(
-            n_var=first.shape[1], n_obj=len(problem.objectives), n_ieq_constr=len(problem.budgets) + 1,
-            xl=np.zeros(first.shape[1]), xu=(self.space.gene_sizes - 1).astype(np.float64),
+            n_var=first.shape[1],
+            n_obj=len(problem.objectives),
+            n_ieq_constr=len(problem.budgets) + 1,
+            xl=np.zeros(first.shape[1]),
+            xu=(self.space.gene_sizes - 1).astype(np.float64),
         )
         self.algorithm.setup(self.problem, seed=seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
