@@ -1,5 +1,6 @@
 """Flags that mean the same in every command."""
 
+import importlib
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -95,11 +96,11 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
 
 
 def own_package() -> None:
-    """Say so when the imported `nas` belongs to another distribution."""
-    import nas
-
-    if not hasattr(nas, "PLAS"):
-        sys.stderr.write(
-            "nas: expected plas-codesign's package, got another distribution's; install plas-codesign in its own environment\n"
-        )
-        raise SystemExit(1)
+    """Say so when `nas`, `objectives` or `search_spaces` belongs to another distribution."""
+    for name in ("nas", "objectives", "search_spaces"):
+        if getattr(importlib.import_module(name), "PLAS", None) != "plas-codesign":
+            sys.stderr.write(
+                f"{name}: expected plas-codesign's package, got another distribution's of the same name; "
+                "install plas-codesign in its own virtual environment\n"
+            )
+            raise SystemExit(1)

@@ -1,0 +1,3 @@
+"""What an architecture costs: loss laws, latency, memory, devices."""
+
+PLAS = "plas-codesign"

@@ -1,0 +1,189 @@
+"""Fixtures of the objective tests: laws, devices, random architectures, and settings for product and oracle."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from objectives.device import Calibration, Device
+from objectives.law import Law
+from objectives.plugins import documents
+from objectives.scenario import Scenario, precision
+from search_spaces.architectures import QK_NORMS, SHAPE, Architectures, one
+from search_spaces.space import SearchSpace
+
+ORIN = "jetson_agx_orin_64gb"
+
+
+@pytest.fixture(scope="session")
+def law(shipped: Callable[[str, str], dict[str, Any]]) -> Law:
+    """The paper's law."""
+    return Law.model_validate(shipped("objectives.laws", "hw_codesign"))
+
+
+@pytest.fixture(scope="session")
+def device(shipped: Callable[[str, str], dict[str, Any]]) -> Callable[[str], Device]:
+    """A shipped device by its id."""
+
+    @cache
+    def load(name: str) -> Device:
+        return Device.model_validate(shipped("objectives.devices", name))
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def model(shipped: Callable[[str, str], dict[str, Any]]) -> Callable[[str], Architectures]:
+    """A published model by its id."""
+
+    @cache
+    def load(name: str) -> Architectures:
+        content = shipped("search_spaces.models", name)
+        return one({key: value for key, value in content.items() if key not in ("name", "source")})
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def paper_architectures(shipped: Callable[[str, str], dict[str, Any]]) -> Architectures:
+    """All 13,120 architectures of `paper`, in genotype order."""
+    space = SearchSpace.from_mapping(shipped("search_spaces.spaces", "paper"))
+    return space.architectures(np.concatenate(list(space.enumerate())))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A setting that the product reads as a `Scenario` and the oracle as its own `Setting`."""
+
+    law: Law
+    device: Device
+    oracle: ModuleType
+    precision: str = "fp16"
+    group_size: int | None = None
+    calibration: Calibration | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def but(self, **changes: Any) -> "Case":
+        """The same case with other fields or options."""
+        own = {name: changes.pop(name) for name in list(changes) if name in Case.__dataclass_fields__}
+        return replace(self, **own, options=self.options | changes)
+
+    @property
+    def scenario(self) -> Scenario:
+        """As the product takes it."""
+        chosen = precision(self.precision, self.group_size)
+        return Scenario(self.law, self.device, chosen, calibration=self.calibration, **self.options)
+
+    @property
+    def setting(self) -> Any:
+        """As the oracle takes it."""
+        factors = self.calibration or Calibration()
+        return self.oracle.Setting(
+            fp16_peak=self.device.fp16,
+            int8_peak=self.device.int8,
+            bandwidth=self.device.bandwidth,
+            precision=self.precision,
+            group_size=self.group_size,
+            compute_efficiency_fp16=factors.compute_efficiency,
+            compute_efficiency_int8=factors.compute_efficiency_int8 or factors.compute_efficiency,
+            bandwidth_efficiency=factors.bandwidth_efficiency,
+            overhead_s=factors.overhead / 1e3,
+            **self.options,
+        )
+
+
+@pytest.fixture(scope="session")
+def case(law: Law, device: Callable[[str], Device], reference: ModuleType) -> Case:
+    """The paper's setting: AGX Orin 64 GB, fp16, workload 1/1024/16."""
+    return Case(law, device(ORIN), reference)
+
+
+@pytest.fixture(scope="session")
+def devices(device: Callable[[str], Device]) -> list[Device]:
+    """Every shipped device in every one of its power modes."""
+    plain = [device(name) for name in documents("objectives.devices")]
+    return plain + [each.in_mode(mode) for each in plain for mode in each.modes]
+
+
+@pytest.fixture(scope="session")
+def cases(case: Case, devices: list[Device]) -> st.SearchStrategy[Case]:
+    """Any setting of the operator model: precision, groups, workload, options, calibration, device."""
+    figures = st.floats(1e9, 1e16)
+    invented = st.builds(
+        lambda fp16, int8, bandwidth: Device(name="invented", fp16=fp16 / 1e12, int8=int8 / 1e12, bandwidth=bandwidth / 1e9, memory=8),
+        figures, figures, st.floats(1e8, 1e14),
+    )  # fmt: skip
+    calibrations = st.builds(
+        Calibration,
+        compute_efficiency=st.floats(0.05, 1.0),
+        compute_efficiency_int8=st.none() | st.floats(0.05, 1.0),
+        bandwidth_efficiency=st.floats(0.05, 1.0),
+        overhead=st.sampled_from([0.0, 0.005, "5 us", "0.3 ms"]),
+    )
+    return st.builds(
+        case.but,
+        device=st.sampled_from(devices) | invented,
+        precision=st.sampled_from(["fp16", "int8", "int4"]),
+        group_size=st.none() | st.sampled_from([1, 32, 64, 128, 1000]),
+        calibration=st.none() | calibrations,
+        batch=st.integers(1, 8),
+        input_tokens=st.integers(1, 4096),
+        output_tokens=st.integers(1, 300),
+        attention=st.sampled_from(["unfused", "fused"]),
+        causal=st.booleans(),
+        complete=st.booleans(),
+        head_bytes=st.sampled_from([2.0, 1.0, 0.5, 4.0]),
+    )
+
+
+@pytest.fixture(scope="session")
+def random_architectures() -> Callable[..., Architectures]:
+    """`(n, seed, plain=False)`: architectures outside any space; plain ones suit the closed form."""
+
+    def draw(n: int, seed: int, *, plain: bool = False) -> Architectures:
+        generator = np.random.default_rng(seed)
+        head_dim = generator.choice([32, 64, 96, 128, 256], n)
+        n_kv, gqa = generator.integers(1, 9, n), generator.integers(1, 9, n)
+        experts = np.where(generator.random(n) < 0.3, 1, generator.integers(2, 65, n))
+        deep = generator.random(n) < 0.02
+        columns: dict[str, Any] = {
+            "depth": np.where(deep, generator.integers(1, 129, n), generator.integers(1, 4, n)),
+            "width": head_dim * n_kv * gqa if plain else generator.integers(1, 4097, n),
+            "head_dim": head_dim,
+            "n_heads": n_kv * gqa,
+            "n_kv_heads": n_kv,
+            "n_experts": experts,
+            "top_k": 1 + (generator.random(n) * np.minimum(experts - 1, 9)).astype(int),
+            "expert_size": generator.integers(1, 8193, n),
+        }
+        if not plain:
+            columns |= {
+                "shared_expert_size": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 4097, n)),
+                "shared_gate": generator.random(n) < 0.5,
+                "qk_norm": generator.choice(QK_NORMS, n),
+                "qkv_bias": generator.random(n) < 0.5,
+                "norms_per_layer": generator.integers(1, 5, n),
+                "tied": generator.random(n) < 0.5,
+                "vocabulary": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 200_000, n)),
+            }
+        return Architectures.from_columns(columns)
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def as_reference(reference: ModuleType) -> Callable[[Architectures], list[Any]]:
+    """The oracle's scalar architectures of a batch."""
+    names = [*SHAPE, *("shared_expert_size", "shared_gate", "qkv_bias", "norms_per_layer", "tied", "vocabulary")]
+
+    def convert(architectures: Architectures) -> list[Any]:
+        columns = {name: getattr(architectures, name).tolist() for name in names}
+        columns["qk_norm"] = [QK_NORMS[code] for code in architectures.qk_norm.tolist()]
+        return [reference.Arch(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+    return convert
