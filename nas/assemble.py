@@ -4,31 +4,38 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from nas import yaml_source
+from nas.candidates import read_candidates
 from nas.errors import UsageError
 from nas.faults import Faults, Path, nearest, unknown
+from nas.handling import Handling, problem_as_seen
 from nas.objective import Budget, Objective, built_in
 from nas.problem import Problem
 from nas.questions import Baseline, Question
+from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study_config import StudyConfig, split_budgets
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.plugins import documents, importable
 from objectives.quantities import gigabytes, milliseconds, scaled
 from objectives.scenario import Scenario, precision
-from search_spaces.architectures import Architectures, one
+from search_spaces.architectures import SHAPE, Architectures, one, stack
+from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
 M = TypeVar("M", bound=BaseModel)
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+EXTRAS = {"torch": "gp", "numba": "numba"}
 FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": "objectives.devices"}
 
 
@@ -40,8 +47,28 @@ class Study:
     problem: Problem
     baselines: tuple[Baseline, ...]
     parameters: BaseModel
+    start: IntArray
+    handling: Handling
     notices: tuple[str, ...]
     calibration_note: str
+
+    @property
+    def traits(self) -> Traits:
+        """What the chosen strategy can do."""
+        found: Traits = strategy_module(self.config.algo).TRAITS
+        return found
+
+    @property
+    def limit(self) -> int | None:
+        """Distinct evaluations that a run of this study asks for."""
+        return self.config.evaluations or self.traits.evaluations
+
+    def strategy(self) -> Strategy:
+        """The strategy, built anew from its seed."""
+        seen = problem_as_seen(self.problem, self.handling)
+        brief = Brief(seen, self.config.seed, self.start, self.limit)
+        built: Strategy = strategy_module(self.config.algo).build(brief, self.parameters)
+        return built
 
     def resolved(self) -> dict[str, Any]:
         """Everything of the study as plain content: spaces, law and device embedded, no paths."""
@@ -61,8 +88,14 @@ class Study:
             },
             "baselines": [baseline.mapping() for baseline in self.baselines],
             "params": self.parameters.model_dump(mode="json"),
+            "constraints": self.handling,
+            "seed_from": self._start_rows() or None,
         }
         return {key: "none" if value is None else value for key, value in content.items()}
+
+    def _start_rows(self) -> list[dict[str, Any]]:
+        columns = self.problem.space.architectures(self.start)
+        return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
 
 
 def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
@@ -121,7 +154,66 @@ def _joined(
         except ValueError as error:
             notices.append(f"baseline {known.label} is left out of the comparison: {error}")
     problem = replace(problem, questions=tuple(asked))
-    return Study(config, problem, tuple(baselines), parameters, tuple(notices), note)
+    traits: Traits = strategy_module(config.algo).TRAITS
+    refuse_more_objectives(config.algo, traits, len(problem.objectives))
+    handling = handling_of(config, traits, problem, notices)
+    start = start_of(config, traits, problem)
+    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+
+
+def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
+    """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
+    able = traits.constraints or not problem.budgets
+    if config.constraints is not None and (able or config.constraints != "native"):
+        return config.constraints
+    if able:
+        return "native"
+    if config.constraints == "native":
+        raise UsageError(
+            f"constraints: expected penalty or reject with {config.algo}, which has no constraints of its own, got native; "
+            f"choose one, or a strategy that has: {', '.join(able_to('constraints'))}"
+        )
+    notices.append(
+        f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
+        "--constraints reject is the alternative"
+    )
+    return "penalty"
+
+
+def able_to(trait: str) -> list[str]:
+    """Strategies with a trait; those whose extra is missing are left out."""
+    found = []
+    for name in importable("nas.strategies"):
+        with suppress(UsageError):
+            if getattr(strategy_module(name).TRAITS, trait):
+                found.append(name)
+    return found
+
+
+def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
+    """Genotypes of the designs to start from, distinct, in their order.
+
+    Raises:
+        UsageError: a strategy that cannot, or designs outside the space.
+    """
+    if not config.seed_from:
+        return np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64)
+    if not traits.seedable:
+        raise UsageError(
+            f"seed_from: expected a strategy that starts from given designs ({', '.join(able_to('seedable'))}), got {config.algo}; choose one"
+        )
+    if isinstance(config.seed_from, str):
+        given, _ = read_candidates(FilePath(config.seed_from))
+    else:
+        given = stack(config.seed_from)
+    keys = problem.space.find(given)
+    if (keys < 0).any():
+        outside = int((keys < 0).argmax())
+        raise UsageError(
+            f"seed_from: expected designs of the {problem.space.name} space, got row {outside + 1} outside it "
+            f"({int((keys < 0).sum())} of {len(keys)} are); remove them"
+        )
+    return problem.space.genotypes(keys[np.sort(np.unique(keys, return_index=True)[1])])
 
 
 def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
@@ -457,7 +549,15 @@ def strategy_module(algo: str) -> Any:
     """
     if algo not in importable("nas.strategies"):
         raise UsageError(unknown("a strategy", algo, importable("nas.strategies")))
-    return importlib.import_module(f"nas.strategies.{algo}")
+    try:
+        return importlib.import_module(f"nas.strategies.{algo}")
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get(error.name or "")
+        if extra is None:
+            raise
+        raise UsageError(
+            f"expected the package {error.name} for {algo}, got none installed; pip install 'plas-codesign[{extra}]'"
+        ) from None
 
 
 def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float | None]) -> dict[str, float]:
@@ -477,7 +577,5 @@ def _refuse_impossible(problem: Problem) -> None:
         raise UsageError(str(error)) from None
 
 
-def _zero() -> Any:
-    import numpy as np
-
+def _zero() -> IntArray:
     return np.zeros(1, dtype=np.int64)

@@ -55,9 +55,13 @@ def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in ("space", "law", "device"):
+    for key in ("space", "law", "device", "seed_from"):
         named = content.get(key)
-        if isinstance(named, str) and named.endswith((".yaml", ".yml")) and not FilePath(named).is_absolute():
+        if (
+            isinstance(named, str)
+            and named.endswith((".yaml", ".yml", ".csv", ".jsonl"))
+            and not FilePath(named).is_absolute()
+        ):
             content[key] = str(path.parent / named)
     return content
 

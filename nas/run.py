@@ -20,6 +20,30 @@ def run(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", help="Seconds of search.", rich_help_panel=SEARCH)
     ] = None,
+    stop_when_stable: Annotated[
+        int | None,
+        typer.Option(
+            "--stop-when-stable",
+            help="Stop after N evaluations without a new frontier member.",
+            metavar="N",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
+    constraints: Annotated[
+        str | None,
+        typer.Option(
+            "--constraints", help="native, penalty or reject: how budgets reach the strategy.", rich_help_panel=SEARCH
+        ),
+    ] = None,
+    seed_from: Annotated[
+        str | None,
+        typer.Option(
+            "--seed-from",
+            help="Candidate file whose designs the search starts from.",
+            metavar="FILE",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
     param: Annotated[
         list[str] | None,
@@ -67,6 +91,9 @@ def run(
         algo=algo,
         evaluations=evaluations,
         time_limit=time_limit,
+        stop_when_stable=stop_when_stable,
+        constraints=constraints,
+        seed_from=seed_from,
         seed=seed,
         param=param,
         space=space,

@@ -28,7 +28,7 @@ SECTIONS = {
     ),
     "objectives": ("objectives",),
     "budgets": ("budgets",),
-    "strategy": ("algo", "params", "seed"),
+    "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
 }
 PACKAGES = ("plas-codesign", "numpy", "scipy", "pymoo", "moocore", "optuna")
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from nas import run_folder, yaml_source
-from nas.assemble import Study, assemble, strategy_module
+from nas.assemble import Study, assemble
 from nas.console import Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
+from nas.handling import as_seen
 from nas.layers import layered
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
@@ -130,8 +131,7 @@ def continued(request: Request, run: OpenRun) -> Study:
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], quiet: bool) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
     study = assemble(raw, origins)
-    traits = strategy_module(study.config.algo).TRAITS
-    if study.config.evaluations is not None and not traits.takes_evaluations and ("evaluations",) in origins:
+    if study.config.evaluations is not None and not study.traits.takes_evaluations and ("evaluations",) in origins:
         raise UsageError(
             f"{origins[('evaluations',)]}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
             "drop it, or choose random or nsga2"
@@ -171,10 +171,15 @@ def warn_versions(manifest: Manifest, quiet: bool) -> None:
 
 def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: Request) -> Outcome:
     """Search, and leave a run that can be continued whatever happens."""
-    traits, config = strategy_module(study.config.algo).TRAITS, study.config
-    limits = Limits(config.evaluations or traits.default_evaluations, config.time_limit)
-    strategy = strategy_module(config.algo).build(study.problem, study.parameters, config.seed)
-    search = Search(study.problem, strategy, store, recorded)
+    config = study.config
+    limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    search = Search(
+        study.problem,
+        study.strategy(),
+        store,
+        recorded,
+        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
+    )
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
     try:
         with terminable():

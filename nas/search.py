@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nas.dominance import frontier_rows
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
@@ -59,6 +60,25 @@ class Archive:
         return self.rows(np.arange(len(self)))
 
 
+class RunningFrontier:
+    """The feasible frontier of an archive that grows, and how many evaluations it took to change last."""
+
+    def __init__(self) -> None:
+        self.rows: IntArray = np.zeros(0, dtype=np.int64)
+        self.covered = self.changed = 0
+
+    def update(self, archive: Archive) -> int:
+        """Take in what is new, a block at a time; returns the number of evaluations at the last change."""
+        while self.covered < len(archive):
+            end = min(self.covered + 100, len(archive))
+            candidates = np.concatenate([self.rows, np.arange(self.covered, end)])
+            kept = np.sort(candidates[frontier_rows(archive.rows(candidates))])
+            if len(kept) and kept[-1] >= self.covered:
+                self.changed = int(kept[-1]) + 1
+            self.rows, self.covered = kept, end
+        return self.changed
+
+
 @dataclass
 class Progress:
     """What a search has done so far."""
@@ -73,37 +93,62 @@ class Progress:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search stops: distinct evaluations, seconds of search, or neither."""
+    """When a search stops: distinct evaluations, seconds of search, evaluations without progress, or none of them."""
 
     evaluations: int | None = None
     time_s: float | None = None
+    stable: int | None = None
 
 
 class Search:
     """One strategy on one problem, logged to a store.
 
     A recorded log is replayed first: the strategy must ask for the recorded architectures again,
-    and is told the recorded values without calling an objective.
+    and is told the recorded values without calling an objective. `evaluate` turns new genotypes
+    into evaluations; `shown` is what the strategy is told of them.
     """
 
-    def __init__(self, problem: Problem, strategy: Strategy, store: RunStore, recorded: Recorded | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        strategy: Strategy,
+        store: RunStore,
+        recorded: Recorded | None = None,
+        *,
+        evaluate: Callable[[IntArray], Evaluations] | None = None,
+        shown: Callable[[Evaluations], Evaluations] = lambda evaluations: evaluations,
+    ) -> None:
         self.problem, self.strategy, self.store = problem, strategy, store
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
+        self.evaluate, self.shown = evaluate or problem.evaluate, shown
+        self.front = RunningFrontier()
 
     def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
         """Search until a limit; returns the reason for stopping."""
         started = time.monotonic()
         while True:
             remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
-            if remaining is not None and remaining <= 0 and not self._left():
-                return f"{limits.evaluations} distinct evaluations"
-            if limits.time_s is not None and time.monotonic() - started >= limits.time_s and not self._left():
-                return f"time limit of {limits.time_s:g} s"
-            reason = self._step(remaining)
+            if not self._left() and (limit := self._limit(limits, remaining, started)):
+                return limit
+            ended = self._step(remaining)
             if report is not None:
                 report(self)
-            if reason:
-                return reason
+            if ended:
+                return ended
+
+    def _limit(self, limits: Limits, remaining: int | None, started: float) -> str:
+        """The limit that is reached, if any."""
+        if remaining is not None and remaining <= 0:
+            return f"{limits.evaluations} distinct evaluations"
+        if limits.time_s is not None and time.monotonic() - started >= limits.time_s:
+            return f"time limit of {limits.time_s:g} s"
+        if limits.stable is not None and len(self.archive) - self._improved() >= limits.stable:
+            return f"stable: nothing new on the frontier in {limits.stable} evaluations"
+        return ""
+
+    def _improved(self) -> int:
+        """Evaluations at the last change of the frontier; updated only when somebody asks."""
+        return self.front.update(self.archive)
 
     def _left(self) -> int:
         """Recorded rows that were not replayed yet."""
@@ -116,7 +161,7 @@ class Search:
         genotypes = self.problem.space.repair(asked)
         self._spent("strategy", start)
         if len(genotypes) == 0:
-            return self._unreplayed() or "nothing left to ask"
+            return self._unreplayed() or getattr(self.strategy, "finished", "") or "nothing left to ask"
         progress.asked += len(genotypes)
         keys = self.problem.space.keys(genotypes)
         first = np.sort(np.unique(keys, return_index=True)[1])
@@ -126,7 +171,7 @@ class Search:
         if not complete:
             return None
         start = time.perf_counter()
-        self.strategy.tell(self.archive.rows(self.archive.index.rows(keys)))
+        self.strategy.tell(self.shown(self.archive.rows(self.archive.index.rows(keys))))
         self._spent("strategy", start)
         return self._barren(len(genotypes), len(new))
 
@@ -150,7 +195,7 @@ class Search:
             rest = rest[: max(remaining - known, 0)]
         if len(rest):
             start = time.perf_counter()
-            found = self.problem.evaluate(rest)
+            found = self.evaluate(rest)
             spent = self._spent("objectives", start)
             start = time.perf_counter()
             record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)

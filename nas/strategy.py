@@ -3,23 +3,52 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
+from nas.problem import Problem
 from search_spaces.arrays import IntArray
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the study must know about a strategy.
+    """What the study must know about a strategy; a module states it as `TRAITS`.
 
-    default_evaluations: distinct architectures when the user says nothing (None: as many as it asks
-    for); constraints: whether it handles budgets itself; horizon: whether its schedule depends on the
-    number of evaluations, so that an extended run differs from a longer one.
+    evaluations: distinct architectures when the user says nothing (None: as many as it asks for);
+    takes_evaluations: whether a number of evaluations means anything to it;
+    cap: distinct evaluations beyond which it is not worth its own cost (None: no cap);
+    constraints: whether it handles budgets itself; seedable: whether it starts from given designs;
+    horizon: whether its schedule depends on the number of evaluations, so that an extended run
+    differs from one asked for at once; objectives: how many it can handle at most (None: any).
     """
 
-    default_evaluations: int | None = 5000
+    evaluations: int | None = 5000
     takes_evaluations: bool = True
+    cap: int | None = None
     constraints: bool = True
+    seedable: bool = False
     horizon: bool = False
+    objectives: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Brief:
+    """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
+
+    start: canonical genotypes (k, 6), distinct, possibly none; evaluations: the distinct
+    evaluations that the run is asked for, if any.
+    """
+
+    problem: Problem
+    seed: int
+    start: IntArray
+    evaluations: int | None
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """A fresh generator of the seed."""
+        return np.random.default_rng(self.seed)
 
 
 class Strategy(Protocol):
@@ -28,7 +57,8 @@ class Strategy(Protocol):
     Laws: `ask` returns genotypes (k, 6), repaired by the caller; no rows mean that nothing more
     will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
     `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
-    and the same answers give the same questions.
+    and the same answers give the same questions. A strategy that stops by itself says why in
+    `finished` (an attribute, absent or empty otherwise).
     """
 
     def ask(self, at_most: int) -> IntArray:
@@ -38,3 +68,15 @@ class Strategy(Protocol):
     def tell(self, evaluations: Evaluations) -> None:
         """What the last asked genotypes are worth."""
         ...
+
+
+def refuse_more_objectives(name: str, traits: Traits, count: int) -> None:
+    """Say so when a strategy cannot take this many objectives.
+
+    Raises:
+        UsageError: with the limit.
+    """
+    if traits.objectives is not None and count > traits.objectives:
+        raise UsageError(
+            f"objectives: expected at most {traits.objectives} with {name}, got {count}; choose another strategy"
+        )

@@ -101,4 +101,36 @@ class StudyConfig(BaseModel):
     time_limit: Annotated[
         float | None, Field(gt=0), BeforeValidator(none_word), Field(description="Seconds of search")
     ] = None
+    stop_when_stable: Annotated[
+        Count | None,
+        BeforeValidator(none_word),
+        Field(description="Stop after so many evaluations without a new frontier member"),
+    ] = None
+    constraints: Annotated[
+        Literal["native", "penalty", "reject"] | None,
+        BeforeValidator(none_word),
+        Field(description="How budgets reach the strategy; left out: native where it can, else penalty"),
+    ] = None
+    penalty_weight: Annotated[
+        float, Field(gt=0, le=1e9, description="Weight of violations under constraints: penalty")
+    ] = 10.0
+    seed_from: Annotated[
+        str | list[dict[str, Any]] | None, BeforeValidator(none_word), Field(description="Candidate file to start from")
+    ] = None
+    workers: Annotated[
+        Annotated[int, Field(strict=True, ge=1, le=1024)] | None,
+        BeforeValidator(none_word),
+        Field(description="Processes that evaluate, one architecture each; none: in this process, a batch at once"),
+    ] = None
+    evaluation_timeout: Annotated[
+        float | None,
+        Field(gt=0),
+        BeforeValidator(none_word),
+        Field(description="Seconds for one architecture, with workers"),
+    ] = None
+    optuna_storage: Annotated[
+        str | None,
+        BeforeValidator(none_word),
+        Field(description="Optuna storage URL that mirrors the run for its dashboard"),
+    ] = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy")] = 0

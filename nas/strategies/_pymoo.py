@@ -13,7 +13,7 @@ from pymoo.problems.static import StaticProblem
 
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
-from nas.problem import Problem
+from nas.strategy import Brief
 from nas.unseen import draw_unseen
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
@@ -47,6 +47,15 @@ class NewOnly(DuplicateElimination):  # type: ignore[misc]
         return pop[self.seen.add(self.space.keys(pop.get("X").astype(np.int64)))]
 
 
+def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
+    """The given designs, filled up to the population with a random sample: distinct, never short but by the space."""
+    space = brief.problem.space
+    used = KeyIndex()
+    used.add(space.keys(brief.start))
+    drawn = draw_unseen(space.size, used, max(population - len(brief.start), 0), generator)
+    return np.concatenate([brief.start, space.genotypes(drawn)])
+
+
 class PymooStrategy:
     """An algorithm that pymoo breeds and our space repairs.
 
@@ -56,18 +65,17 @@ class PymooStrategy:
 
     def __init__(
         self,
-        problem: Problem,
+        brief: Brief,
         make: Callable[[dict[str, Any]], Any],
         population: int,
         crossover: Any,
         mutation: Any,
-        seed: int,
     ) -> None:
-        self.space, self.seen = problem.space, KeyIndex()
-        self.generator = np.random.default_rng([seed, 1])
-        first = self.space.sample(population, self.generator).astype(np.float64)
+        self.space, self.seen = brief.problem.space, KeyIndex()
+        self.generator = np.random.default_rng([brief.seed, 1])
+        first = first_generation(brief, population, self.generator)
         operators = {
-            "sampling": first,
+            "sampling": first.astype(np.float64),
             "crossover": crossover,
             "mutation": mutation,
             "repair": SpaceRepair(self.space),
@@ -77,12 +85,12 @@ class PymooStrategy:
         self._share_index()
         self.problem = PymooProblem(
             n_var=first.shape[1],
-            n_obj=len(problem.objectives),
-            n_ieq_constr=len(problem.budgets) + 1,
+            n_obj=len(brief.problem.objectives),
+            n_ieq_constr=len(brief.problem.budgets) + 1,
             xl=np.zeros(first.shape[1]),
             xu=(self.space.gene_sizes - 1).astype(np.float64),
         )
-        self.algorithm.setup(self.problem, seed=seed, termination=("n_gen", 10**9))
+        self.algorithm.setup(self.problem, seed=brief.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
 
     def _share_index(self) -> None:

@@ -9,10 +9,10 @@ from nas.evaluations import Evaluations
 from nas.exact_solution import solve
 from nas.picks import PickRule
 from nas.problem import Problem
-from nas.strategy import Traits
+from nas.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits(default_evaluations=None, takes_evaluations=False)
+TRAITS = Traits(evaluations=None, takes_evaluations=False)
 STORED_WHOLE = 100_000
 
 
@@ -54,6 +54,6 @@ class Exact:
         """Nothing is learned."""
 
 
-def build(problem: Problem, parameters: Parameters, seed: int) -> Exact:
+def build(brief: Brief, parameters: Parameters) -> Exact:
     """The strategy; it has no randomness."""
-    return Exact(problem)
+    return Exact(brief.problem)

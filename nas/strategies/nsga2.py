@@ -5,11 +5,10 @@ from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 
-from nas.problem import Problem
 from nas.strategies._pymoo import PymooStrategy
-from nas.strategy import Traits
+from nas.strategy import Brief, Traits
 
-TRAITS = Traits()
+TRAITS = Traits(seedable=True)
 
 
 class Parameters(BaseModel):
@@ -25,13 +24,12 @@ class Parameters(BaseModel):
     mutation_eta: float = Field(20.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
 
-def build(problem: Problem, parameters: Parameters, seed: int) -> PymooStrategy:
-    """The strategy from its parameters and seed."""
+def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its brief and parameters."""
     return PymooStrategy(
-        problem,
+        brief,
         lambda operators: NSGA2(pop_size=parameters.population, **operators),
         parameters.population,
         SBX(prob=parameters.crossover_probability, eta=parameters.crossover_eta),
         PM(prob=parameters.mutation_probability, eta=parameters.mutation_eta),
-        seed,
     )

@@ -1,12 +1,10 @@
 """Uniform random sampling without replacement."""
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
-from nas.problem import Problem
-from nas.strategy import Traits
+from nas.strategy import Brief, Traits
 from nas.unseen import draw_unseen
 from search_spaces.arrays import IntArray
 
@@ -23,9 +21,9 @@ class Parameters(BaseModel):
 class RandomSampling:
     """Every architecture once, in an order drawn from the generator."""
 
-    def __init__(self, problem: Problem, parameters: Parameters, seed: int) -> None:
-        self.space, self.batch = problem.space, parameters.batch
-        self.generator = np.random.default_rng(seed)
+    def __init__(self, brief: Brief, parameters: Parameters) -> None:
+        self.space, self.batch = brief.problem.space, parameters.batch
+        self.generator = brief.generator
         self.seen = KeyIndex()
 
     def ask(self, at_most: int) -> IntArray:
@@ -36,6 +34,6 @@ class RandomSampling:
         """Nothing is learned."""
 
 
-def build(problem: Problem, parameters: Parameters, seed: int) -> RandomSampling:
-    """The strategy from its parameters and seed."""
-    return RandomSampling(problem, parameters, seed)
+def build(brief: Brief, parameters: Parameters) -> RandomSampling:
+    """The strategy from its brief and parameters."""
+    return RandomSampling(brief, parameters)
