@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, IntArray, frozen
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.specification import SpaceSpecification, valid_top_k
 
@@ -213,6 +213,21 @@ class SearchSpace:
     def sample(self, n: int, generator: np.random.Generator) -> IntArray:
         """min(n, size) distinct genotypes, uniform without replacement, in random order."""
         return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))
+
+    def spread(self, points: FloatArray) -> IntArray:
+        """Genotypes (n, 6) of points (n, 6) in [0, 1): equal shares of each gene's valid values, nothing to repair."""
+        depth, width, experts = (
+            (points[:, gene] * self.gene_sizes[gene]).astype(np.int64) for gene in (DEPTH, WIDTH, EXPERTS)
+        )
+        dependent = []
+        for gene, table, owner in (
+            (TOP_K, self._top_k_gene, experts),
+            (FFN, self._ffn_gene, width),
+            (KV, self._kv_gene, width),
+        ):
+            rank = (points[:, gene] * table.counts[owner]).astype(np.int64)
+            dependent.append(table.nth[owner, rank])
+        return np.stack([depth, width, experts, *dependent], axis=1)
 
     def neighbours(self, genotypes: IntArray) -> IntArray:
         """Distinct architectures one step along one axis from any of the given ones, in key order.

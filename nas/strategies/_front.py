@@ -1,0 +1,64 @@
+"""The frontier that a local strategy works from, kept up to date row by row."""
+
+import numpy as np
+
+from nas.dominance import non_dominated
+from nas.evaluations import Evaluations
+from nas.objective import Objective
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+
+LEAST_VIOLATING = 20
+
+
+class Front:
+    """Feasible non-dominated architectures; while nothing is feasible, the least violating ones."""
+
+    def __init__(self, objectives: tuple[Objective, ...], genes: int) -> None:
+        self.objectives = objectives
+        self.genotypes: IntArray = np.zeros((0, genes), dtype=np.int64)
+        self.keys: IntArray = np.zeros(0, dtype=np.int64)
+        self.values: FloatArray = np.zeros((0, len(objectives)))
+        self.excess: FloatArray = np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether anything feasible was found."""
+        return len(self) > 0 and bool((self.excess == 0).all())
+
+    def update(self, told: Evaluations) -> bool:
+        """Take in evaluated rows, each key once; whether the frontier gained a member."""
+        rows = np.flatnonzero(told.ok)
+        before = set(self.keys.tolist())
+        self.genotypes = np.concatenate([self.genotypes, told.genotypes[rows]])
+        self.keys = np.concatenate([self.keys, told.keys[rows]])
+        self.values = np.concatenate([self.values, told.values[rows]])
+        self.excess = np.concatenate([self.excess, np.maximum(told.violations[rows], 0).sum(axis=1)])
+        first = np.zeros(len(self.keys), dtype=bool)
+        first[np.unique(self.keys, return_index=True)[1]] = True
+        self._keep(first & self._best(first))
+        return not set(self.keys.tolist()) <= before
+
+    def _best(self, candidates: BoolArray) -> BoolArray:
+        feasible = candidates & (self.excess == 0)
+        best = np.zeros(len(self.keys), dtype=bool)
+        if feasible.any():
+            rows = np.flatnonzero(feasible)
+            best[rows[non_dominated(self.values[rows])]] = True
+        else:
+            rows = np.flatnonzero(candidates)
+            best[rows[np.argsort(self.excess[rows], kind="stable")[:LEAST_VIOLATING]]] = True
+        return best
+
+    def _keep(self, rows: BoolArray) -> None:
+        self.genotypes, self.keys = self.genotypes[rows], self.keys[rows]
+        self.values, self.excess = self.values[rows], self.excess[rows]
+
+    def normalised(self) -> FloatArray:
+        """Objective values on their own scales, each from 0 to 1 along the front, (n, m)."""
+        scaled = np.stack([o.scaled(column) for o, column in zip(self.objectives, self.values.T, strict=True)], axis=1)
+        low, high = scaled.min(axis=0), scaled.max(axis=0)
+        normalised: FloatArray = (scaled - low) / np.where(high > low, high - low, 1.0)
+        return normalised

@@ -1,0 +1,38 @@
+"""Latin hypercube sampling (McKay, Beckman and Conover 1979) without replacement."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nas.evaluations import Evaluations
+from nas.key_index import KeyIndex
+from nas.strategies._designs import latin_hypercube
+from nas.strategy import Brief, Traits
+from search_spaces.arrays import IntArray
+
+TRAITS = Traits()
+
+
+class Parameters(BaseModel):
+    """Parameters of the strategy."""
+
+    model_config = ConfigDict(extra="forbid")
+    batch: int = Field(100, strict=True, ge=1, le=100_000, description="Architectures per Latin hypercube")
+
+
+class LatinHypercube:
+    """One Latin hypercube after another over the axes' valid values."""
+
+    def __init__(self, brief: Brief, parameters: Parameters) -> None:
+        self.space, self.batch = brief.problem.space, parameters.batch
+        self.generator, self.seen = brief.generator, KeyIndex()
+
+    def ask(self, at_most: int) -> IntArray:
+        """The next hypercube, without what was proposed before."""
+        return latin_hypercube(self.space, self.seen, self.batch, self.generator)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Nothing is learned."""
+
+
+def build(brief: Brief, parameters: Parameters) -> LatinHypercube:
+    """The strategy from its brief and parameters."""
+    return LatinHypercube(brief, parameters)

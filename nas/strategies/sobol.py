@@ -1,0 +1,51 @@
+"""Scrambled Sobol sequence (Sobol 1967, Owen 1998) over the axes, without replacement."""
+
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.stats import qmc
+
+from nas.evaluations import Evaluations
+from nas.key_index import KeyIndex
+from nas.strategies._designs import filled
+from nas.strategy import Brief, Traits
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import GENES
+
+TRAITS = Traits()
+LENGTH = 2**30
+
+
+class Parameters(BaseModel):
+    """Parameters of the strategy."""
+
+    model_config = ConfigDict(extra="forbid")
+    block: int = Field(
+        128, strict=True, ge=1, le=2**16, description="Architectures proposed at once; powers of two balance best"
+    )
+
+
+class Sobol:
+    """The sequence's points as architectures; points on known architectures are passed over."""
+
+    def __init__(self, brief: Brief, parameters: Parameters) -> None:
+        self.space, self.block = brief.problem.space, parameters.block
+        self.generator, self.seen = brief.generator, KeyIndex()
+        self.sequence = qmc.Sobol(d=len(GENES), scramble=True, rng=self.generator)
+
+    def ask(self, at_most: int) -> IntArray:
+        """The next block of new architectures."""
+        return filled(self.space, self.seen, self.block, self.generator, self._points)
+
+    def _points(self, n: int) -> FloatArray:
+        """The next n points; the sequence is fast-forwarded nowhere and never repeats."""
+        if self.sequence.num_generated + n > LENGTH:
+            self.sequence = qmc.Sobol(d=len(GENES), scramble=True, rng=self.generator)
+        points: FloatArray = self.sequence.random(n)
+        return points
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Nothing is learned."""
+
+
+def build(brief: Brief, parameters: Parameters) -> Sobol:
+    """The strategy from its brief and parameters."""
+    return Sobol(brief, parameters)
