@@ -154,6 +154,8 @@ def _joined(
         except ValueError as error:
             notices.append(f"baseline {known.label} is left out of the comparison: {error}")
     problem = replace(problem, questions=tuple(asked))
+    if config.evaluation_timeout is not None and config.workers is None:
+        raise UsageError("evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more")
     traits: Traits = strategy_module(config.algo).TRAITS
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
     handling = handling_of(config, traits, problem, notices)

@@ -26,12 +26,11 @@ def as_seen(evaluations: Evaluations, handling: Handling, weight: float) -> Eval
         return evaluations
     violations = evaluations.violations
     if handling == "reject":
-        over: list[bool] = (violations > 0).any(axis=1).tolist()
-        reasons = evaluations.reasons or ("",) * len(evaluations)
-        told = tuple(
-            reason or ("infeasible" if out else "") for reason, out in zip(reasons, over, strict=True)
-        )
-        return replace(evaluations, reasons=told, budgets=())
+        over = np.flatnonzero((violations > 0).any(axis=1))
+        told = list(evaluations.reasons or ("",) * len(evaluations))
+        for row in over.tolist():
+            told[row] = told[row] or "infeasible"
+        return replace(evaluations, reasons=tuple(told), budgets=())
     excess = weight * np.maximum(violations, 0).sum(axis=1)
     metrics = dict(evaluations.metrics)
     for name in evaluations.objectives:

@@ -47,9 +47,9 @@ class Outcome:
         return self.diagnosis is not None and self.diagnosis.examined == self.study.problem.space.size
 
 
-def conclude(study: Study, search: Search, batches: IntArray, reason: str) -> Outcome:
+def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str) -> Outcome:
     """Everything that is derived from what a search evaluated."""
-    problem, found = study.problem, search.archive.all()
+    problem = study.problem
     frontier = found[frontier_rows(found)]
     whole = study.config.algo == "exact"
     exact = exact_solution(problem, found) if not whole else None

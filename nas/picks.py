@@ -10,6 +10,8 @@ from nas.objective import Budget
 from nas.problem import Problem
 from nas.questions import Question
 
+BLOCK = 131_072
+
 
 def best_row(evaluations: Evaluations, budget: Budget | None) -> int | None:
     """Row of the pick, or None when nothing is feasible.
@@ -61,7 +63,10 @@ class Pick:
 def answer(problem: Problem, evaluations: Evaluations, question: Question) -> Pick:
     """The pick among everything evaluated; under another vocabulary its metrics are computed anew."""
     variant = problem.with_vocabulary(question.vocabulary)
-    if variant.vocabulary != problem.vocabulary:
-        evaluations = variant.evaluate(evaluations[evaluations.ok].genotypes)
-    row = best_row(evaluations, question.budget)
-    return Pick(question, None if row is None else evaluations[row : row + 1])
+    if variant.vocabulary == problem.vocabulary:
+        row = best_row(evaluations, question.budget)
+        return Pick(question, None if row is None else evaluations[row : row + 1])
+    rule, best, usable = PickRule(question.budget), None, np.flatnonzero(evaluations.ok)
+    for start in range(0, len(usable), BLOCK):
+        best = rule.better(best, variant.evaluate(evaluations.genotypes[usable[start : start + BLOCK]]))
+    return Pick(question, best)

@@ -1,6 +1,7 @@
 """The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
+Caller = Callable[[Objective, Architectures], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (
     *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
     *("memory_gb", "resident_gb", "params_total", "params_active"),
@@ -67,9 +69,12 @@ class Problem:
         """Metrics of any architectures in the study's scenario."""
         return Assessment(architectures, self.scenario)
 
-    def evaluate(self, genotypes: IntArray, names: tuple[str, ...] | None = None) -> Evaluations:
+    def evaluate(
+        self, genotypes: IntArray, names: tuple[str, ...] | None = None, call: Caller | None = None
+    ) -> Evaluations:
         """Metrics of canonical genotypes (n, 6); every one unless `names` says which.
 
+        `call` evaluates a user's metric, in this process unless it is given.
         A row whose user metric raises or is not finite is failed, with the reason.
         """
         architectures = self.architectures(genotypes)
@@ -79,7 +84,7 @@ class Problem:
         metrics = {name: assessment[name] for name in wanted if name not in own}
         reasons: list[str] | None = None
         for name in (n for n in wanted if n in own):
-            metrics[name], failures = call_user_metric(own[name], architectures)
+            metrics[name], failures = (call or call_user_metric)(own[name], architectures)
             if any(failures):
                 reasons = [a or b for a, b in zip(reasons or [""] * len(failures), failures, strict=True)]
         if reasons:

@@ -11,6 +11,7 @@ from nas.indicators import Scale
 from nas.objective import Objective
 from nas.outcome import file_columns
 from nas.run_folder import OpenRun, open_run
+from nas.store import final
 from nas.yaml_source import parse
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
@@ -60,7 +61,8 @@ def recorded_run(path: Path) -> RecordedRun:
         PlasError: a damaged one.
     """
     run = open_run(path)
-    found = run.store.read().evaluations
+    recorded = run.store.read()
+    found = final(recorded.evaluations, recorded.retried)
     run.store.close()
     log_scale = run.meta["log_scale"]
     objectives = tuple(Objective(name, "", bool(log_scale[name])) for name in run.resolved["objectives"])

@@ -44,6 +44,14 @@ def run(
             rich_help_panel=SEARCH,
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes that evaluate your own objectives, one architecture each.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
     param: Annotated[
         list[str] | None,
@@ -57,6 +65,12 @@ def run(
     resume: Annotated[
         Path | None, typer.Option("--resume", help="Continue or extend a run folder.", rich_help_panel=SEARCH)
     ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed", help="With --resume: evaluate failed architectures again.", rich_help_panel=SEARCH
+        ),
+    ] = False,
     config: o.Config = None,
     settings: o.Set = None,
     space: o.Space = None,
@@ -94,6 +108,7 @@ def run(
         stop_when_stable=stop_when_stable,
         constraints=constraints,
         seed_from=seed_from,
+        workers=workers,
         seed=seed,
         param=param,
         space=space,
@@ -110,7 +125,7 @@ def run(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
-    execute(Request(flags, settings or [], config, resume, out, quiet, json))
+    execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json))
 
 
 main = o.command(run)

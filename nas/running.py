@@ -13,12 +13,13 @@ from nas import run_folder, yaml_source
 from nas.assemble import Study, assemble
 from nas.console import Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
+from nas.evaluating import Pace, WorkerPool
 from nas.handling import as_seen
 from nas.layers import layered
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
-from nas.store import FILE, Recorded, RunStore
+from nas.store import FILE, Recorded, RunStore, final
 from nas.tables import write
 
 RESUMABLE = {"evaluations", "time_limit"}
@@ -32,6 +33,7 @@ class Request:
     settings: list[str]
     config: str | None
     resume: Path | None
+    retry_failed: bool
     out: Path | None
     quiet: bool
     json: bool
@@ -60,6 +62,8 @@ def execute(request: Request) -> None:
 
 def started(request: Request) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
+    if request.retry_failed:
+        raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
     study = assembled(*layered(request.flags, request.settings, request.config), request.quiet)
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     resolved = study.resolved()
@@ -103,6 +107,7 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
     with run_folder.locked(folder):
         run_folder.check_config(probe)
         study = continued(request, probe)
+        probe.store.check()
         recorded = probe.store.read()
         probe.store.close()
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
@@ -173,19 +178,27 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
     """Search, and leave a run that can be continued whatever happens."""
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
+    problem = study.problem
     search = Search(
-        study.problem,
+        problem,
         study.strategy(),
         store,
         recorded,
+        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
+        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
         shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
     )
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
     try:
         with terminable():
+            if request.retry_failed and recorded is not None:
+                retry_failed(search, store, recorded)
             reason = search.run(limits, lambda s: ticker(len(s.archive), lambda: best_so_far(s)))
         ticker.close()
-        outcome = conclude(study, search, store.batches(), reason)
+        told = search.archive.all()
+        found = final(told, store.retried(told))
+        outcome = conclude(study, search, found, store.batches(), reason)
         write_files(manifest.path, outcome)
         draw(outcome, manifest.path)
     except KeyboardInterrupt:
@@ -201,8 +214,18 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         raise
     finally:
         store.close()
+        if pool is not None:
+            pool.close()
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
     return outcome
+
+
+def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
+    """Evaluate failed architectures again; the strategy keeps what it was told then."""
+    now = final(recorded.evaluations, recorded.retried)
+    rows = np.flatnonzero(~now.ok)
+    for row in rows:
+        store.retry(np.array([row]), search.evaluate(now.genotypes[row : row + 1]))
 
 
 def try_update(manifest: Manifest, **changes: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from nas.dominance import frontier_rows
 from nas.errors import UsageError
+from nas.evaluating import Pace
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
 from nas.problem import Problem
@@ -48,16 +49,17 @@ class Archive:
         self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
         self.index.add(evaluations.keys)
 
-    def rows(self, rows: IntArray) -> Evaluations:
-        """Chosen rows as evaluations."""
+    def rows(self, rows: IntArray | slice) -> Evaluations:
+        """Chosen rows as evaluations; a slice shares the archive's memory."""
         metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
-        reasons = tuple(self._reasons.get(row, "") for row in rows.tolist()) if self._reasons else None
+        chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
+        reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
         names = tuple(objective.name for objective in self.problem.objectives)
         return Evaluations(self._genotypes[rows], self._keys[rows], metrics, reasons, names, self.problem.budgets)
 
     def all(self) -> Evaluations:
         """Every row, in order of evaluation."""
-        return self.rows(np.arange(len(self)))
+        return self.rows(slice(0, len(self)))
 
 
 class RunningFrontier:
@@ -105,7 +107,8 @@ class Search:
 
     A recorded log is replayed first: the strategy must ask for the recorded architectures again,
     and is told the recorded values without calling an objective. `evaluate` turns new genotypes
-    into evaluations; `shown` is what the strategy is told of them.
+    into evaluations; `pace` cuts a batch into logged blocks; `shown` is what
+    the strategy is told.
     """
 
     def __init__(
@@ -116,12 +119,13 @@ class Search:
         recorded: Recorded | None = None,
         *,
         evaluate: Callable[[IntArray], Evaluations] | None = None,
+        pace: Pace | None = None,
         shown: Callable[[Evaluations], Evaluations] = lambda evaluations: evaluations,
     ) -> None:
         self.problem, self.strategy, self.store = problem, strategy, store
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
         self.evaluate, self.shown = evaluate or problem.evaluate, shown
-        self.front = RunningFrontier()
+        self.front, self.pace = RunningFrontier(), pace
 
     def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
         """Search until a limit; returns the reason for stopping."""
@@ -193,17 +197,26 @@ class Search:
         rest = new[known:]
         if remaining is not None:
             rest = rest[: max(remaining - known, 0)]
-        if len(rest):
-            start = time.perf_counter()
-            found = self.evaluate(rest)
-            spent = self._spent("objectives", start)
-            start = time.perf_counter()
-            record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
-            self._logged = self.progress.seconds["strategy"]
-            self.store.append(len(self.archive), record, found, self.problem.architectures(rest).columns())
-            self._spent("store", start)
-            self.archive.add(found)
+        done = 0
+        while done < len(rest):
+            block = rest[done : done + (len(rest) if self.pace is None else self.pace.size)]
+            self._evaluate_block(block, asked)
+            done += len(block)
         return known + len(rest) == len(new)
+
+    def _evaluate_block(self, block: IntArray, asked: int) -> None:
+        """Evaluate and log part of a batch; a killed process loses no more than this."""
+        start = time.perf_counter()
+        found = self.evaluate(block)
+        spent = self._spent("objectives", start)
+        if self.pace is not None:
+            self.pace.took(len(block), spent)
+        start = time.perf_counter()
+        record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
+        self._logged = self.progress.seconds["strategy"]
+        self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
+        self._spent("store", start)
+        self.archive.add(found)
 
     _logged = 0.0
 

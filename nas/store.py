@@ -5,7 +5,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import GENES
 
 FILE = "evaluations.sqlite"
-LAYOUT = "1"
+LAYOUT = "2"
+BLOCK = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,21 @@ class Recorded:
 
     evaluations: Evaluations
     batches: IntArray
+    retried: tuple[IntArray, Evaluations]
+
+
+def final(told: Evaluations, retried: tuple[IntArray, Evaluations]) -> Evaluations:
+    """What is true now: the rows that the strategy was told, failed ones replaced by their retries."""
+    rows, found = retried
+    if len(rows) == 0:
+        return told
+    reasons = list(told.reasons or ("",) * len(told))
+    for row, reason in zip(rows.tolist(), found.reasons or ("",) * len(found), strict=True):
+        reasons[row] = reason
+    metrics = {name: column.copy() for name, column in told.metrics.items()}
+    for name, column in metrics.items():
+        column[rows] = found.metrics[name]
+    return replace(told, metrics=metrics, reasons=tuple(reasons) if any(reasons) else None)
 
 
 class RunStore:
@@ -68,9 +84,15 @@ class RunStore:
                 "CREATE TABLE batches (start INTEGER PRIMARY KEY, batch INTEGER, rows INTEGER, asked INTEGER, "
                 "strategy_s REAL, objectives_s REAL, digest TEXT NOT NULL)"
             )
+            self.connection.execute(
+                'CREATE TABLE retried ("index" INTEGER PRIMARY KEY, reason TEXT NOT NULL, digest TEXT NOT NULL'
+                + "".join(f", {_quoted(name)} REAL" for name in self.metrics)
+                + ")"
+            )
             self.connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            content = [("layout", LAYOUT), *((name, json.dumps(value)) for name, value in meta.items())]
             self.connection.executemany(
-                "INSERT INTO meta VALUES (?, ?)", [("layout", LAYOUT), *((k, json.dumps(v)) for k, v in meta.items())]
+                "INSERT INTO meta VALUES (?, ?)", [*content, ("digest", meta_digest(dict(content)))]
             )
             self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
@@ -111,19 +133,74 @@ class RunStore:
         """
         wanted = ['"index"', "batch", "key", "reason", *(f"gene_{gene}" for gene in GENES), *map(_quoted, self.metrics)]
         with explained(self.path):
-            rows = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"').fetchall()
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
-        if list(columns[0]) != list(range(len(rows))):
-            raise PlasError(
-                f"{self.path}: expected rows numbered 0 to {len(rows) - 1}, got a gap; the store was altered, start a new run"
-            )
-        reasons = tuple(columns[3])
-        genotypes = np.array(columns[4 : 4 + len(GENES)], dtype=np.int64).T.reshape(-1, len(GENES))
-        metrics = {name: _floats(column) for name, column in zip(self.metrics, columns[4 + len(GENES) :], strict=True)}
-        keys = np.array(columns[2], dtype=np.int64)
-        found = Evaluations(genotypes, keys, metrics, reasons if any(reasons) else None, self.objectives, self.budgets)
+            n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
+            cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
+            batches, keys, genotypes = (np.zeros(shape, dtype=np.int64) for shape in (n, n, (n, len(GENES))))
+            values, reasons, start = np.zeros((len(self.metrics), n)), dict[int, str](), 0
+            while rows := cursor.fetchmany(BLOCK):
+                columns, part = list(zip(*rows, strict=True)), slice(start, start + len(rows))
+                if columns[0] != tuple(range(part.start, part.stop)):
+                    raise PlasError(
+                        f"{self.path}: expected rows numbered from {part.start}, got a gap; the store was altered, start a new run"
+                    )
+                batches[part], keys[part] = columns[1], columns[2]
+                reasons.update((start + i, reason) for i, reason in enumerate(columns[3]) if reason)
+                genotypes[part] = np.array(columns[4 : 4 + len(GENES)]).T
+                values[:, part] = [_floats(column) for column in columns[4 + len(GENES) :]]
+                start = part.stop
+        told = tuple(reasons.get(row, "") for row in range(n)) if reasons else None
+        metrics = dict(zip(self.metrics, values, strict=True))
+        found = Evaluations(genotypes, keys, metrics, told, self.objectives, self.budgets)
         self._verify(found)
-        return Recorded(found, np.array(columns[1], dtype=np.int64))
+        return Recorded(found, batches, self.retried(found))
+
+    def batches(self) -> IntArray:
+        """Batch of every evaluation, in order, (n,)."""
+        with explained(self.path):
+            parts = self.connection.execute("SELECT batch, rows FROM batches ORDER BY start").fetchall()
+        numbers, counts = np.array(parts, dtype=np.int64).reshape(-1, 2).T
+        return np.repeat(numbers, counts)
+
+    def retry(self, rows: IntArray, found: Evaluations) -> None:
+        """Note what failed rows gave when they were evaluated again; the log of what was told stays as it is."""
+        places = ", ".join("?" * (3 + len(self.metrics)))
+        content = [
+            (
+                row,
+                (found.reasons or ("",) * len(found))[i],
+                digest(found[slice(i, i + 1)]),
+                *(float(found.metrics[name][i]) for name in self.metrics),
+            )
+            for i, row in enumerate(rows.tolist())
+        ]
+        with explained(self.path), self.connection:
+            self.connection.executemany(f"INSERT OR REPLACE INTO retried VALUES ({places})", content)
+
+    def retried(self, told: Evaluations) -> tuple[IntArray, Evaluations]:
+        """Rows that were evaluated again, and what they gave."""
+        with explained(self.path):
+            rows = self.connection.execute('SELECT * FROM retried ORDER BY "index"').fetchall()
+        columns = list(zip(*rows, strict=True)) if rows else [()] * (3 + len(self.metrics))
+        indices = np.array(columns[0], dtype=np.int64)
+        if len(indices) and indices[-1] >= len(told):
+            raise PlasError(
+                f"{self.path}: a retried row {indices[-1]} was never evaluated; the store was altered, start a new run"
+            )
+        metrics = {name: _floats(column) for name, column in zip(self.metrics, columns[3:], strict=True)}
+        found = replace(told[indices], metrics=metrics, reasons=tuple(columns[1]))
+        for i, written in enumerate(columns[2]):
+            if digest(found[slice(i, i + 1)]) != written:
+                raise PlasError(
+                    f"{self.path}: retried row {indices[i]} is not what was written; the store is damaged, start a new run"
+                )
+        return indices, found
+
+    def check(self) -> None:
+        """Refuse a file whose structure is damaged before anything is added to it."""
+        with explained(self.path):
+            said = self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if said != "ok":
+            raise PlasError(f"{self.path}: expected an intact store, got {said}; it cannot be trusted, start a new run")
 
     def _verify(self, found: Evaluations) -> None:
         """Every batch must still hash to what was written: a flipped bit is never taken for a result."""
@@ -140,12 +217,6 @@ class RunStore:
             raise PlasError(
                 f"{self.path}: expected {covered} rows, got {len(found)}; the store was altered, start a new run"
             )
-
-    def batches(self) -> IntArray:
-        """Batch of every evaluation, in order, (n,)."""
-        with explained(self.path):
-            rows = self.connection.execute('SELECT batch FROM evaluations ORDER BY "index"').fetchall()
-        return np.array([row[0] for row in rows], dtype=np.int64)
 
     def seconds(self) -> tuple[float, float]:
         """Seconds of strategy and of objectives over all batches, interruptions included."""
@@ -165,12 +236,16 @@ def read_meta(path: Path) -> dict[str, Any]:
     """What a store was created with."""
     connection = connect(path, readonly=True)
     with explained(path):
-        found = {
-            name: value if name == "layout" else json.loads(value)
-            for name, value in connection.execute("SELECT * FROM meta")
-        }
+        written = dict(connection.execute("SELECT name, value FROM meta"))
         connection.close()
-    return found
+    if written.pop("digest", "") != meta_digest(written):
+        raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
+    return {name: value if name == "layout" else json.loads(value) for name, value in written.items()}
+
+
+def meta_digest(written: Mapping[str, str]) -> str:
+    """Hash of a store's description."""
+    return hashlib.blake2b(json.dumps(sorted(written.items())).encode(), digest_size=16).hexdigest()
 
 
 def digest(rows: Evaluations) -> str:

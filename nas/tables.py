@@ -5,20 +5,25 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError
 
+BLOCK = 50_000
 
-def csv_text(columns: Mapping[str, Any]) -> str:
-    """CSV of equally long columns: repr of float64, whole numbers without a point, NaN empty."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(_cells(column) for column in columns.values()), strict=True))
-    return buffer.getvalue()
+
+def csv_text(columns: Mapping[str, Any]) -> Iterator[str]:
+    """CSV of equally long columns in blocks: repr of float64, whole numbers without a point, NaN empty."""
+    n = len(next(iter(columns.values()))) if columns else 0
+    for start in range(0, max(n, 1), BLOCK):
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        if start == 0:
+            writer.writerow(columns)
+        writer.writerows(zip(*(_cells(column[start : start + BLOCK]) for column in columns.values()), strict=True))
+        yield buffer.getvalue()
 
 
 def _cells(column: Any) -> list[Any]:
@@ -28,8 +33,8 @@ def _cells(column: Any) -> list[Any]:
     return cells
 
 
-def write(path: Path, text: str) -> None:
-    """Replace a file in one step, so that a killed process leaves the old one or the new one.
+def write(path: Path, text: str | Iterable[str]) -> None:
+    """Replace a file in one step, from text or blocks of text, so that a killed process leaves the old one or the new one.
 
     Raises:
         PlasError: the folder cannot be written.
@@ -37,7 +42,7 @@ def write(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
         os.replace(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
