@@ -1,6 +1,6 @@
 """What came out of a run: frontier, picks, distance to the exact frontier, and the files that hold them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from nas.indicators import Distance, Scale, distance
 from nas.picks import Pick, answer
 from nas.problem import Problem
 from nas.search import Search
-from nas.tables import csv_text, write, write_json
+from nas.tables import BLOCK, csv_text, write, write_json
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
@@ -128,23 +128,26 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 def write_files(folder: Path, outcome: Outcome) -> None:
     """evaluations.csv, frontier.csv, picks.csv and summary.json."""
     problem = outcome.study.problem
-    write(folder / "evaluations.csv", csv_text(evaluation_columns(problem, outcome.evaluations, outcome.batches)))
+    write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     write(folder / "frontier.csv", csv_text(columns_of(problem, outcome.frontier)))
     write(folder / "picks.csv", csv_text(pick_columns(outcome)))
     write_json(folder / "summary.json", summary(outcome))
 
 
-def evaluation_columns(problem: Problem, found: Evaluations, batches: IntArray) -> dict[str, Any]:
-    """`index, batch, state, reason`, the columns of `frontier.csv`, violations."""
-    reasons = found.reasons or ("",) * len(found)
-    head = {
-        "index": range(len(found)),
-        "batch": batches,
-        "state": ["failed" if r else "ok" for r in reasons],
-        "reason": reasons,
-    }
-    violations = {f"violation_{b.metric}": column for b, column in zip(found.budgets, found.violations.T, strict=True)}
-    return head | columns_of(problem, found) | violations
+def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:
+    """`index, batch, state, reason`, the columns of `frontier.csv`, violations: CSV in blocks."""
+    for start in range(0, max(len(found), 1), BLOCK):
+        part = found[slice(start, start + BLOCK)]
+        reasons = part.reasons or ("",) * len(part)
+        columns: dict[str, Any] = {
+            "index": range(start, start + len(part)),
+            "batch": batches[start : start + BLOCK],
+            "state": ["failed" if reason else "ok" for reason in reasons],
+            "reason": reasons,
+            **columns_of(problem, part),
+            **{f"violation_{b.metric}": column for b, column in zip(part.budgets, part.violations.T, strict=True)},
+        }
+        yield csv_text(columns, header=start == 0)
 
 
 def pick_columns(outcome: Outcome) -> dict[str, Any]:

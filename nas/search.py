@@ -25,7 +25,7 @@ class Archive:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.index = problem, KeyIndex()
-        self._genotypes: IntArray = np.zeros((1024, len(problem.space.gene_sizes)), dtype=np.int64)
+        self._genotypes = np.zeros((1024, len(problem.space.gene_sizes)), dtype=np.int32)
         self._keys: IntArray = np.zeros(1024, dtype=np.int64)
         self._metrics: FloatArray = np.zeros((len(problem.metric_names), 1024))
         self._reasons: dict[int, str] = {}
@@ -39,7 +39,7 @@ class Archive:
         if end > len(self._keys):
             grow = max(end, 2 * len(self._keys)) - len(self._keys)
             self._genotypes = np.concatenate(
-                [self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int64)]
+                [self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int32)]
             )
             self._keys = np.concatenate([self._keys, np.zeros(grow, dtype=np.int64)])
             self._metrics = np.concatenate([self._metrics, np.zeros((len(self._metrics), grow))], axis=1)
@@ -55,7 +55,9 @@ class Archive:
         chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
         reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
         names = tuple(objective.name for objective in self.problem.objectives)
-        return Evaluations(self._genotypes[rows], self._keys[rows], metrics, reasons, names, self.problem.budgets)
+        return Evaluations(
+            self._genotypes[rows].astype(np.int64), self._keys[rows], metrics, reasons, names, self.problem.budgets
+        )
 
     def all(self) -> Evaluations:
         """Every row, in order of evaluation."""

@@ -5,25 +5,23 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError
 
-BLOCK = 50_000
+BLOCK = 50_000  # rows of a table written at once
 
 
-def csv_text(columns: Mapping[str, Any]) -> Iterator[str]:
-    """CSV of equally long columns in blocks: repr of float64, whole numbers without a point, NaN empty."""
-    n = len(next(iter(columns.values()))) if columns else 0
-    for start in range(0, max(n, 1), BLOCK):
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        if start == 0:
-            writer.writerow(columns)
-        writer.writerows(zip(*(_cells(column[start : start + BLOCK]) for column in columns.values()), strict=True))
-        yield buffer.getvalue()
+def csv_text(columns: Mapping[str, Any], *, header: bool = True) -> str:
+    """CSV of equally long columns: repr of float64, whole numbers without a point, NaN empty."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if header:
+        writer.writerow(columns)
+    writer.writerows(zip(*(_cells(column) for column in columns.values()), strict=True))
+    return buffer.getvalue()
 
 
 def _cells(column: Any) -> list[Any]:
