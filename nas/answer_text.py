@@ -242,10 +242,11 @@ def limits(outcome: Outcome) -> list[str]:
         return []
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = f" on {law.tokens / 1e9:g} B tokens" if law.tokens else ""
+    uncertainty = "uncertainty unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:g} nats"
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     return [
-        f"Limits: losses are predictions of law {law.name}{tokens}, uncertainty unknown, fitted on {ranges}; {beyond}; * extrapolates."
+        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, fitted on {ranges}; {beyond}; * extrapolates."
     ]
 
 

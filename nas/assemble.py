@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from nas.candidates import read_candidates
 from nas.errors import UsageError
 from nas.faults import Faults, Path, nearest, unknown
 from nas.handling import Handling, problem_as_seen
-from nas.objective import Budget, Objective, built_in
+from nas.objective import Budget, Objective, built_in, limit_in_unit
 from nas.problem import Problem
 from nas.questions import Baseline, Question
 from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
@@ -26,15 +27,15 @@ from nas.study_config import StudyConfig, split_budgets
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.plugins import documents, importable
-from objectives.quantities import gigabytes, milliseconds, scaled
 from objectives.scenario import Scenario, precision
 from search_spaces.architectures import SHAPE, Architectures, one, stack
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
-from search_spaces.specification import SpaceSpecification
+from search_spaces.specification import SpaceSpecification, expert_faults_of
 
 M = TypeVar("M", bound=BaseModel)
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 EXTRAS = {"torch": "gp", "numba": "numba"}
 FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": "objectives.devices"}
 
@@ -291,6 +292,9 @@ def _named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults) -> 
         return model.model_validate(content)
     except ValidationError as error:
         inner.add_validation(error, prefix, model)
+        for text in expert_faults_of(content) if model is SpaceSpecification else ():
+            head, _, message = text.partition(": ")
+            inner.add((*prefix, *head.split(".")), message)
         faults.lines += [line for line in inner.lines if line not in faults.lines]
         return None
 
@@ -406,6 +410,7 @@ def user_metric(name: str) -> Objective:
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and str(FilePath.cwd()) not in sys.path:
         sys.path.append(str(FilePath.cwd()))
+    _refuse_from_run_folder(module_name)
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
@@ -416,15 +421,18 @@ def user_metric(name: str) -> Objective:
     if not callable(function):
         public = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
         raise UsageError(f"expected a function of {module_name}, got {attribute!r}; {nearest(attribute, public)}")
-    _refuse_from_run_folder(module, name)
     return Objective(name, str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False)), function)
 
 
-def _refuse_from_run_folder(module: Any, name: str) -> None:
-    """Code that came inside a run folder is never used: opening a stranger's run executes nothing."""
-    origin = getattr(module, "__file__", None)
-    if origin and any((parent / "manifest.json").exists() for parent in FilePath(origin).parents):
-        raise UsageError(f"expected code outside run folders, got {name} from {origin}; move the module elsewhere")
+def _refuse_from_run_folder(module_name: str) -> None:
+    """Code inside a run folder is refused before it runs: opening a stranger's run executes nothing from it."""
+    spec = PathFinder.find_spec(module_name.partition(".")[0])
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    for place in filter(None, places):
+        if any((parent / mark).exists() for parent in FilePath(place).parents for mark in RUN_MARKS):
+            raise UsageError(
+                f"expected code outside run folders, got {module_name} in {place}; move the module elsewhere"
+            )
 
 
 def _budgets(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:
@@ -441,23 +449,10 @@ def _budgets(given: Any, path: Path, objectives: dict[str, Objective], faults: F
         if not _add_metric(metric, (*path, metric), objectives, faults):
             continue
         try:
-            limits[metric] = None if limit in ("none", None) else limit_in_unit(metric, objectives[metric].unit, limit)
+            limits[metric] = None if limit in ("none", None) else limit_in_unit(objectives[metric].unit, limit)
         except ValueError as error:
             faults.add((*path, metric), str(error))
     return limits
-
-
-def limit_in_unit(metric: str, unit: str, limit: Any) -> float:
-    """A limit as written ("20 ms", "8 GB", "1.5 G" parameters, 3.2) in the metric's unit."""
-    if unit == "ms":
-        return milliseconds(limit)
-    if unit == "GB":
-        return gigabytes(limit)
-    if unit == "parameters":
-        return scaled(
-            limit.removesuffix("B") + "G" if isinstance(limit, str) and limit.endswith("B") else limit, "", 1.0, "500M"
-        )
-    return scaled(limit, "", 1.0, "3.2")
 
 
 def _applications(

@@ -28,8 +28,9 @@ def choose(
     check_form(how)
     run = recorded_run(path)
     names = tuple(run.evaluations.metrics)
-    extra = tuple(parse_budget(text, names) for text in budgets)
-    kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra})
+    removed = {text.partition("=")[0].strip() for text in budgets if text.partition("=")[2].strip() == "none"}
+    extra = tuple(parse_budget(text, names) for text in budgets if text.partition("=")[0].strip() not in removed)
+    kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra} | removed)
     run = replace(run, evaluations=replace(run.evaluations, budgets=(*kept, *extra)))
     rows = select(run.evaluations, how, run.scale()) if run.evaluations.feasible.any() else np.zeros(0, dtype=np.int64)
     if len(rows) == 0:

@@ -10,7 +10,7 @@ from nas.assemble import Study, architecture_from, assemble, baseline
 from nas.console import say, say_json, table
 from nas.errors import InfeasibleError, UsageError
 from nas.explanation import Explanation, OperatorRow, explained
-from nas.layers import layered
+from nas.layers import layered, over
 from nas.recorded_run import recorded_run
 from nas.selection import check_form, select
 from objectives.plugins import importable
@@ -61,7 +61,7 @@ def _named(request: Request) -> tuple[Study, Architectures, str]:
     if request.model is None:
         assert request.architecture is not None
         chosen = architecture_from(request.architecture)
-        return study, chosen if chosen.vocabulary.any() else study.problem.dressed(chosen), describe(chosen)
+        return study, chosen if chosen.vocabulary.any() else study.problem.dressed(chosen), "Architecture"
     known = baseline(request.model)
     return study, study.problem.dressed(known.architecture), known.label
 
@@ -71,17 +71,21 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
     if request.config is not None:
         raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
     check_form(request.how)
+    if request.how.partition(":")[0] in ("frontier", "diverse"):
+        raise UsageError(
+            f"--select: expected best, knee or budget:metric=limit, got {request.how!r}; one architecture is explained"
+        )
     run = recorded_run(path)
     shipped = importable("objectives.metrics")
     kept = {
         "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
         "algo": "random",
         "params": {},
+        "applications": {},
     }
     budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
-    raw, origins = layered(request.flags, request.settings, None)
-    given = {key: value for key, value in raw.items() if (key,) in origins}
-    study = assemble({**run.run.resolved, **kept, **given, "budgets": {**budgets, **given.get("budgets", {})}}, origins)
+    base = {**run.run.resolved, **kept, "budgets": budgets}
+    study = assemble(*over(base, {}, request.flags, request.settings))
     if request.index is None:
         feasible = run.evaluations.feasible.any()
         rows = select(run.evaluations, request.how, run.scale()).tolist() if feasible else []

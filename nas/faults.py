@@ -1,7 +1,7 @@
 """All faults of a configuration at once: `file:line: path: expected X, got Y; do Z`."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,12 @@ from nas.errors import UsageError
 Path = tuple[str | int, ...]
 
 
-def nearest(name: str, choices: Iterable[str]) -> str:
+def nearest(name: str, choices: Sequence[str]) -> str:
     """`; did you mean X?` when a known name is close, else the hint to list them."""
-    close = difflib.get_close_matches(str(name).lower(), list(choices), n=1, cutoff=0.5)
+    longer = sorted(choice for choice in choices if choice.startswith(str(name).lower()))
+    if longer and len(str(name)) > 2:
+        return f"did you mean {longer[0]}?"
+    close = difflib.get_close_matches(str(name).lower(), choices, n=1, cutoff=0.5)
     return f"did you mean {close[0]}?" if close else "choose one"
 
 
@@ -134,6 +137,8 @@ def plain(detail: Any) -> str:
         return (
             f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
         )
+    if kind == "string_pattern_mismatch":
+        return f"expected up to 60 letters, digits, '.', '_' or '-', got {got}; rename it"
     for stem, words in _NUMBERS.items():
         if kind.startswith(stem):
             return f"expected {words}, got {got}; correct it"

@@ -18,18 +18,23 @@ def layered(
 
     `flags` are study keys, `settings` the texts of --set, `config` a file or the name of a shipped study.
     """
-    raw, origins = from_file(config) if config else ({}, {})
+    return over(*(from_file(config) if config else ({}, {})), flags, settings)
+
+
+def over(
+    raw: dict[str, Any], origins: dict[Path, str], flags: Mapping[str, Any], settings: list[str]
+) -> tuple[dict[str, Any], dict[Path, str]]:
+    """Flags over a raw study, and its preset beneath; a preset given as a flag is over the study too."""
     given = {**flags, **parsed_settings(settings)}
     for dotted, value in given.items():
-        place(
-            raw, origins, tuple(dotted.split(".")), value, flag_name(dotted) if dotted in flags else f"--set {dotted}"
-        )
-    preset = raw.get("preset", "paper")
+        origin = flag_name(dotted) if dotted in flags else f"--set {dotted}"
+        place(raw, origins, tuple(dotted.split(".")), value, origin)
     presets = documents("nas.presets")
-    if preset in presets:
-        shipped, _ = yaml_source.read(presets[preset])
-        for key, value in shipped.items():
-            raw.setdefault(key, value)
+    chosen = raw.get("preset", "paper")
+    if isinstance(chosen, str) and chosen in presets:
+        shipped, _ = yaml_source.read(presets[chosen])
+        named = {dotted.partition(".")[0] for dotted in given}
+        raw |= {key: value for key, value in shipped.items() if key not in (named if "preset" in named else raw)}
     return raw, origins
 
 

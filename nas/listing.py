@@ -1,12 +1,13 @@
 """The work of `list`: names with one line each, plug-ins without importing them."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from nas.assemble import load_device, load_space
+from nas.assemble import EXTRAS, load_device, load_space
 from nas.console import say, say_json, table
 from nas.yaml_source import read
-from objectives.plugins import documents, importable, summary
+from objectives.plugins import documents, importable, imports, summary
 
 Row = dict[str, Any]
 
@@ -31,6 +32,23 @@ def _shown(value: Any) -> str:
 def plugins(package: str) -> list[Row]:
     """Plug-in modules with their first docstring line."""
     return [{"name": name, "what": summary(package, name)} for name in importable(package)]
+
+
+def strategies() -> list[Row]:
+    """Strategies with their first docstring line; one whose extra is missing says which to install."""
+    rows = plugins("nas.strategies")
+    for row in rows:
+        extra = missing_extra("nas.strategies", row["name"])
+        row["what"] += f" Unavailable: pip install 'plas-codesign[{extra}]'." if extra else ""
+    return rows
+
+
+def missing_extra(package: str, name: str) -> str | None:
+    """The extra that a plug-in's own imports need and that is not installed, read without importing it."""
+    for needed, extra in EXTRAS.items():
+        if needed in imports(package, name) and find_spec(needed) is None:
+            return extra
+    return None
 
 
 def documented(package: str) -> list[Row]:
@@ -95,7 +113,7 @@ def studies() -> list[Row]:
 
 
 ROWS: dict[str, Callable[[], list[Row]]] = {
-    "strategies": lambda: plugins("nas.strategies"),
+    "strategies": strategies,
     "spaces": spaces,
     "laws": lambda: documented("objectives.laws"),
     "devices": devices,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from objectives.plugins import importable
+from objectives.quantities import gigabytes, milliseconds, scaled
 from search_spaces.arrays import FloatArray
 
 
@@ -44,3 +46,24 @@ def built_in(name: str) -> Objective:
     """The objective of a module in `objectives.metrics`."""
     module = importlib.import_module(f"objectives.metrics.{name}")
     return Objective(name, module.UNIT, module.LOG_SCALE)
+
+
+def limit_in_unit(unit: str, limit: Any) -> float:
+    """A limit as written ("20 ms", "8 GB", "1.5 B" parameters, 3.2) in a metric's unit.
+
+    Raises:
+        ValueError: not a positive quantity of that unit.
+    """
+    if unit == "ms":
+        return milliseconds(limit)
+    if unit == "GB":
+        return gigabytes(limit)
+    if unit == "parameters":
+        billions = isinstance(limit, str) and limit.strip().endswith("B")
+        return scaled(limit.strip().removesuffix("B") + "G" if billions else limit, "", 1.0, "500M")
+    return scaled(limit, "", 1.0, "3.2")
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a shipped metric; none of a user's."""
+    return built_in(metric).unit if metric in importable("objectives.metrics") else ""

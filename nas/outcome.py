@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nas.assemble import Study, under_preset
-from nas.diagnosis import Diagnosis, diagnose
+from nas.diagnosis import Diagnosis, diagnose, lines
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
 from nas.exact_solution import INSTANT, ExactSolution, solve
@@ -74,7 +74,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart,
         diagnosis,
         problem.space.size if whole else len(found),
-        search.progress.asked,
+        len(found) + search.progress.repeats,
         reason,
         search.progress.seconds,
     )
@@ -202,5 +202,6 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         if scale is None
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
+        "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

@@ -1,6 +1,6 @@
 """Picks: the architecture of lowest loss within the study's budgets and one more."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,12 +61,16 @@ class Pick:
 
 
 def answer(problem: Problem, evaluations: Evaluations, question: Question) -> Pick:
-    """The pick among everything evaluated; under another vocabulary its metrics are computed anew."""
+    """The pick among everything evaluated; under another vocabulary the shipped metrics are computed anew."""
     variant = problem.with_vocabulary(question.vocabulary)
     if variant.vocabulary == problem.vocabulary:
         row = best_row(evaluations, question.budget)
         return Pick(question, None if row is None else evaluations[row : row + 1])
     rule, best, usable = PickRule(question.budget), None, np.flatnonzero(evaluations.ok)
+    own = {function.name for function in problem.functions}
+    shipped = tuple(name for name in problem.metric_names if name not in own)
     for start in range(0, len(usable), BLOCK):
-        best = rule.better(best, variant.evaluate(evaluations.genotypes[usable[start : start + BLOCK]]))
+        block = evaluations[usable[start : start + BLOCK]]
+        anew = variant.evaluate(block.genotypes, shipped).metrics
+        best = rule.better(best, replace(block, metrics={**block.metrics, **anew}))
     return Pick(question, best)

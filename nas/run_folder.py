@@ -16,7 +16,7 @@ from nas import yaml_source
 from nas.errors import PlasError, UsageError
 from nas.objective import Budget
 from nas.store import FILE, LAYOUT, RunStore, read_meta
-from nas.tables import write, write_json
+from nas.tables import write_json
 
 SECTIONS = {
     "space": ("space",),
@@ -192,15 +192,24 @@ def open_run(path: Path, *, readonly: bool = True) -> OpenRun:
     return OpenRun(path, resolved, meta, store)
 
 
-def check_config(run: OpenRun) -> None:
-    """Refuse a config.yaml that was edited after the run; a missing one is written again."""
+CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")
+
+
+def current(run: OpenRun) -> dict[str, Any]:
+    """The run's study with the limits that it was last asked for, from its config.yaml.
+
+    Raises:
+        UsageError: a config.yaml that says something else than the run.
+    """
     path = run.path / "config.yaml"
     if not path.exists():
-        write(path, yaml_source.dump(run.resolved))
-        return
+        return dict(run.resolved)
     content, _ = yaml_source.read(path)
     if not isinstance(content, dict) or any(key not in content for keys in SECTIONS.values() for key in keys):
-        raise UsageError(f"{path}: expected the run's own configuration, got another; delete it and resume again")
+        raise UsageError(
+            f"{path}: expected the run's own configuration, got another; delete it and resume, the store holds it too"
+        )
     found = difference(run.resolved, content)
     if found:
         raise UsageError(f"{path}: {found}; restore it, or start a new run with --config {path}")
+    return run.resolved | {key: content[key] for key in CHANGEABLE if key in content}

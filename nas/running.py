@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,14 +15,15 @@ from nas.console import Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.evaluating import Pace, WorkerPool
 from nas.handling import as_seen
-from nas.layers import layered
+from nas.layers import layered, over
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
 from nas.store import FILE, Recorded, RunStore, final
 from nas.tables import write
 
-RESUMABLE = {"evaluations", "time_limit"}
+if TYPE_CHECKING:
+    from nas.optuna_mirror import OptunaMirror
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,6 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         )
     probe = run_folder.open_run(folder)
     with run_folder.locked(folder):
-        run_folder.check_config(probe)
         study = continued(request, probe)
         probe.store.check()
         recorded = probe.store.read()
@@ -114,19 +114,18 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         manifest = read_manifest(folder, study)
         warn_versions(manifest, request.quiet)
         manifest.update(state="running", ended=None, stop_reason=None)
-        outcome = searched(study, store, recorded, manifest, request)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
-        return outcome, folder
+        return searched(study, store, recorded, manifest, request), folder
 
 
 def continued(request: Request, run: OpenRun) -> Study:
     """The run's own study with another limit; anything else that differs is refused by name."""
-    raw, origins = layered({**request.flags}, request.settings, None)
-    raw = {**run.resolved, **{key: value for key, value in raw.items() if (key,) in origins}}
-    for key in ("budgets", "params"):
-        if (key,) in origins:
-            raw[key] = {**run.resolved[key], **raw[key]}
-    study = assembled(raw, origins, request.quiet)
+    algo = request.flags.get("algo", run.resolved["algo"])
+    if algo != run.resolved["algo"]:
+        raise UsageError(
+            f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
+        )
+    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request.quiet)
     found = run_folder.difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
@@ -190,11 +189,12 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
     )
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
+    mirror = mirror_of(study, manifest.path)
     try:
         with terminable():
             if request.retry_failed and recorded is not None:
                 retry_failed(search, store, recorded)
-            reason = search.run(limits, lambda s: ticker(len(s.archive), lambda: best_so_far(s)))
+            reason = search.run(limits, lambda s: progress(s, ticker, mirror))
         ticker.close()
         told = search.archive.all()
         found = final(told, store.retried(told))
@@ -226,6 +226,22 @@ def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
     rows = np.flatnonzero(~now.ok)
     for row in rows:
         store.retry(np.array([row]), search.evaluate(now.genotypes[row : row + 1]))
+
+
+def progress(search: Search, ticker: Ticker, mirror: "OptunaMirror | None") -> None:
+    """After every batch: the ticker, and the mirror's new trials."""
+    ticker(len(search.archive), lambda: best_so_far(search))
+    if mirror is not None and mirror.mirrored < len(search.archive):
+        mirror.add(search.archive.rows(slice(mirror.mirrored, len(search.archive))))
+
+
+def mirror_of(study: Study, folder: Path) -> "OptunaMirror | None":
+    """The Optuna study that shows this run in its dashboard, if one was asked for."""
+    if study.config.optuna_storage is None:
+        return None
+    from nas.optuna_mirror import OptunaMirror
+
+    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem)
 
 
 def try_update(manifest: Manifest, **changes: Any) -> None:

@@ -87,7 +87,7 @@ class RunningFrontier:
 class Progress:
     """What a search has done so far."""
 
-    asked: int = 0
+    repeats: int = 0
     batch: int = 0
     replayed: int = 0
     barren_asks: int = 0
@@ -168,10 +168,10 @@ class Search:
         self._spent("strategy", start)
         if len(genotypes) == 0:
             return self._unreplayed() or getattr(self.strategy, "finished", "") or "nothing left to ask"
-        progress.asked += len(genotypes)
         keys = self.problem.space.keys(genotypes)
         first = np.sort(np.unique(keys, return_index=True)[1])
         new = first[self.archive.index.rows(keys[first]) < 0]
+        progress.repeats += len(genotypes) - len(new)
         complete = self._evaluate(genotypes[new], len(genotypes), remaining)
         progress.batch += 1
         if not complete:

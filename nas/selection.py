@@ -1,14 +1,12 @@
 """Choosing among evaluated architectures: frontier, best, knee, diverse:K, budget:EXPR."""
 
-import re
-
 import numpy as np
 
 from nas.dominance import frontier_rows
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.indicators import Scale
-from nas.objective import Budget
+from nas.objective import Budget, limit_in_unit, unit_of
 from nas.picks import best_row
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -47,19 +45,20 @@ def check_form(how: str) -> None:
 
 
 def parse_budget(text: str, metrics: tuple[str, ...]) -> Budget:
-    """A budget from `metric=limit` or `metric<=limit`, the limit in the metric's own unit."""
-    match = re.match(r"^\s*([^<=\s]+)\s*<?=\s*([-+.\deE_]+)\s*(?:ms|GB)?\s*$", text)
-    if not match or match[1] not in metrics:
+    """A budget from `metric=limit` or `metric<=limit`, the limit with or without its unit.
+
+    Raises:
+        UsageError: an unknown metric or a limit that is none.
+    """
+    metric, sign, limit = text.partition("<=") if "<=" in text else text.partition("=")
+    if not sign or metric.strip() not in metrics:
         raise UsageError(
             f"budget: expected metric=limit with one of {', '.join(metrics)}, got {text!r}; write decode_ms=20"
         )
     try:
-        limit = float(match[2])
-    except ValueError:
-        limit = -1.0
-    if not limit > 0:
-        raise UsageError(f"budget: expected a positive limit, got {match[2]}; write decode_ms=20")
-    return Budget(match[1], limit)
+        return Budget(metric.strip(), limit_in_unit(unit_of(metric.strip()), limit.strip()))
+    except ValueError as error:
+        raise UsageError(f"budget: {metric.strip()}: {error}") from None
 
 
 def _some(row: int | None) -> IntArray:

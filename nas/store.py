@@ -132,7 +132,7 @@ class RunStore:
             PlasError: rows are missing or out of order.
         """
         wanted = ['"index"', "batch", "key", "reason", *(f"gene_{gene}" for gene in GENES), *map(_quoted, self.metrics)]
-        with explained(self.path):
+        with explained(self.path), self._snapshot():
             n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
             cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
             batches, keys, genotypes = (np.zeros(shape, dtype=np.int64) for shape in (n, n, (n, len(GENES))))
@@ -148,11 +148,20 @@ class RunStore:
                 genotypes[part] = np.array(columns[4 : 4 + len(GENES)]).T
                 values[:, part] = [_floats(column) for column in columns[4 + len(GENES) :]]
                 start = part.stop
-        told = tuple(reasons.get(row, "") for row in range(n)) if reasons else None
-        metrics = dict(zip(self.metrics, values, strict=True))
-        found = Evaluations(genotypes, keys, metrics, told, self.objectives, self.budgets)
-        self._verify(found)
-        return Recorded(found, batches, self.retried(found))
+            told = tuple(reasons.get(row, "") for row in range(n)) if reasons else None
+            metrics = dict(zip(self.metrics, values, strict=True))
+            found = Evaluations(genotypes, keys, metrics, told, self.objectives, self.budgets)
+            self._verify(found)
+            return Recorded(found, batches, self.retried(found))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Several reads of one state, while another process may be writing."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.rollback()
 
     def batches(self) -> IntArray:
         """Batch of every evaluation, in order, (n,)."""
@@ -269,8 +278,10 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 
 
 def _connect_readonly(path: Path) -> sqlite3.Connection:
+    """Shares the log of a run that goes on; a finished run is opened without leaving files beside it."""
+    going_on = path.with_name(path.name + "-wal").exists()
     address = path.resolve().as_uri()
-    connection = sqlite3.connect(f"{address}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{address}?{'mode=ro' if going_on else 'immutable=1'}", uri=True)
     try:
         connection.execute("SELECT name FROM meta LIMIT 1")
     except sqlite3.OperationalError:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def write(path: Path, text: str | Iterable[str]) -> None:
             file.writelines([text] if isinstance(text, str) else text)
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise PlasError(
             f"{path}: cannot be written ({error.strerror}); free or change the folder, evaluations are kept"
         ) from None

@@ -31,3 +31,11 @@ def summary(package: str, name: str) -> str:
     """First docstring line of a plug-in, without importing it."""
     tree = ast.parse((folder(package) / f"{name}.py").read_text(encoding="utf-8"))
     return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def imports(package: str, name: str) -> set[str]:
+    """Top-level packages that a plug-in imports, without importing it."""
+    tree = ast.parse((folder(package) / f"{name}.py").read_text(encoding="utf-8"))
+    found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    found |= {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+    return {module.partition(".")[0] for module in found}

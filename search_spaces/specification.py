@@ -94,62 +94,15 @@ class SpaceSpecification(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "SpaceSpecification":
-        faults = [*self._width_faults(), *self._expert_faults(), *self._ratio_faults(), *self._kv_faults()]
+        faults = [
+            *width_faults(self.axes.width, self.head_dim),
+            *expert_faults(self.axes.n_experts, self.axes.top_k, self.conditions),
+            *ffn_faults(self.axes, self.conditions),
+            *kv_faults(self.axes, self.head_dim),
+        ]
         if faults:
             raise ValueError("\n".join(faults))
         return self
-
-    def _width_faults(self) -> list[str]:
-        wrong = [w for w in self.axes.width if w % self.head_dim]
-        return (
-            [f"axes.width: expected multiples of head_dim {self.head_dim}, got {wrong[0]}; change one"] if wrong else []
-        )
-
-    def _expert_faults(self) -> list[str]:
-        faults = []
-        for experts in self.axes.n_experts:
-            if not any(valid_top_k(experts, k, self.conditions) for k in self.axes.top_k):
-                needed = "1 (dense)" if experts == 1 else f"fewer than n_experts {experts}"
-                limit = self.conditions.max_activation_rate
-                extra = f" within max_activation_rate {limit:g}" if limit else ""
-                faults.append(f"axes.top_k: expected {needed}{extra}, got {self.axes.top_k}; add such a value")
-        return faults[:1]
-
-    def _ratio_faults(self) -> list[str]:
-        if self.axes.expert_size is not None:
-            limit = self.conditions.max_expert_ffn_ratio
-            narrow, small = min(self.axes.width), min(self.axes.expert_size)
-            if limit is not None and small > limit * narrow:
-                return [
-                    f"axes.expert_size: expected a value up to {limit * narrow:g} (width {narrow}), got {small}; add one"
-                ]
-            return []
-        for ratio in self.axes.expert_ffn_ratio or []:
-            for width in self.axes.width:
-                size = ratio * width
-                if abs(size - round(size)) > 1e-9 * size or round(size) < 1:
-                    return [
-                        f"axes.expert_ffn_ratio: expected a whole expert size, got {ratio:g} of width {width} = {size:g}; "
-                        "give expert_size instead"
-                    ]
-        limit = self.conditions.max_expert_ffn_ratio
-        least = min(self.axes.expert_ffn_ratio or [0.0])
-        return (
-            [f"axes.expert_ffn_ratio: expected a ratio up to {limit:g}, got {least:g}; add one"]
-            if limit and least > limit
-            else []
-        )
-
-    def _kv_faults(self) -> list[str]:
-        if isinstance(self.axes.n_kv_heads, str) or "n_heads" in self.axes.n_kv_heads:
-            return []
-        for width in self.axes.width:
-            heads = width // self.head_dim
-            if not any(heads % kv == 0 for kv in self.axes.n_kv_heads if isinstance(kv, int)):
-                return [
-                    f"axes.n_kv_heads: expected a divisor of n_heads {heads} (width {width}), got none; add 1 or n_heads"
-                ]
-        return []
 
     def kv_axis(self) -> list[int | str]:
         """KV-head values in gene order; `divisors` becomes every divisor of some n_heads."""
@@ -157,6 +110,75 @@ class SpaceSpecification(BaseModel):
             return list(self.axes.n_kv_heads)
         heads = {width // self.head_dim for width in self.axes.width}
         return sorted({kv for h in heads for kv in range(1, h + 1) if h % kv == 0})
+
+
+def width_faults(widths: list[int], head_dim: int) -> list[str]:
+    """Widths that are no multiple of the head size."""
+    wrong = [w for w in widths if w % head_dim]
+    return [f"axes.width: expected multiples of head_dim {head_dim}, got {wrong[0]}; change one"] if wrong else []
+
+
+def expert_faults(experts: list[int], top_ks: list[int], conditions: Conditions) -> list[str]:
+    """Numbers of experts without a valid top_k."""
+    for n in experts:
+        if not any(valid_top_k(n, k, conditions) for k in top_ks):
+            needed = "1 (dense)" if n == 1 else f"fewer than n_experts {n}"
+            limit = conditions.max_activation_rate
+            extra = f" within max_activation_rate {limit:g}" if limit else ""
+            return [f"axes.top_k: expected {needed}{extra}, got {top_ks}; add such a value"]
+    return []
+
+
+def ffn_faults(axes: Axes, conditions: Conditions) -> list[str]:
+    """Ratios that give no whole expert size, and limits that leave nothing."""
+    limit, narrow = conditions.max_expert_ffn_ratio, min(axes.width)
+    if axes.expert_size is not None:
+        small = min(axes.expert_size)
+        if limit is not None and small > limit * narrow:
+            return [
+                f"axes.expert_size: expected a value up to {limit * narrow:g} (width {narrow}), got {small}; add one"
+            ]
+        return []
+    ratios = axes.expert_ffn_ratio or []
+    for ratio in ratios:
+        for width in axes.width:
+            size = ratio * width
+            if abs(size - round(size)) > 1e-9 * size or round(size) < 1:
+                return [
+                    f"axes.expert_ffn_ratio: expected a whole expert size, got {ratio:g} of width {width} = {size:g}; "
+                    "give expert_size instead"
+                ]
+    if limit is not None and min(ratios) > limit:
+        return [f"axes.expert_ffn_ratio: expected a ratio up to {limit:g}, got {min(ratios):g}; add one"]
+    return []
+
+
+def kv_faults(axes: Axes, head_dim: int) -> list[str]:
+    """Widths whose number of heads no listed KV value divides."""
+    if isinstance(axes.n_kv_heads, str) or "n_heads" in axes.n_kv_heads:
+        return []
+    for width in axes.width:
+        heads = width // head_dim
+        if not any(heads % kv == 0 for kv in axes.n_kv_heads if isinstance(kv, int)):
+            return [
+                f"axes.n_kv_heads: expected a divisor of n_heads {heads} (width {width}), got none; add 1 or n_heads"
+            ]
+    return []
+
+
+def expert_faults_of(mapping: Any) -> list[str]:
+    """K against E alone, in a space whose other parts are wrong, so that no fault hides another."""
+    axes = mapping.get("axes") if isinstance(mapping, dict) else None
+    if not isinstance(axes, dict):
+        return []
+    conditions = mapping.get("conditions", {})
+    try:
+        neutral = {"depth": [1], "width": [64], "expert_size": [1], "n_kv_heads": [1]}
+        given = {key: axes[key] for key in ("n_experts", "top_k") if key in axes}
+        checked = Axes.model_validate({**neutral, **given})
+        return expert_faults(checked.n_experts, checked.top_k, Conditions.model_validate(conditions))
+    except ValueError:
+        return []
 
 
 def valid_top_k(experts: int, top_k: int, conditions: Conditions) -> bool:

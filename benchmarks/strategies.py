@@ -1,0 +1,130 @@
+"""How strategies compare at equal numbers of distinct evaluations: gap, share of the exact frontier, IGD+.
+
+python benchmarks/strategies.py [--seeds 10] [--algos nsga2,local_search] [--out docs/strategies-benchmark.md]
+"""
+
+import argparse
+import dataclasses
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.assemble import Study, assemble
+from nas.dominance import frontier_rows
+from nas.errors import UsageError
+from nas.exact_solution import solve
+from nas.handling import as_seen
+from nas.indicators import Scale, distance
+from nas.layers import layered
+from nas.search import Limits, Search
+from nas.store import RunStore
+from objectives.plugins import importable
+
+CHECKPOINTS = (200, 500, 1000, 2000, 5000)
+STUDIES: dict[str, dict[str, Any]] = {
+    "default: loss, total_ms; memory_gb <= 64": {},
+    "constrained: loss, total_ms, resident_gb; decode_ms <= 50, resident_gb <= 8 on Orin Nano Super, int8, preset device": {
+        "preset": "device",
+        "device": "jetson_orin_nano_super_8gb",
+        "precision": "int8",
+        "objectives": "loss,total_ms,resident_gb",
+        "budgets": ["decode_ms=50", "resident_gb=8"],
+    },
+}
+Figures = tuple[float, float, float]
+
+
+def study_of(flags: dict[str, Any], algo: str) -> Study:
+    """An assembled study of the benchmark."""
+    return assemble(*layered({**flags, "algo": algo}, [], None))
+
+
+def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | None], float]:
+    """One seed: figures at every checkpoint (None beyond what was evaluated), ms of strategy per evaluation."""
+    study = study_of(flags, algo)
+    study = dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
+    problem, cap = study.problem, study.traits.cap or max(CHECKPOINTS)
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(
+            Path(folder) / "run.sqlite",
+            problem.metric_names,
+            tuple(o.name for o in problem.objectives),
+            problem.budgets,
+        )
+        columns = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
+        store.create({}, dict.fromkeys(columns, "REAL"))
+        shown = lambda found: as_seen(found, study.handling, study.config.penalty_weight)  # noqa: E731
+        search = Search(problem, study.strategy(), store, shown=shown)
+        search.run(Limits(min(cap, max(CHECKPOINTS))))
+        store.close()
+    exact = solve(problem).frontier
+    scale, found = Scale.of(problem.objectives, exact.values), search.archive.all()
+    figures: list[Figures | None] = []
+    for checkpoint in CHECKPOINTS:
+        if checkpoint > len(found) and (study.traits.cap or 0) < len(found):
+            checkpoint = len(found)  # a strategy that stopped by itself keeps what it has
+        if checkpoint > len(found):
+            figures.append(None)
+            continue
+        part = found[slice(0, checkpoint)]
+        front = part[frontier_rows(part)]
+        d = distance(scale, front.values, exact.values, len(np.intersect1d(front.keys, exact.keys)))
+        figures.append((d.gap, d.share, d.igd_plus))
+    return figures, 1e3 * search.progress.seconds["strategy"] / max(len(found), 1)
+
+
+def table(flags: dict[str, Any], algos: list[str], seeds: int, pool: ProcessPoolExecutor) -> list[str]:
+    """Markdown rows: median gap, share and IGD+ per strategy and checkpoint."""
+    lines = [
+        "| strategy | " + " | ".join(f"{c:,}" for c in CHECKPOINTS) + " | ms per evaluation |",
+        "|---" * (len(CHECKPOINTS) + 2) + "|",
+    ]
+    for algo in algos:
+        try:
+            study_of(flags, algo)
+        except UsageError as error:
+            lines.append(f"| {algo} | left out: {error} |" + " |" * len(CHECKPOINTS))
+            continue
+        results = list(pool.map(run, [flags] * seeds, [algo] * seeds, range(seeds)))
+        cells = [_cell([figures[i] for figures, _ in results]) for i in range(len(CHECKPOINTS))]
+        lines.append(f"| {algo} | " + " | ".join(cells) + f" | {np.median([ms for _, ms in results]):.2f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def _cell(figures: list[Figures | None]) -> str:
+    known = [f for f in figures if f is not None]
+    if not known:
+        return "beyond its cap"
+    gap, share, igd = np.median(np.array(known), axis=0)
+    return f"{100 * gap:.2g} % / {100 * share:.0f} % / {igd:.1e}"
+
+
+def main() -> None:
+    """Run all and print or write Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--algos", default=",".join(a for a in importable("nas.strategies") if a != "exact"))
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    start, lines = time.time(), []
+    with ProcessPoolExecutor(2) as pool:
+        for name, flags in STUDIES.items():
+            lines += [
+                f"### {name[0].upper()}{name[1:]}",
+                "",
+                *table(flags, arguments.algos.split(","), arguments.seeds, pool),
+                "",
+            ]
+    lines.append(f"{arguments.seeds} seeds, {time.time() - start:.0f} s.")
+    print("\n".join(lines))
+    if arguments.out:
+        arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
