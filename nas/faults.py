@@ -61,7 +61,10 @@ class Faults:
             for line in str(detail["ctx"]["error"]).splitlines():
                 head, colon, rest = line.partition(": ")
                 named = colon and " " not in head
-                self.add(prefix + where + (tuple(head.split(".")) if named else ()), rest if named else line)
+                self.add(
+                    prefix + where + (tuple(int(p) if p.isdigit() else p for p in head.split(".")) if named else ()),
+                    rest if named else line,
+                )
         elif detail["type"] == "extra_forbidden":
             self.add(prefix + where, f"unknown key; {_known_keys(model, where)}")
         else:

@@ -9,7 +9,9 @@ from pydantic import BeforeValidator
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 _TIMES_IN_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "ns": 1e-6, "min": 6e4}
-_WRITTEN = re.compile(r"^\s*([-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?$")
+_WRITTEN = re.compile(
+    r"^\s*([-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.,].*)?$"
+)
 
 
 def split(text: str, expected: str) -> tuple[float, str]:
@@ -32,14 +34,23 @@ def scaled(value: Any, unit: str, scale: float, example: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError(f'expected a quantity like "{example}", got {value!r}; write one')
-    if isinstance(value, str):
-        number, written = split(value, f'a quantity like "{example}"')
-        factor = scale if not written else _factor(written, unit, example)
-    else:
-        number, factor = float(value), scale
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f'expected a positive quantity like "{example}", got {value!r}; correct it')
+    try:
+        if isinstance(value, str):
+            number, written = split(value, f'a quantity like "{example}"')
+            factor = scale if not written else _factor(written, unit, example)
+        else:
+            number, factor = float(value), scale
+    except OverflowError:
+        number, factor = math.inf, scale
+    if not (math.isfinite(number * factor) and number * factor > 0):
+        raise ValueError(f'expected a positive quantity like "{example}", got {short(value)}; correct it')
     return number * factor
+
+
+def short(value: Any) -> str:
+    """A value as the user wrote it, at most 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _factor(written: str, unit: str, example: str) -> float:

@@ -215,8 +215,10 @@ class _Reader:
             self.faults.append(f"{name}: expected a positive integer, got nothing; give the column")
             return _constant(1, self.n, np.int64)
         numbers = _numbers(raw)
+        finite = np.isfinite(numbers)
+        numbers = np.where(finite, numbers, 0.0)
         whole = np.round(numbers)
-        bad = ~np.isfinite(numbers) | (np.abs(numbers - whole) > 1e-6 * np.maximum(1, np.abs(whole))) | (whole < 1)
+        bad = ~finite | (np.abs(numbers - whole) > 1e-6 * np.maximum(1, np.abs(whole))) | (whole < 1)
         bad |= whole > 2**40
         if bad.any():
             shown = np.atleast_1d(np.asarray(raw))[np.atleast_1d(bad)][0]

@@ -181,12 +181,15 @@ class SearchSpace:
 
     @cached_property
     def _repaired_kv(self) -> IntArray:
-        """As the gene's own repair, but an alias of n_heads goes to the equal listed value."""
+        """By value, since the symbol n_heads stands last whatever it is worth: the largest valid one not above."""
         repaired = self._kv_gene.repaired.copy()
         for width, gene in np.argwhere(~self._kv_gene.valid):
-            same = np.flatnonzero(self._kv_gene.valid[width] & (self.kv_values[width] == self.kv_values[width, gene]))
-            if len(same):
-                repaired[width, gene] = same[0]
+            valid = np.flatnonzero(self._kv_gene.valid[width])
+            values = self.kv_values[width, valid]
+            below = values <= self.kv_values[width, gene]
+            repaired[width, gene] = (
+                valid[np.argmax(np.where(below, values, -1))] if below.any() else valid[np.argmin(values)]
+            )
         return frozen(repaired)
 
     def architectures(self, genotypes: IntArray) -> Architectures:

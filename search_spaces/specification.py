@@ -1,7 +1,7 @@
 """What a search space's YAML may say, checked with pydantic."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -40,7 +40,7 @@ class Axes(BaseModel):
     top_k: list[Positive] = [1]
     expert_ffn_ratio: list[Annotated[float, Field(gt=0, le=1000)]] | None = None
     expert_size: list[Positive] | None = None
-    n_kv_heads: list[Positive | Literal["n_heads"]] | Literal["divisors"]
+    n_kv_heads: list[int | str] | str
 
     @field_validator("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads", mode="before")
     @classmethod
@@ -64,6 +64,18 @@ class Axes(BaseModel):
         if len(set(value)) < len(value):
             raise ValueError(f"expected distinct values, got {value}; remove the repeats")
         return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
+
+    @field_validator("n_kv_heads")
+    @classmethod
+    def _kv_words(cls, value: Any) -> Any:
+        if isinstance(value, str) and value != "divisors":
+            raise ValueError(f"expected divisors, got {value!r}; did you mean divisors?")
+        for i, kv in enumerate(value if isinstance(value, list) else []):
+            if isinstance(kv, str) and kv != "n_heads":
+                raise ValueError(f"{i}: expected n_heads, got {kv!r}; did you mean n_heads?")
+            if isinstance(kv, int) and (isinstance(kv, bool) or not 1 <= kv <= 2**31):
+                raise ValueError(f"{i}: expected at least 1, got {kv!r}; correct it")
+        return value
 
     @model_validator(mode="after")
     def _one_ffn_axis(self) -> "Axes":
@@ -140,6 +152,11 @@ def ffn_faults(axes: Axes, conditions: Conditions) -> list[str]:
             ]
         return []
     ratios = axes.expert_ffn_ratio or []
+    for width in axes.width:
+        if len({round(ratio * width) for ratio in ratios}) < len(ratios):
+            return [
+                f"axes.expert_ffn_ratio: expected ratios of distinct expert sizes, got two of one size at width {width}; remove one"
+            ]
     for ratio in ratios:
         for width in axes.width:
             size = ratio * width

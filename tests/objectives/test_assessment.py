@@ -28,7 +28,7 @@ def test_metrics_are_the_model_pages() -> None:
 @pytest.mark.parametrize("metric", UNITS)
 def test_a_metric_states_its_unit_scale_and_meaning(metric: str) -> None:
     module = importlib.import_module(f"objectives.metrics.{metric}")
-    assert module.UNIT == UNITS[metric]
+    assert UNITS[metric] == module.UNIT
     assert module.LOG_SCALE is (metric not in LINEAR)
     assert summary("objectives.metrics", metric) == (module.__doc__ or "").splitlines()[0]
     assert "(n,)" in summary("objectives.metrics", metric)

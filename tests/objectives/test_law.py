@@ -90,7 +90,7 @@ def test_no_architecture_of_paper_is_an_extrapolation(law: Law, paper_architectu
     ("change", "left"),
     [
         ({"depth": 4}, set()), ({"depth": 32}, set()), ({"depth": 3}, {"depth"}), ({"depth": 33}, {"depth"}),
-        ({"width": 768}, set()), ({"width": 3072}, set()),
+        ({"width": 768}, set()), ({"width": 3072, "expert_size": 1536}, set()),
         ({"width": 704, "n_kv_heads": 1, "expert_size": 704}, {"width"}),
         ({"width": 3136, "n_kv_heads": 1, "expert_size": 3136}, {"width"}),
         ({"expert_size": 8192}, set()), ({"expert_size": 8193}, {"expert_ffn_ratio"}),

@@ -122,7 +122,9 @@ def test_published_count(name: str, model: Load) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(documents("search_spaces.models")))
-def test_every_shipped_model_counts_as_the_oracle_does(name: str, model: Load, case: Any, as_reference: Convert) -> None:
+def test_every_shipped_model_counts_as_the_oracle_does(
+    name: str, model: Load, case: Any, as_reference: Convert
+) -> None:
     architecture = model(name)
     (row,) = as_reference(architecture)
     assert parameters.total(architecture).tolist() == [case.oracle.params_total(row)]
