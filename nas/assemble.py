@@ -62,7 +62,7 @@ class Study:
     @property
     def limit(self) -> int | None:
         """Distinct evaluations that a run of this study asks for."""
-        return self.config.evaluations or self.traits.evaluations
+        return (self.config.evaluations or self.traits.evaluations) if self.traits.takes_evaluations else None
 
     def strategy(self) -> Strategy:
         """The strategy, built anew from its seed."""
@@ -309,7 +309,7 @@ def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
     identifier = normalised(given)
     if identifier in shipped:
         path = shipped[identifier]
-    elif FilePath(given).suffix in (".yaml", ".yml") or FilePath(given).is_file():
+    elif FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         path = FilePath(given)
     else:
         faults.add((key,), unknown(f"a {key}", given, shipped) + ", or give a YAML file")
@@ -320,6 +320,14 @@ def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
     return content, Faults(origins), ()
 
 
+def is_file(name: str) -> bool:
+    """Whether a name is a file; one that no file can have is not."""
+    try:
+        return FilePath(name).is_file()
+    except OSError:
+        return False
+
+
 def normalised(name: str) -> str:
     """Ids as the catalogue spells them: lower case, hyphens read as underscores."""
     return name.lower().replace("-", "_")
@@ -328,7 +336,7 @@ def normalised(name: str) -> str:
 def _device(raw: Mapping[str, Any], faults: Faults) -> Device | None:
     given = raw.get("device", StudyConfig.model_fields["device"].default)
     mode = ""
-    if isinstance(given, str) and not FilePath(given).is_file():
+    if isinstance(given, str) and not is_file(given):
         given, _, mode = given.partition("@")
     device = _named({"device": given}, "device", Device, faults)
     if device is None or not mode:
@@ -413,7 +421,7 @@ def user_metric(name: str) -> Objective:
     _refuse_from_run_folder(module_name)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"expected an importable module, got {type(error).__name__}: {error}; check {module_name}"
         ) from None
@@ -461,10 +469,11 @@ def _applications(
     given = raw.get("applications", StudyConfig.model_fields["applications"].default)
     found: dict[str, tuple[str, float]] = {}
     for label, limit in given.items() if isinstance(given, dict) else ():
+        before = len(faults.lines)
         limits = _budgets(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
         if len(limits) == 1 and None not in limits.values():
             found[label] = next((metric, value) for metric, value in limits.items() if value is not None)
-        elif isinstance(limit, dict) and not faults.lines:
+        elif isinstance(limit, dict) and len(faults.lines) == before:
             faults.add(
                 ("applications", label),
                 f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}",
@@ -477,6 +486,8 @@ def _baselines(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
     names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else given
     found = []
     for i, item in enumerate(names if isinstance(names, list) else []):
+        if not isinstance(item, (str, dict)):
+            continue
         try:
             found.append(baseline(item))
         except (UsageError, ValueError) as error:

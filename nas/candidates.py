@@ -1,6 +1,7 @@
 """Candidate files: architectures with an id and any metrics, CSV or JSON lines; a frontier.csv is one."""
 
 import csv
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,9 +56,16 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")
         if path.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        return list(csv.DictReader(text.splitlines()))
+            return [_object(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        return list(csv.DictReader(io.StringIO(text, newline="")))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise UsageError(f"{path}: expected a candidate file, got {error}; write CSV or JSON lines") from None
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise UsageError(f"{path}: row {number}: expected an object, got {line[:40]}; write one architecture per line")
+    return row

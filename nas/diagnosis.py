@@ -1,6 +1,7 @@
 """Why nothing fits: closest misses, the budgets that bind, and what relaxing each would open."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Diagnosis:
     """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor."""
 
     examined: int
+    failed: int
     relaxations: tuple[Relaxation, ...]
     closest: Evaluations
     together: float
@@ -36,10 +38,16 @@ def diagnose(evaluations: Evaluations, misses: int = 3) -> Diagnosis:
     """Explain infeasibility over the given architectures; failed ones are left out."""
     usable = evaluations[evaluations.ok]
     violations = usable.violations
-    worst = violations.max(axis=1)
+    worst = violations.max(axis=1, initial=-np.inf)
     closest = np.lexsort((usable.keys, worst))[:misses]
     relaxations = tuple(_relaxed(usable, violations, i) for i in range(len(usable.budgets)))
-    return Diagnosis(len(usable), relaxations, usable[closest], float(worst.min()) if len(worst) else float("inf"))
+    return Diagnosis(
+        len(usable),
+        len(evaluations) - len(usable),
+        relaxations,
+        usable[closest],
+        float(worst.min()) if len(worst) else float("inf"),
+    )
 
 
 def _relaxed(usable: Evaluations, violations: np.ndarray[tuple[int, int], np.dtype[np.float64]], i: int) -> Relaxation:
@@ -60,6 +68,8 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
         if whole_space
         else f"the {diagnosis.examined:,} architectures evaluated"
     )
+    if diagnosis.examined == 0:
+        return [f"All {diagnosis.failed:,} evaluations failed; their reasons are in evaluations.csv."]
     said = [f"No architecture satisfies the budgets, among {scope}."]
     said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
     if np.isfinite(diagnosis.together) and len(diagnosis.relaxations) > 1:
@@ -76,7 +86,14 @@ def _relaxation(r: Relaxation) -> str:
     if r.limit <= r.budget.limit:
         return f"not binding ({alone})"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
-    return f"binds; at {r.limit:.6g} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens} ({alone})"
+    return f"binds; at {at_least(r.limit)} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens} ({alone})"
+
+
+def at_least(limit: float) -> str:
+    """A limit to six digits, rounded up, so that typing it opens what was said."""
+    exact = Decimal(limit)
+    digits = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING)
+    return f"{float(digits):.6g}"
 
 
 def _miss(closest: Evaluations, row: int) -> str:

@@ -7,15 +7,18 @@ from nas.evaluations import Evaluations
 from search_spaces.arrays import FloatArray, IntArray
 
 DIGITS = 12
+TINY = 1e-200
 
 
 def rounded(values: FloatArray) -> FloatArray:
     """Values to 12 significant digits, same shape; equal quantities computed in another order become equal."""
+    boost = np.where(np.abs(values) < TINY, 1.0 / TINY, 1.0)  # else the scale of tiny values would overflow
+    boosted = values * boost
     with np.errstate(divide="ignore", invalid="ignore"):
-        exponent = np.floor(np.log10(np.abs(values)))
+        exponent = np.floor(np.log10(np.abs(boosted)))
     exponent = np.where(np.isfinite(exponent), exponent, 0.0)
     scale = 10.0 ** (DIGITS - 1 - exponent)
-    result: FloatArray = np.round(values * scale) / scale
+    result: FloatArray = np.round(boosted * scale) / scale / boost
     return result
 
 

@@ -42,7 +42,9 @@ def in_worker(name: str, architecture: Architectures, timeout_s: float | None) -
     signal.signal(signal.SIGALRM, _interrupt)
     signal.setitimer(signal.ITIMER_REAL, timeout_s or 0.0)
     try:
-        values, reasons = call_user_metric(Objective(name, function=function), architecture)
+        values, reasons = call_user_metric(
+            Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function), architecture
+        )
     except Overdue:
         return np.nan, overdue(name, timeout_s)
     finally:

@@ -10,7 +10,7 @@ from nas.assemble import Study, architecture_from, assemble, baseline
 from nas.console import say, say_json, table
 from nas.errors import InfeasibleError, UsageError
 from nas.explanation import Explanation, OperatorRow, explained
-from nas.layers import layered, over
+from nas.layers import layered, over, preset_keys
 from nas.recorded_run import recorded_run
 from nas.selection import check_form, select
 from objectives.plugins import importable
@@ -85,6 +85,8 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
     }
     budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
     base = {**run.run.resolved, **kept, "budgets": budgets}
+    if "preset" in request.flags:
+        base = {key: value for key, value in base.items() if key not in preset_keys()}
     study = assemble(*over(base, {}, request.flags, request.settings))
     if request.index is None:
         feasible = run.evaluations.feasible.any()

@@ -1,12 +1,13 @@
 """A study's raw configuration: defaults < preset < file < flags, with where each value came from."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path as FilePath
 from typing import Any
 
 from nas import yaml_source
 from nas.errors import UsageError
-from nas.faults import Path, unknown
+from nas.faults import Path, dotted, unknown
 from nas.study_config import split_budgets
 from objectives.plugins import documents
 
@@ -24,17 +25,23 @@ def layered(
 def over(
     raw: dict[str, Any], origins: dict[Path, str], flags: Mapping[str, Any], settings: list[str]
 ) -> tuple[dict[str, Any], dict[Path, str]]:
-    """Flags over a raw study, and its preset beneath; a preset given as a flag is over the study too."""
-    given = {**flags, **parsed_settings(settings)}
-    for dotted, value in given.items():
-        origin = flag_name(dotted) if dotted in flags else f"--set {dotted}"
-        place(raw, origins, tuple(dotted.split(".")), value, origin)
+    """Flags over a raw study, and its preset beneath."""
+    raw, given = deepcopy(raw), {**flags, **parsed_settings(settings)}
+    if given.get("algo", raw.get("algo")) != raw.get("algo"):
+        raw = {key: value for key, value in raw.items() if key != "params"}  # they were the other strategy's
+    for name, value in given.items():
+        origin = flag_name(name) if name in flags else f"--set {name}"
+        place(raw, origins, tuple(name.split(".")), value, origin)
     presets = documents("nas.presets")
     chosen = raw.get("preset", "paper")
     if isinstance(chosen, str) and chosen in presets:
         shipped, _ = yaml_source.read(presets[chosen])
-        named = {dotted.partition(".")[0] for dotted in given}
-        raw |= {key: value for key, value in shipped.items() if key not in (named if "preset" in named else raw)}
+        if "preset" in flags and all(key in raw and (key,) in origins and key not in given for key in shipped):
+            raise UsageError(
+                f"--preset: expected a study that leaves conventions open, got one that sets {', '.join(shipped)}; "
+                "change those there or with --set"
+            )
+        raw |= {key: value for key, value in shipped.items() if key not in raw}
     return raw, origins
 
 
@@ -46,9 +53,9 @@ def flag_name(key: str) -> str:
 def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
     """Content of a study file given by path or by the name of a shipped one."""
     path, shipped = FilePath(config), documents("configs")
-    if not path.exists() and config in shipped:
+    if not exists(path) and config in shipped:
         path = shipped[config]
-    elif not path.exists():
+    elif not exists(path):
         raise UsageError(f"config: {unknown('a file or a shipped study', config, shipped)}")
     if path.is_dir() and (path / "config.yaml").exists():
         path = path / "config.yaml"
@@ -56,6 +63,14 @@ def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
     if content is not None and not isinstance(content, dict):
         raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
     return beside(path, content or {}), origins
+
+
+def exists(path: FilePath) -> bool:
+    """Whether something is there; a name that no file can have is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +88,8 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
 
 def as_parameters(value: Any) -> Any:
     """--param name=value texts as a mapping, each value read as YAML."""
-    return parsed_settings(value, "--param") if isinstance(value, list) else value
+    texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return parsed_settings(value, "--param") if texts else value
 
 
 def parsed_settings(settings: list[str], flag: str = "--set") -> dict[str, Any]:
@@ -90,18 +106,22 @@ def parsed_settings(settings: list[str], flag: str = "--set") -> dict[str, Any]:
 
 def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any, origin: str) -> None:
     """Put a flag's value over the file's; budgets and params add key by key."""
-    if path == ("budgets",):
-        value = split_budgets(value)
-    elif path == ("params",):
-        value = as_parameters(value)
+    try:
+        if path == ("budgets",):
+            value = split_budgets(value)
+        elif path == ("params",):
+            value = as_parameters(value)
+    except ValueError as error:
+        raise UsageError(f"{origin}: {dotted(path)}: {error}") from None
     target: Any = raw
-    for part in path[:-1]:
+    for i, part in enumerate(path[:-1]):
+        origins.setdefault(path[: i + 1], origin)
         child = target.get(part)
         if not isinstance(child, dict):
             child = target[part] = {}
         target = child
     last = path[-1]
-    if path in (("budgets",), ("params",)) and isinstance(target.get(last, {}), dict):
+    if path in (("budgets",), ("params",)) and isinstance(target.get(last, {}), dict) and isinstance(value, dict):
         target[last] = {**target.get(last, {}), **value}
         origins.update({(*path, key): origin for key in value})
     else:
@@ -113,3 +133,8 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
     ]:
         del origins[known]
     origins[path] = origin
+
+
+def preset_keys() -> set[str]:
+    """Every key that presets set."""
+    return {key for path in documents("nas.presets").values() for key in yaml_source.read(path)[0]}

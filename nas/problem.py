@@ -101,7 +101,7 @@ def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[F
         return checked(metric, architectures, metric.function(architectures))  # type: ignore[misc]
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if len(architectures) == 1:
             return np.full(1, np.nan), [f"{metric.name}: {type(error).__name__}: {one_line(error)}"]
     rows = [call_user_metric(metric, architectures[i : i + 1]) for i in range(len(architectures))]
@@ -111,7 +111,7 @@ def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[F
 def checked(metric: Objective, architectures: Architectures, returned: Any) -> tuple[FloatArray, list[str]]:
     """A user's values as float64 (n,), with a reason for each that is not finite."""
     try:
-        values: FloatArray = np.array(returned, dtype=np.float64)
+        values: FloatArray = np.array(returned, dtype=np.float64) + 0.0  # no negative zero
     except (TypeError, ValueError):
         raise UsageError(
             f"{metric.name}: expected numbers of shape (n,), got {type(returned).__name__}; return an array"
@@ -120,7 +120,14 @@ def checked(metric: Objective, architectures: Architectures, returned: Any) -> t
         raise UsageError(
             f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture"
         )
-    return values, ["" if math.isfinite(v) else f"{metric.name}: {v}" for v in values.tolist()]
+    return values, [reason_against(metric, value) for value in values.tolist()]
+
+
+def reason_against(metric: Objective, value: float) -> str:
+    """Why a user's value cannot be used; "" when it can."""
+    if not math.isfinite(value):
+        return f"{metric.name}: {value}"
+    return f"{metric.name}: {value}, which has no logarithm (LOG_SCALE)" if metric.log_scale and value <= 0 else ""
 
 
 def one_line(error: BaseException) -> str:

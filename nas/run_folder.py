@@ -23,6 +23,7 @@ SECTIONS = {
     "law": ("law",),
     "device": ("device",),
     "scenario": (
+        "preset",
         *("precision", "latency", "attention", "causal", "complete", "vocabulary", "tied", "head_bytes"),
         *("int4_group_size", "calibration", "batch", "input_tokens", "output_tokens"),
     ),
@@ -171,16 +172,29 @@ class OpenRun:
     store: RunStore
 
 
-def open_run(path: Path, *, readonly: bool = True) -> OpenRun:
+def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) -> None:
+    """Say so when a path is no run folder.
+
+    Raises:
+        UsageError: no folder, or none of the needed files is in it.
+    """
+    try:
+        found = any((path / name).is_file() for name in needed)
+        reason = "" if found else "no folder" if not path.is_dir() else f"no {' or '.join(needed)} in it"
+    except OSError as error:
+        reason = str(error.strerror)
+    if reason:
+        raise UsageError(f"{path}: expected a run folder, got {reason}; list runs with 'ls runs'")
+
+
+def open_run(path: Path) -> OpenRun:
     """Open an existing run.
 
     Raises:
         UsageError: not a run folder.
         PlasError: a damaged one.
     """
-    if not path.is_dir() or not (path / FILE).is_file():
-        reason = "no folder" if not path.is_dir() else f"no {FILE} in it"
-        raise UsageError(f"{path}: expected a run folder, got {reason}; list runs with 'ls runs'")
+    refuse_other(path, (FILE,))
     meta = read_meta(path / FILE)
     if meta.get("layout") != LAYOUT or "resolved" not in meta or "metrics" not in meta:
         raise PlasError(
@@ -188,7 +202,7 @@ def open_run(path: Path, *, readonly: bool = True) -> OpenRun:
         )
     resolved = meta["resolved"]
     budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
-    store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=readonly)
+    store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=True)
     return OpenRun(path, resolved, meta, store)
 
 

@@ -19,7 +19,7 @@ from nas.layers import layered, over
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
-from nas.store import FILE, Recorded, RunStore, final
+from nas.store import FILE, Recorded, RunStore, begun, final
 from nas.tables import write
 
 if TYPE_CHECKING:
@@ -67,28 +67,34 @@ def started(request: Request) -> tuple[Outcome, Path]:
         raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
     study = assembled(*layered(request.flags, request.settings, request.config), request.quiet)
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
-    resolved = study.resolved()
     with run_folder.locked(folder):
-        write(folder / "config.yaml", yaml_source.dump(resolved))
-        problem = study.problem
-        store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
-        scales = {o.name: o.log_scale for o in problem.objectives}
-        store.create(
-            {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}, store_columns(study)
-        )
-        manifest = Manifest(
-            folder,
-            {
-                "fingerprints": run_folder.fingerprints(resolved),
-                "versions": run_folder.versions(),
-                "seed": study.config.seed,
-                "started": run_folder.now(),
-                "ended": None,
-                "stop_reason": None,
-            },
-        )
-        manifest.update(state="running")
-        return searched(study, store, None, manifest, request), folder
+        return begin(study, folder, request), folder
+
+
+def begin(study: Study, folder: Path, request: Request) -> Outcome:
+    """Lay out a run folder and search."""
+    resolved, problem = study.resolved(), study.problem
+    write(folder / "config.yaml", yaml_source.dump(resolved))
+    store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
+    scales = {o.name: o.log_scale for o in problem.objectives}
+    meta = {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}
+    store.create(meta, store_columns(study))
+    manifest = new_manifest(folder, study)
+    manifest.update(state="running")
+    return searched(study, store, None, manifest, request)
+
+
+def new_manifest(folder: Path, study: Study) -> Manifest:
+    """The manifest of a run that starts now."""
+    content = {
+        "fingerprints": run_folder.fingerprints(study.resolved()),
+        "versions": run_folder.versions(),
+        "seed": study.config.seed,
+        "started": run_folder.now(),
+        "ended": None,
+        "stop_reason": None,
+    }
+    return Manifest(folder, content)
 
 
 def store_columns(study: Study) -> dict[str, str]:
@@ -104,18 +110,34 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         raise UsageError(
             "resume: expected --resume without --config and --out, got both; the run folder holds its own configuration"
         )
-    probe = run_folder.open_run(folder)
+    run_folder.refuse_other(folder)
     with run_folder.locked(folder):
+        if not begun(folder / FILE):
+            return begun_again(request, folder), folder
+        probe = run_folder.open_run(folder)
         study = continued(request, probe)
         probe.store.check()
         recorded = probe.store.read()
         probe.store.close()
+        if study.limit is not None and study.limit < len(recorded.evaluations):
+            raise UsageError(
+                f"evaluations: expected at least {len(recorded.evaluations)}, which {folder} holds, got {study.limit}; ask for more"
+            )
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
         manifest = read_manifest(folder, study)
         warn_versions(manifest, request.quiet)
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
         return searched(study, store, recorded, manifest, request), folder
+
+
+def begun_again(request: Request, folder: Path) -> Outcome:
+    """A run that was killed before its store was laid out starts from its configuration."""
+    run_folder.refuse_other(folder, ("config.yaml",))
+    study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request.quiet)
+    for leftover in folder.glob(f"{FILE}*"):
+        leftover.unlink()
+    return begin(study, folder, request)
 
 
 def continued(request: Request, run: OpenRun) -> Study:
@@ -135,9 +157,10 @@ def continued(request: Request, run: OpenRun) -> Study:
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], quiet: bool) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
     study = assemble(raw, origins)
-    if study.config.evaluations is not None and not study.traits.takes_evaluations and ("evaluations",) in origins:
+    flag = origins.get(("evaluations",), "")
+    if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(
-            f"{origins[('evaluations',)]}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
+            f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
             "drop it, or choose random or nsga2"
         )
     for text in study.notices if not quiet else ():
@@ -148,15 +171,11 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
 def read_manifest(folder: Path, study: Study) -> Manifest:
     """The run's manifest, made again if it was lost."""
     path = folder / "manifest.json"
-    content = yaml_source.read(path)[0] if path.exists() else None
-    if not isinstance(content, dict) or "versions" not in content:
-        content = {
-            "fingerprints": run_folder.fingerprints(study.resolved()),
-            "versions": run_folder.versions(),
-            "seed": study.config.seed,
-            "started": None,
-        }
-    return Manifest(folder, content)
+    with suppress(UsageError):
+        content = yaml_source.read(path)[0]
+        if isinstance(content, dict) and isinstance(content.get("versions"), dict):
+            return Manifest(folder, content)
+    return new_manifest(folder, study)
 
 
 def warn_versions(manifest: Manifest, quiet: bool) -> None:

@@ -39,7 +39,7 @@ def check_form(how: str) -> None:
         UsageError: with the known forms.
     """
     kind, _, rest = how.partition(":")
-    counted = kind == "diverse" and rest.isdigit() and int(rest) > 0
+    counted = kind == "diverse" and rest.isascii() and rest.isdigit() and int(rest) > 0
     if how not in ("frontier", "best", "knee") and not (kind == "budget" and rest) and not counted:
         raise UsageError(f"select: expected {FORMS}, got {how!r}; choose one")
 
@@ -58,7 +58,7 @@ def parse_budget(text: str, metrics: tuple[str, ...]) -> Budget:
     try:
         return Budget(metric.strip(), limit_in_unit(unit_of(metric.strip()), limit.strip()))
     except ValueError as error:
-        raise UsageError(f"budget: {metric.strip()}: {error}") from None
+        raise UsageError(f"budget: {error}") from None
 
 
 def _some(row: int | None) -> IntArray:

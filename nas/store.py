@@ -18,7 +18,7 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import GENES
 
 FILE = "evaluations.sqlite"
-LAYOUT = "2"
+LAYOUT = "1"
 BLOCK = 20_000
 
 
@@ -76,6 +76,7 @@ class RunStore:
         described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
         values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
         with explained(self.path), self.connection:
+            self.connection.execute("BEGIN")
             self.connection.execute(
                 'CREATE TABLE evaluations ("index" INTEGER PRIMARY KEY, batch INTEGER NOT NULL, key INTEGER NOT NULL UNIQUE, '
                 f"state TEXT NOT NULL, reason TEXT NOT NULL, {genes}{described}{values})"
@@ -92,7 +93,7 @@ class RunStore:
             self.connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             content = [("layout", LAYOUT), *((name, json.dumps(value)) for name, value in meta.items())]
             self.connection.executemany(
-                "INSERT INTO meta VALUES (?, ?)", [*content, ("digest", meta_digest(dict(content)))]
+                "INSERT INTO meta VALUES (?, ?)", [*content, ("digest", json.dumps(meta_digest(dict(content))))]
             )
             self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
@@ -151,7 +152,7 @@ class RunStore:
             told = tuple(reasons.get(row, "") for row in range(n)) if reasons else None
             metrics = dict(zip(self.metrics, values, strict=True))
             found = Evaluations(genotypes, keys, metrics, told, self.objectives, self.budgets)
-            self._verify(found)
+            self._verify(found, batches)
             return Recorded(found, batches, self.retried(found))
 
     @contextmanager
@@ -211,13 +212,14 @@ class RunStore:
         if said != "ok":
             raise PlasError(f"{self.path}: expected an intact store, got {said}; it cannot be trusted, start a new run")
 
-    def _verify(self, found: Evaluations) -> None:
+    def _verify(self, found: Evaluations, batches: IntArray) -> None:
         """Every batch must still hash to what was written: a flipped bit is never taken for a result."""
         with explained(self.path):
-            parts = self.connection.execute("SELECT start, rows, digest FROM batches ORDER BY start").fetchall()
+            parts = self.connection.execute("SELECT start, rows, digest, batch FROM batches ORDER BY start").fetchall()
         covered = 0
-        for start, rows, written in parts:
-            if start != covered or digest(found[slice(start, start + rows)]) != written:
+        for start, rows, written, batch in parts:
+            part = slice(start, start + rows)
+            if start != covered or digest(found[part]) != written or (batches[part] != batch).any():
                 raise PlasError(
                     f"{self.path}: rows {start} to {start + rows - 1} are not what was written; the store is damaged, start a new run"
                 )
@@ -241,13 +243,24 @@ class RunStore:
             self.connection.close()
 
 
+def begun(path: Path) -> bool:
+    """Whether a store was laid out; one that was killed before holds nothing."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    connection = connect(path, readonly=True)
+    with explained(path):
+        found = connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0]
+        connection.close()
+    return bool(found)
+
+
 def read_meta(path: Path) -> dict[str, Any]:
     """What a store was created with."""
     connection = connect(path, readonly=True)
     with explained(path):
         written = dict(connection.execute("SELECT name, value FROM meta"))
         connection.close()
-    if written.pop("digest", "") != meta_digest(written):
+    if written.pop("digest", "") != json.dumps(meta_digest(written)):
         raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
     return {name: value if name == "layout" else json.loads(value) for name, value in written.items()}
 
@@ -258,10 +271,10 @@ def meta_digest(written: Mapping[str, str]) -> str:
 
 
 def digest(rows: Evaluations) -> str:
-    """Hash of what a batch's rows say: genotypes, metrics and reasons."""
-    content = hashlib.blake2b(np.ascontiguousarray(rows.genotypes).tobytes(), digest_size=16)
+    """Hash of what a batch's rows say: keys, genotypes, metrics and reasons; SQLite keeps no sign of zero."""
+    content = hashlib.blake2b(np.column_stack([rows.keys, rows.genotypes]).astype("<i8").tobytes(), digest_size=16)
     for values in rows.metrics.values():
-        content.update(np.where(np.isnan(values), np.nan, values).tobytes())
+        content.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
     content.update("\0".join(rows.reasons if rows.reasons and any(rows.reasons) else ()).encode())
     return content.hexdigest()
 
@@ -295,6 +308,10 @@ def explained(path: Path) -> Iterator[None]:
     """SQLite's errors as one clear line."""
     try:
         yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise PlasError(
+            f"{path}: expected an intact store, got {error}; it cannot be trusted, start a new run"
+        ) from None
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "full" in text or "disk I/O" in text:

@@ -1,5 +1,6 @@
 """YAML with 1.2 numbers and words (`1e-4` is a number, `no` a word) and the line of every value."""
 
+import math
 import re
 from pathlib import Path as FilePath
 from typing import Any
@@ -18,8 +19,12 @@ class _Loader(yaml.SafeLoader):
 
 for _tag, _pattern, _first in (
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
-    ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+0123456789."),
+    ("int", r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$", "-+0123456789"),
+    (
+        "float",
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
+        "-+0123456789.",
+    ),
     ("null", r"^(?:~|null|Null|NULL|)$", "~nN\0"),
 ):
     _Loader.add_implicit_resolver(
@@ -54,6 +59,8 @@ def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
         raise UsageError(f"{label}{line}: expected YAML, got {error.problem}; correct the syntax") from None
     except yaml.YAMLError as error:
         raise UsageError(f"{label}: expected YAML, got {str(error).splitlines()[0]}; correct the file") from None
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise UsageError(f"{label}: expected YAML, got {error}; correct the value") from None
     except RecursionError:
         raise UsageError(f"{label}: expected plain YAML, got an anchor inside itself; remove it") from None
 
@@ -78,6 +85,15 @@ def _mapping(loader: Any, node: yaml.MappingNode, path: Path, label: str, origin
     return content
 
 
+def _integer(_: Any, node: yaml.ScalarNode) -> int:
+    """Decimal whatever it starts with (08 is eight), octal after 0o, hexadecimal after 0x."""
+    base = {"0o": 8, "0x": 16}.get(node.value[:2], 10)
+    return int(node.value, base)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes what `_Loader` reads back to the same values."""
 
@@ -87,6 +103,8 @@ _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
 
 def _float(value: float) -> str:
+    if not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     text = repr(value)
     return text if any(c in text for c in ".e") else text + ".0"
 

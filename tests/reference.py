@@ -211,9 +211,7 @@ def _quantise(setting: Setting, name: str, n: float) -> list[Operator]:
     return [(f"{name}_quantise", 2.0 * n, n * (setting.activation_bytes + 1.0), FP16)]
 
 
-def _linear(
-    setting: Setting, name: str, flops: float, traffic: float, n_out: float
-) -> list[Operator]:
+def _linear(setting: Setting, name: str, flops: float, traffic: float, n_out: float) -> list[Operator]:
     """A linear operator and, under int8, its fused dequantise (no bytes, no launch)."""
     rows: list[Operator] = [(name, flops, traffic, setting.linear_peak)]
     if setting.precision == "int8":
@@ -224,9 +222,7 @@ def _linear(
 def _norms(arch: Arch, setting: Setting, t: int) -> list[Operator]:
     """`norms_per_layer` norms, each an operator."""
     d, b_a = arch.width, setting.activation_bytes
-    return [
-        (f"norm_{i + 1}", 4.0 * t * d, 2.0 * t * d * b_a, FP16) for i in range(arch.norms_per_layer)
-    ]
+    return [(f"norm_{i + 1}", 4.0 * t * d, 2.0 * t * d * b_a, FP16) for i in range(arch.norms_per_layer)]
 
 
 def _projections_in(arch: Arch, setting: Setting, t: int) -> list[Operator]:

@@ -1,0 +1,317 @@
+"""Optuna's samplers on integer genotypes through ask and tell: in memory, seeded, nothing proposed twice."""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.exceptions import ExperimentalWarning
+from optuna.samplers import BaseGASampler, BaseSampler
+from optuna.storages import InMemoryStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from nas.errors import UsageError
+from nas.evaluations import Evaluations
+from nas.key_index import KeyIndex
+from nas.strategy import Brief
+from nas.unseen import draw_unseen
+from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.space import GENES, SearchSpace
+
+Encoding = Literal["integers", "categories"]
+Repeats = Literal["neighbour", "redraw"]
+REPEATS = (
+    "What becomes of a proposal that was evaluated before: an unseen neighbour of it, or another draw "
+    "(a random unseen architecture when 8 draws are repeats)"
+)
+DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
+Sampler = TypeVar("Sampler", bound=BaseSampler)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Optuna without log lines, experimental and deprecation warnings; its verbosity is put back."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def gene_distributions(space: SearchSpace, encoding: Encoding) -> dict[str, BaseDistribution]:
+    """Genes as Optuna sees them: indices into ascending axes, ordered or not."""
+    sizes = zip(GENES, space.gene_sizes.tolist(), strict=True)
+    if encoding == "integers":
+        return {gene: IntDistribution(0, size - 1) for gene, size in sizes}
+    return {gene: CategoricalDistribution(range(size)) for gene, size in sizes}
+
+
+def usable(evaluations: Evaluations) -> BoolArray:
+    """Rows that Optuna can take as complete: evaluated, every number finite, (n,)."""
+    finite = np.isfinite(evaluations.values).all(axis=1) & np.isfinite(evaluations.violations).all(axis=1)
+    found: BoolArray = evaluations.ok & finite
+    return found
+
+
+class OptunaStrategy:
+    """A study in memory that holds exactly what was evaluated.
+
+    A proposal outside the space is recorded as its repair; a repeat becomes an unseen neighbour or
+    is drawn again, and a random unseen architecture when neither is left. The sampler is built anew
+    from the seed and the number of architectures so far, so what is asked next follows from the
+    seed and the log alone: `restore` needs no generator state and samples nothing.
+    """
+
+    def __init__(self, brief: Brief, encoding: Encoding, repeats: Repeats) -> None:
+        self.space, self.seed, self.repeats = brief.problem.space, brief.seed, repeats
+        self.distributions = gene_distributions(self.space, encoding)
+        self.constraints = [budget.metric for budget in brief.problem.budgets]
+        self.start, self.seen = list(brief.start), KeyIndex()
+        self.pending: list[Trial] = []
+        self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
+        self.storage = InMemoryStorage()
+        with quiet():
+            directions = ["minimize"] * len(brief.problem.objectives)
+            self.study = optuna.create_study(storage=self.storage, study_name="search", directions=directions)
+        self.study_id = self.storage.get_study_id_from_name("search")
+
+    def ask(self, at_most: int) -> IntArray:
+        """New architectures, given designs first; fewer than wanted only when the space has no more."""
+        self.pending, genotypes = [], [self.space.genotypes(np.zeros(0, dtype=np.int64))]
+        with quiet():
+            for _ in range(self._wanted(at_most)):
+                if len(proposed := self._propose()) == 0:
+                    break
+                genotypes.append(proposed)
+        return np.concatenate(genotypes)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Objective values and violations as constraints; failed rows fail their trials."""
+        rows = zip(
+            self.pending,
+            usable(evaluations).tolist(),
+            evaluations.values.tolist(),
+            evaluations.violations.tolist(),
+            strict=True,
+        )
+        with quiet():
+            told = [self._finish(*row) for row in rows]
+        self._count(evaluations)
+        self._learn(told)
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed search needs besides its log, for JSON: how many rows were told, and their hash."""
+        return {"told": self.told, "digest": self.digest.hexdigest()}
+
+    def restore(self, state: dict[str, Any], evaluations: Evaluations) -> None:
+        """Be where the state was taken, in a fresh strategy: `evaluations` are the rows told until then.
+
+        Nothing is sampled and nothing executed: the rows become the study's trials.
+
+        Raises:
+            UsageError: the rows are not those that the state was taken after.
+        """
+        self._count(evaluations)
+        if self.state() != {"told": state.get("told"), "digest": state.get("digest")}:
+            raise UsageError(
+                f"resume: expected the {state.get('told')} rows that the stored state was taken after, "
+                f"got {self.told} rows that differ; start a new run"
+            )
+        self.seen.add(evaluations.keys)
+        self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
+        with quiet():
+            trials = self._trials(evaluations)
+            self.study.add_trials(trials)
+        self._recall(trials)
+
+    def _propose(self) -> IntArray:
+        """One new architecture (1, 6), its trial pending; none when the space has no more."""
+        if len(self.seen) == self.space.size:
+            return self.space.genotypes(np.zeros(0, dtype=np.int64))
+        if self.start:
+            self.study.enqueue_trial(self._parameters(self.start.pop(0)))
+        for draw in range(DRAWS[self.repeats]):
+            self.study.sampler = self._sampler(draw)
+            trial = self.study.ask(self.distributions)
+            drawn = np.array([[trial.params[gene] for gene in GENES]], dtype=np.int64)
+            genotype = self.space.repair(drawn)
+            if self.seen.add(self.space.keys(genotype))[0]:
+                break
+            if draw + 1 == DRAWS[self.repeats]:
+                genotype = self._unseen(genotype)
+            else:
+                self.study.tell(trial, state=TrialState.FAIL)
+        if len(genotype):
+            self._record(trial, drawn[0], genotype[0])
+            self.pending.append(trial)
+        return genotype
+
+    def _unseen(self, genotype: IntArray) -> IntArray:
+        """An unseen neighbour of a genotype (1, 6) where wanted and left, else any unseen architecture."""
+        generator = np.random.default_rng([self.seed, len(self.seen), 1])
+        if self.repeats == "neighbour":
+            near = self.space.keys(self.space.neighbours(genotype))
+            near = near[self.seen.rows(near) < 0]
+            if len(near):
+                key = generator.choice(near, size=1)
+                self.seen.add(key)
+                return self.space.genotypes(key)
+        return self.space.genotypes(draw_unseen(self.space.size, self.seen, 1, generator))
+
+    def _record(self, trial: Trial, drawn: IntArray, genotype: IntArray) -> None:
+        """Make the trial say what will be evaluated instead of what was drawn."""
+        trial_id = self.storage.get_trial_id_from_study_id_trial_number(self.study_id, trial.number)
+        for i in np.flatnonzero(drawn != genotype):
+            distribution = self.distributions[GENES[i]]
+            value = distribution.to_internal_repr(int(genotype[i]))
+            self.storage.set_trial_param(trial_id, GENES[i], value, distribution)
+
+    def _finish(self, trial: Trial, fit: bool, values: list[float], violations: list[float]) -> FrozenTrial:
+        if not fit:
+            return self.study.tell(trial, state=TrialState.FAIL)
+        for name, violation in zip(self.constraints, violations, strict=True):
+            trial.set_constraint(name, violation)
+        return self.study.tell(trial, values)
+
+    def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:
+        """Rows as the finished trials that asking and telling would have left."""
+        violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
+        parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
+        rows = zip(parameters, violations, evaluations.values.tolist(), usable(evaluations).tolist(), strict=True)
+        return [
+            create_trial(
+                state=TrialState.COMPLETE if fit else TrialState.FAIL,
+                params=params,
+                distributions=self.distributions,
+                values=values if fit else None,
+                constraints=excess if fit else None,
+            )
+            for params, excess, values, fit in rows
+        ]
+
+    def _parameters(self, genotype: IntArray) -> dict[str, int]:
+        return dict(zip(GENES, genotype.tolist(), strict=True))
+
+    def _count(self, evaluations: Evaluations) -> None:
+        """Take rows into the count and hash of what was told."""
+        self.told += len(evaluations)
+        for column in (evaluations.genotypes, evaluations.values, evaluations.violations):
+            clean = np.where(np.isnan(column), np.nan, column)
+            self.digest.update(np.ascontiguousarray(clean, dtype=np.float64).tobytes())
+
+    def _seeded(self, *parts: int) -> int:
+        """A seed for Optuna from the run's seed and what distinguishes this draw."""
+        return int(np.random.SeedSequence([self.seed, *parts]).generate_state(1)[0])
+
+    def _wanted(self, at_most: int) -> int:
+        raise NotImplementedError
+
+    def _sampler(self, draw: int) -> BaseSampler:
+        raise NotImplementedError
+
+    def _learn(self, told: list[FrozenTrial]) -> None:
+        """What a batch leaves behind besides its trials."""
+
+    def _recall(self, told: list[FrozenTrial]) -> None:
+        """What the batches of a restored log leave behind besides their trials."""
+
+
+class OneByOne(OptunaStrategy):
+    """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it."""
+
+    def __init__(
+        self, brief: Brief, encoding: Encoding, repeats: Repeats, batch: int, make: Callable[[int], BaseSampler]
+    ) -> None:
+        super().__init__(brief, encoding, repeats)
+        self.batch, self.make = batch, make
+
+    def _wanted(self, at_most: int) -> int:
+        """A batch, or all given designs at once."""
+        return min(max(self.batch, len(self.start)), at_most)
+
+    def _sampler(self, draw: int) -> BaseSampler:
+        return self.make(self._seeded(len(self.seen), draw))
+
+
+class Lineage(BaseGASampler):
+    """A genetic sampler that breeds from the parents it is handed.
+
+    Optuna's own looks for its generation, its parents and its search space among all trials at
+    every draw, which costs the more the longer the study is.
+    """
+
+    genes: dict[str, BaseDistribution]
+    born: list[FrozenTrial]
+    families: dict[int, list[FrozenTrial]]
+
+    def descend(
+        self, study: Study, genes: dict[str, BaseDistribution], born: list[FrozenTrial], parents: list[FrozenTrial]
+    ) -> list[FrozenTrial]:
+        """The parents of the next generation, from the last one and its own parents; fewer than two breed nothing."""
+        self.genes = {name: genes[name] for name in sorted(genes) if not genes[name].single()}
+        self.born, self.families = born, {0: parents}
+        chosen = self.select_parent(study, 1)
+        self.families[1] = chosen if len(chosen) > 1 else []
+        return chosen
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """Every gene with a choice."""
+        return self.genes
+
+    def get_trial_generation(self, study: Study, trial: FrozenTrial) -> int:
+        """Always the one being bred."""
+        return 1
+
+    def get_population(self, study: Study, generation: int) -> list[FrozenTrial]:
+        """The generation before."""
+        return self.born
+
+    def get_parent_population(self, study: Study, generation: int) -> list[FrozenTrial]:
+        """The parents of the generation before (0) or of the one being bred (1)."""
+        return self.families[generation]
+
+
+class ByGeneration(OptunaStrategy):
+    """A genetic sampler asked for a whole generation at a time; failed rows leave it smaller, not open.
+
+    `make(seed)` builds the sampler.
+    """
+
+    def __init__(self, brief: Brief, repeats: Repeats, population: int, make: Callable[[int], Lineage]) -> None:
+        super().__init__(brief, "integers", repeats)
+        self.population, self.make = population, make
+        self.first = max(population, len(self.start))
+        self.generation = 0
+        self.parents: list[FrozenTrial] = []
+        self._breed([])
+
+    def _wanted(self, at_most: int) -> int:
+        return self.first if self.generation == 0 else self.population
+
+    def _sampler(self, draw: int) -> BaseSampler:
+        return self.lineage
+
+    def _breed(self, born: list[FrozenTrial]) -> None:
+        """Select the parents of the next generation and seed its sampler."""
+        self.lineage = self.make(self._seeded(self.generation))
+        self.parents = self.lineage.descend(self.study, self.distributions, born, self.parents)
+
+    def _learn(self, told: list[FrozenTrial]) -> None:
+        self.generation += 1
+        self._breed([trial for trial in told if trial.state == TrialState.COMPLETE])
+
+    def _recall(self, told: list[FrozenTrial]) -> None:
+        numbered = self.study.get_trials(deepcopy=False)[-len(told) :] if told else []
+        bounds = [0, *range(self.first, len(numbered), self.population), len(numbered)]
+        for start, end in zip(bounds, bounds[1:], strict=False):
+            if end > start:
+                self._learn(numbered[start:end])
