@@ -95,6 +95,9 @@ def test_rows_at_their_defaults_select_and_join_like_others() -> None:
     assert joined.vocabulary.tolist() == [0, 0, 7, 7]
     assert joined.tied.tolist() == [True, True, False, False]
     assert joined.norms_per_layer.tolist() == [2, 2, 2, 2]
+    repeated = plain[np.array([4] * 9)]
+    assert repeated.depth.tolist() == [5] * 9
+    assert repeated.norms_per_layer.tolist() == [2] * 9
 
 
 def test_every_column_is_read_only_and_frozen() -> None:
