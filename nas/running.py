@@ -273,7 +273,10 @@ def draw(outcome: Outcome, folder: Path) -> None:
     """The run's pictures."""
     from nas.pictures import draw_all
 
-    draw_all(outcome, folder / "plots")
+    try:
+        draw_all(outcome, folder / "plots")
+    except OSError as error:
+        raise PlasError(f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept") from None
 
 
 def best_so_far(search: Search) -> str:

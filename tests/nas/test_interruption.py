@@ -196,7 +196,9 @@ def resumed(slow: Slow, name: str, expected: dict[str, bytes], succeeded: Checke
 
 
 @pytest.mark.parametrize("algo", STRATEGIES)
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.extended)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(3, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.extended)]
+)
 def test_killed_at_random_moments_and_resumed_it_ends_in_the_same_bytes(
     algo: str, kills: int, slow: Slow, reference: Callable[[str], dict[str, bytes]], succeeded: Checked
 ) -> None:
@@ -298,31 +300,39 @@ def limited(size: int) -> Callable[[], None]:
     return limit
 
 
-PLAIN = ("--algo", "random", "--objectives", "loss,total_ms", "--seed", "3", "--quiet")
+PLAIN = ("--algo", "random", "--seed", "3", "--quiet")
+
+
+Undisturbed = Callable[[Any, int], dict[str, bytes]]
+
+
+def small(evaluations: int) -> list[object]:
+    """A run in batches small enough that a disk fills up between two of them."""
+    return ["run", *PLAIN, "--param", f"batch={max(evaluations // 15, 10)}", "--evaluations", evaluations]
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, bytes]]:
-    """Files of undisturbed runs by number of evaluations, made where they are first needed."""
-    return {}
+def undisturbed() -> Undisturbed:
+    """The files of a run that nothing disturbs, made where they are first needed."""
+    known: dict[int, dict[str, bytes]] = {}
 
+    def files(commands: Any, evaluations: int) -> dict[str, bytes]:
+        if evaluations not in known:
+            result = commands(*small(evaluations), "--out", "undisturbed")
+            assert result.returncode == 0, result.stderr
+            known[evaluations] = {name: (commands.folder / "undisturbed" / name).read_bytes() for name in KEPT}
+        return known[evaluations]
 
-def undisturbed(known: dict[int, dict[str, bytes]], commands: Any, evaluations: int) -> dict[str, bytes]:
-    """The files of a run that nothing disturbs."""
-    if evaluations not in known:
-        result = commands("run", *PLAIN, "--evaluations", evaluations, "--out", "undisturbed")
-        assert result.returncode == 0, result.stderr
-        known[evaluations] = {name: (commands.folder / "undisturbed" / name).read_bytes() for name in KEPT}
-    return known[evaluations]
+    return files
 
 
 @pytest.mark.parametrize(
     ("size", "evaluations", "where"),
     [
-        (1_000, 300, "its config"),
-        (9_000, 300, "an empty store"),
-        (30_000, 60, "the log"),
-        (80_000, 60, "a picture"),
+        (1_000, 150, "its config"),
+        (9_000, 150, "an empty store"),
+        (60_000, 150, "the log"),
+        (90_000, 10, "a picture"),
         pytest.param(250_000, 1500, "later in the log", marks=pytest.mark.slow),
     ],
     ids=str,
@@ -334,19 +344,15 @@ def test_a_disk_that_fills_up_is_one_line_and_loses_nothing(
     commands: Any,
     refused: Checked,
     succeeded: Checked,
-    plain: dict[int, dict[str, bytes]],
+    undisturbed: Undisturbed,
 ) -> None:
-    line = ("run", *PLAIN, "--evaluations", evaluations, "--out", "run")
-    said = refused(commands(*line, preexec_fn=limited(size)), 1)
+    said = refused(commands(*small(evaluations), "--out", "run", preexec_fn=limited(size)), 1)
     assert len(said.splitlines()) == 1, said
-    store = commands.folder / "run" / "evaluations.sqlite"
     if where in ("its config", "an empty store"):
         return
-    assert store.exists()
+    assert (commands.folder / "run" / "evaluations.sqlite").exists()
     succeeded(commands("run", "--resume", "run", "--quiet"))
-    assert {name: (commands.folder / "run" / name).read_bytes() for name in KEPT} == undisturbed(
-        plain, commands, evaluations
-    )
+    assert {name: (commands.folder / "run" / name).read_bytes() for name in KEPT} == undisturbed(commands, evaluations)
 
 
 @pytest.fixture
@@ -365,15 +371,15 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_line_and_with_room_the_run_goes_on(
-    tiny_disk: Path, commands: Any, refused: Checked, succeeded: Checked, plain: dict[int, dict[str, bytes]]
+    tiny_disk: Path, commands: Any, refused: Checked, succeeded: Checked, undisturbed: Undisturbed
 ) -> None:
-    said = refused(commands("run", *PLAIN, "--evaluations", 1500, "--out", tiny_disk / "run"), 1)
+    said = refused(commands(*small(1500), "--out", tiny_disk / "run"), 1)
     assert len(said.splitlines()) == 1, said
     assert "full" in said
     refused(commands("run", "--resume", tiny_disk / "run", "--quiet"), 1)
     subprocess.run(["mount", "-o", "remount,size=20m", tiny_disk], check=True)
     succeeded(commands("run", "--resume", tiny_disk / "run", "--quiet"))
-    assert {name: (tiny_disk / "run" / name).read_bytes() for name in KEPT} == undisturbed(plain, commands, 1500)
+    assert {name: (tiny_disk / "run" / name).read_bytes() for name in KEPT} == undisturbed(commands, 1500)
 
 
 def test_a_device_that_is_no_folder_is_refused(commands: Any, refused: Checked) -> None:

@@ -121,6 +121,60 @@ def test_pandas_and_sqlite_read_it_while_it_is_written(filled: Filled) -> None:
     writer.close()
 
 
+class Rows:
+    """What a cursor gives, read in one go."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def fetchall(self) -> list[Any]:
+        """Every row that is left."""
+        return self.fetchmany(len(self.rows))
+
+    def fetchone(self) -> Any:
+        """The next row."""
+        return next(iter(self.fetchmany(1)), None)
+
+    def fetchmany(self, n: int) -> list[Any]:
+        """The next n rows."""
+        taken, self.rows = self.rows[:n], self.rows[n:]
+        return taken
+
+
+class Busy:
+    """A connection beside which another process appends a batch after every statement."""
+
+    def __init__(self, connection: sqlite3.Connection, between: Callable[[], None]) -> None:
+        self.connection, self.between = connection, between
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
+
+    def execute(self, *arguments: Any) -> Any:
+        """The rows of a statement, read before the other process goes on."""
+        rows = self.connection.execute(*arguments).fetchall()
+        self.between()
+        return Rows(rows)
+
+
+def test_a_log_is_read_whole_while_another_process_appends(filled: Filled) -> None:
+    path, problem, found = filled
+    writer, reader = opened(path, problem), opened(path, problem, readonly=True)
+    fresh = np.setdiff1d(np.arange(problem.space.size), found.keys).tolist()
+
+    def another() -> None:
+        rows = len(writer.batches())
+        append(writer, problem, problem.evaluate(problem.space.genotypes(np.array([fresh.pop()]))), rows, rows)
+
+    reader.connection = Busy(reader.connection, another)  # type: ignore[assignment]
+    back = reader.read()
+    assert back.evaluations.keys[: len(found)].tolist() == found.keys.tolist()
+    assert len(back.batches) == len(back.evaluations)
+    assert len(writer.batches()) > len(found)
+    reader.close()
+    writer.close()
+
+
 def test_an_architecture_cannot_be_stored_twice_and_the_batch_is_left_out_whole(filled: Filled) -> None:
     path, problem, found = filled
     store = opened(path, problem)
