@@ -45,7 +45,12 @@ def ours(algo: str, seed: int, evaluations: int) -> tuple[float, int]:
     problem = study.problem
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        store = RunStore(Path(folder) / "run.sqlite", problem.metric_names, tuple(o.name for o in problem.objectives), problem.budgets)
+        store = RunStore(
+            Path(folder) / "run.sqlite",
+            problem.metric_names,
+            tuple(o.name for o in problem.objectives),
+            problem.budgets,
+        )
         columns = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
         store.create({}, dict.fromkeys(columns, "REAL"))
         search = Search(problem, study.strategy(), store, shown=lambda e: as_seen(e, study.handling, 10.0))
@@ -59,7 +64,9 @@ class RawProblem(PymooProblem):  # type: ignore[misc]
 
     def __init__(self, problem: Problem) -> None:
         genes = len(problem.space.gene_sizes)
-        super().__init__(n_var=genes, n_obj=2, n_ieq_constr=1, xl=np.zeros(genes), xu=problem.space.gene_sizes - 1, vtype=int)
+        super().__init__(
+            n_var=genes, n_obj=2, n_ieq_constr=1, xl=np.zeros(genes), xu=problem.space.gene_sizes - 1, vtype=int
+        )
         self.ours, self.distinct = problem, set[int]()
 
     def _evaluate(self, x: Any, out: dict[str, Any], *_: Any, **__: Any) -> None:
@@ -92,7 +99,9 @@ def raw_pymoo(seed: int, evaluations: int) -> tuple[float, int]:
         eliminate_duplicates=True,
     )
     start = time.perf_counter()
-    minimize(problem, algorithm, ("n_gen", 10_000), seed=seed, callback=Enough(problem, evaluations), copy_algorithm=False)
+    minimize(
+        problem, algorithm, ("n_gen", 10_000), seed=seed, callback=Enough(problem, evaluations), copy_algorithm=False
+    )
     return time.perf_counter() - start, len(problem.distinct)
 
 
@@ -103,7 +112,9 @@ def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:
     spaces: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.IntDistribution(0, size - 1) for name, size in zip(names, sizes, strict=True)
     }
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=optuna.samplers.NSGAIISampler(population_size=100, seed=seed))
+    study = optuna.create_study(
+        directions=["minimize"] * 2, sampler=optuna.samplers.NSGAIISampler(population_size=100, seed=seed)
+    )
     distinct: set[int] = set()
     start = time.perf_counter()
     while len(distinct) < evaluations:
@@ -116,7 +127,9 @@ def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:
     return time.perf_counter() - start, len(distinct)
 
 
-def compare(name: str, first: Callable[[int], tuple[float, int]], second: Callable[[int], tuple[float, int]], pairs: int) -> None:
+def compare(
+    name: str, first: Callable[[int], tuple[float, int]], second: Callable[[int], tuple[float, int]], pairs: int
+) -> None:
     """Paired runs in alternation: milliseconds per distinct evaluation and their ratio."""
     ratios, ours_ms, raw_ms = [], [], []
     for seed in range(pairs):
@@ -141,8 +154,18 @@ def main() -> None:
     arguments = parser.parse_args()
     n, m = arguments.evaluations, arguments.optuna_evaluations
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    compare(f"nsga2 against pymoo.minimize, {n:,} distinct", lambda s: ours("nsga2", s, n), lambda s: raw_pymoo(s, n), arguments.pairs)
-    compare(f"optuna_nsga2 against raw ask/tell, {m:,} distinct", lambda s: ours("optuna_nsga2", s, m), lambda s: raw_optuna(s, m), arguments.pairs)
+    compare(
+        f"nsga2 against pymoo.minimize, {n:,} distinct",
+        lambda s: ours("nsga2", s, n),
+        lambda s: raw_pymoo(s, n),
+        arguments.pairs,
+    )
+    compare(
+        f"optuna_nsga2 against raw ask/tell, {m:,} distinct",
+        lambda s: ours("optuna_nsga2", s, m),
+        lambda s: raw_optuna(s, m),
+        arguments.pairs,
+    )
 
 
 if __name__ == "__main__":

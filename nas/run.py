@@ -52,15 +52,6 @@ def run(
             rich_help_panel=SEARCH,
         ),
     ] = None,
-    optuna_storage: Annotated[
-        str | None,
-        typer.Option(
-            "--optuna-storage",
-            help="Optuna storage URL that mirrors the run, for optuna-dashboard.",
-            metavar="URL",
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
     param: Annotated[
         list[str] | None,
@@ -118,7 +109,6 @@ def run(
         constraints=constraints,
         seed_from=seed_from,
         workers=workers,
-        optuna_storage=optuna_storage,
         seed=seed,
         param=param,
         space=space,

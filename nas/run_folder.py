@@ -206,7 +206,7 @@ def open_run(path: Path) -> OpenRun:
     return OpenRun(path, resolved, meta, store)
 
 
-CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")
+CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout")
 
 
 def current(run: OpenRun) -> dict[str, Any]:

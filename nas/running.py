@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
 from nas.store import FILE, Recorded, RunStore, begun, final
 from nas.tables import write
-
-if TYPE_CHECKING:
-    from nas.optuna_mirror import OptunaMirror
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,11 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
 
 def begun_again(request: Request, folder: Path) -> Outcome:
     """A run that was killed before its store was laid out starts from its configuration."""
-    run_folder.refuse_other(folder, ("config.yaml",))
+    run_folder.refuse_other(folder, (FILE,) if (folder / "manifest.json").exists() else ("config.yaml",))
+    if (folder / "manifest.json").exists():
+        raise PlasError(
+            f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
+        )
     study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request.quiet)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
@@ -208,12 +209,11 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
     )
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
-    mirror = mirror_of(study, manifest.path)
     try:
         with terminable():
             if request.retry_failed and recorded is not None:
                 retry_failed(search, store, recorded)
-            reason = search.run(limits, lambda s: progress(s, ticker, mirror))
+            reason = search.run(limits, lambda s: ticker(len(s.archive), lambda: best_so_far(s)))
         ticker.close()
         told = search.archive.all()
         found = final(told, store.retried(told))
@@ -247,22 +247,6 @@ def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
         store.retry(np.array([row]), search.evaluate(now.genotypes[row : row + 1]))
 
 
-def progress(search: Search, ticker: Ticker, mirror: "OptunaMirror | None") -> None:
-    """After every batch: the ticker, and the mirror's new trials."""
-    ticker(len(search.archive), lambda: best_so_far(search))
-    if mirror is not None and mirror.mirrored < len(search.archive):
-        mirror.add(search.archive.rows(slice(mirror.mirrored, len(search.archive))))
-
-
-def mirror_of(study: Study, folder: Path) -> "OptunaMirror | None":
-    """The Optuna study that shows this run in its dashboard, if one was asked for."""
-    if study.config.optuna_storage is None:
-        return None
-    from nas.optuna_mirror import OptunaMirror
-
-    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem)
-
-
 def try_update(manifest: Manifest, **changes: Any) -> None:
     """Note a failure where the folder can still be written; the failure itself is what gets reported."""
     with suppress(PlasError):
@@ -276,7 +260,9 @@ def draw(outcome: Outcome, folder: Path) -> None:
     try:
         draw_all(outcome, folder / "plots")
     except OSError as error:
-        raise PlasError(f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept") from None
+        raise PlasError(
+            f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
+        ) from None
 
 
 def best_so_far(search: Search) -> str:

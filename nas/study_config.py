@@ -128,9 +128,4 @@ class StudyConfig(BaseModel):
         BeforeValidator(none_word),
         Field(description="Seconds for one architecture, with workers"),
     ] = None
-    optuna_storage: Annotated[
-        str | None,
-        BeforeValidator(none_word),
-        Field(description="Optuna storage URL that mirrors the run for its dashboard"),
-    ] = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy")] = 0

@@ -4,7 +4,8 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import optuna
@@ -12,7 +13,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseGASampler, BaseSampler
 from optuna.storages import InMemoryStorage
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from nas.errors import UsageError
@@ -30,7 +31,6 @@ REPEATS = (
     "(a random unseen architecture when 8 draws are repeats)"
 )
 DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
-Sampler = TypeVar("Sampler", bound=BaseSampler)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ class OptunaStrategy:
         self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
         self.storage = InMemoryStorage()
         with quiet():
-            directions = ["minimize"] * len(brief.problem.objectives)
+            directions = [StudyDirection.MINIMIZE] * len(brief.problem.objectives)
             self.study = optuna.create_study(storage=self.storage, study_name="search", directions=directions)
         self.study_id = self.storage.get_study_id_from_name("search")
 
@@ -142,7 +142,8 @@ class OptunaStrategy:
         for draw in range(DRAWS[self.repeats]):
             self.study.sampler = self._sampler(draw)
             trial = self.study.ask(self.distributions)
-            drawn = np.array([[trial.params[gene] for gene in GENES]], dtype=np.int64)
+            values = trial.params
+            drawn = np.array([[values[gene] for gene in GENES]], dtype=np.int64)
             genotype = self.space.repair(drawn)
             if self.seen.add(self.space.keys(genotype))[0]:
                 break
@@ -302,8 +303,9 @@ class ByGeneration(OptunaStrategy):
 
     def _breed(self, born: list[FrozenTrial]) -> None:
         """Select the parents of the next generation and seed its sampler."""
-        self.lineage = self.make(self._seeded(self.generation))
-        self.parents = self.lineage.descend(self.study, self.distributions, born, self.parents)
+        with quiet():
+            self.lineage = self.make(self._seeded(self.generation))
+            self.parents = self.lineage.descend(self.study, self.distributions, born, self.parents)
 
     def _learn(self, told: list[FrozenTrial]) -> None:
         self.generation += 1
@@ -312,6 +314,6 @@ class ByGeneration(OptunaStrategy):
     def _recall(self, told: list[FrozenTrial]) -> None:
         numbered = self.study.get_trials(deepcopy=False)[-len(told) :] if told else []
         bounds = [0, *range(self.first, len(numbered), self.population), len(numbered)]
-        for start, end in zip(bounds, bounds[1:], strict=False):
+        for start, end in pairwise(bounds):
             if end > start:
                 self._learn(numbered[start:end])

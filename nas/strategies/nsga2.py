@@ -4,9 +4,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
-from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 
-from nas.strategies._pymoo import PymooStrategy, Breeding, tournament
+from nas.strategies._pymoo import PymooStrategy
 from nas.strategy import Brief, Traits
 
 TRAITS = Traits(seedable=True)
@@ -17,25 +16,20 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred per generation")
-    offspring: int = Field(100, strict=True, ge=1, le=100_000, description="Individuals kept and bred per generation")
     crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
     crossover_eta: float = Field(
         15.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
     )
     mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
-    gene: float = Field(1/6, ge=0, le=1, description="Probability of mutating an offspring")
-    bin: float = Field(0.5, ge=0, le=1, description="Probability of mutating an offspring")
     mutation_eta: float = Field(20.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
 
 def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
     """The strategy from its brief and parameters."""
-    p=parameters
     return PymooStrategy(
         brief,
-        lambda **operators: NSGA2(pop_size=parameters.population, n_offsprings=p.offspring, survival=RankAndCrowding(), **operators),
+        lambda operators: NSGA2(pop_size=parameters.population, **operators),
         parameters.population,
-        Breeding(brief.problem.space, tournament("rank", larger="crowding"),
-        SBX(prob=parameters.crossover_probability, eta=parameters.crossover_eta, prob_bin=p.bin),
-        PM(prob=parameters.mutation_probability, eta=parameters.mutation_eta, prob_var=p.gene)),
+        SBX(prob=parameters.crossover_probability, eta=parameters.crossover_eta),
+        PM(prob=parameters.mutation_probability, eta=parameters.mutation_eta),
     )

@@ -18,7 +18,9 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
     population: int = Field(100, strict=True, ge=2, le=100_000, description="Individuals kept and bred per generation")
     crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
-    swapping_probability: float = Field(0.5, ge=0, le=1, description="Probability of taking a gene from the other parent")
+    swapping_probability: float = Field(
+        0.5, ge=0, le=1, description="Probability of taking a gene from the other parent"
+    )
     mutation_probability: float | None = Field(
         None, ge=0, le=1, description="Probability of mutating a gene; none is one gene of an offspring on average"
     )

@@ -1,5 +1,7 @@
 """Scrambled Sobol sequence (Sobol 1967, Owen 1998) over the axes, without replacement."""
 
+import warnings
+
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import qmc
 
@@ -39,7 +41,9 @@ class Sobol:
         """The next n points; the sequence is fast-forwarded nowhere and never repeats."""
         if self.sequence.num_generated + n > LENGTH:
             self.sequence = qmc.Sobol(d=len(GENES), scramble=True, rng=self.generator)
-        points: FloatArray = self.sequence.random(n)
+        with warnings.catch_warnings():  # unbalanced lengths are ours: points on known architectures are passed over
+            warnings.simplefilter("ignore", UserWarning)
+            points: FloatArray = self.sequence.random(n)
         return points
 
     def tell(self, evaluations: Evaluations) -> None:

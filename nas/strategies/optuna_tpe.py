@@ -1,0 +1,41 @@
+"""Multi-objective tree-structured Parzen estimator (Bergstra et al. 2011; Ozaki et al. 2022), new architectures only (Optuna)."""
+
+from optuna.samplers import TPESampler
+from pydantic import BaseModel, ConfigDict, Field
+
+from nas.strategies._optuna import REPEATS, Encoding, OneByOne, Repeats
+from nas.strategy import Brief, Traits
+
+TRAITS = Traits(evaluations=1000, cap=1000, seedable=True)
+
+
+class Parameters(BaseModel):
+    """Parameters of the strategy."""
+
+    model_config = ConfigDict(extra="forbid")
+    startup: int = Field(10, strict=True, ge=1, le=100_000, description="Random architectures before the estimator")
+    candidates: int = Field(
+        24,
+        strict=True,
+        ge=1,
+        le=100_000,
+        description="Draws from the density of good values, of which the best is proposed",
+    )
+    encoding: Encoding = Field("categories", description="Whether the estimator sees the order of a gene's values")
+    multivariate: bool = Field(True, strict=True, description="One density over all genes instead of one for each")
+    batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures asked for at once")
+    repeats: Repeats = Field("neighbour", description=REPEATS)
+
+
+def build(brief: Brief, parameters: Parameters) -> OneByOne:
+    """The strategy from its brief and parameters."""
+
+    def make(seed: int) -> TPESampler:
+        return TPESampler(
+            n_startup_trials=parameters.startup,
+            n_ei_candidates=parameters.candidates,
+            multivariate=parameters.multivariate,
+            seed=seed,
+        )
+
+    return OneByOne(brief, parameters.encoding, parameters.repeats, parameters.batch, make)
