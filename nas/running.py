@@ -224,7 +224,7 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
         notice(
-            f"Interrupted after {len(search.archive):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
+            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
         )
         raise
     except BaseException:

@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -62,7 +63,7 @@ def usable(evaluations: Evaluations) -> BoolArray:
     return found
 
 
-class OptunaStrategy:
+class OptunaStrategy(ABC):
     """A study in memory that holds exactly what was evaluated.
 
     A proposal outside the space is recorded as its repair; a repeat becomes an unseen neighbour or
@@ -213,16 +214,18 @@ class OptunaStrategy:
         """A seed for Optuna from the run's seed and what distinguishes this draw."""
         return int(np.random.SeedSequence([self.seed, *parts]).generate_state(1)[0])
 
+    @abstractmethod
     def _wanted(self, at_most: int) -> int:
-        raise NotImplementedError
+        """How many architectures the next ask holds."""
 
+    @abstractmethod
     def _sampler(self, draw: int) -> BaseSampler:
-        raise NotImplementedError
+        """The sampler of the next draw."""
 
-    def _learn(self, told: list[FrozenTrial]) -> None:
+    def _learn(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
         """What a batch leaves behind besides its trials."""
 
-    def _recall(self, told: list[FrozenTrial]) -> None:
+    def _recall(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
         """What the batches of a restored log leave behind besides their trials."""
 
 
