@@ -42,7 +42,11 @@ FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """An assembled study: what to search, what to ask of the result, how to search."""
+    """An assembled study: what to search, what to ask of the result, how to search.
+
+    horizon: distinct evaluations that a schedule is spread over when the run was laid out for
+    another number than it is asked for now (None: the same).
+    """
 
     config: StudyConfig
     problem: Problem
@@ -52,6 +56,7 @@ class Study:
     handling: Handling
     notices: tuple[str, ...]
     calibration_note: str
+    horizon: int | None = None
 
     @property
     def traits(self) -> Traits:
@@ -67,7 +72,7 @@ class Study:
     def strategy(self) -> Strategy:
         """The strategy, built anew from its seed."""
         seen = problem_as_seen(self.problem, self.handling)
-        brief = Brief(seen, self.config.seed, self.start, self.limit)
+        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit)
         built: Strategy = strategy_module(self.config.algo).build(brief, self.parameters)
         return built
 

@@ -3,9 +3,9 @@
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -152,7 +152,20 @@ def continued(request: Request, run: OpenRun) -> Study:
     found = run_folder.difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
-    return study
+    return within_horizon(study, run.resolved["evaluations"], request.quiet)
+
+
+def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
+    """A continued study whose schedule stays as it was laid out for the evaluations first asked for; said if it matters."""
+    horizon = study.traits.evaluations if first == "none" else first
+    if not study.traits.horizon or study.limit == horizon:
+        return study
+    if not quiet:
+        notice(
+            f"Warning: the schedule of {study.config.algo} was laid out for {horizon:,} evaluations and stays so; "
+            f"a new run of {study.limit:,} would ask for others"
+        )
+    return replace(study, horizon=horizon)
 
 
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], quiet: bool) -> Study:
@@ -164,6 +177,7 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
             f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
             "drop it, or choose random or nsga2"
         )
+    study.strategy()  # parameters that do not fit the study are refused before anything is written
     for text in study.notices if not quiet else ():
         notice(f"Warning: {text}")
     return study

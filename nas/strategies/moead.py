@@ -80,29 +80,33 @@ class Subproblems(GeneticAlgorithm):  # type: ignore[misc]
         return self.repair.do(self.problem, both[:n])
 
     def _advance(self, infills: Any = None, **_: Any) -> None:
-        sound = infills[infills.get("CV")[:, 0] <= 0]
-        if len(sound):
-            self.ideal = np.minimum(self.ideal, sound.get("F").min(axis=0))
+        known = Population.merge(self.pop, infills)
+        sound = known[known.get("CV")[:, 0] <= 0].get("F")
+        if len(sound) == 0:
+            return
+        self.ideal = np.minimum(self.ideal, sound.min(axis=0))
+        span = self.pop[self.pop.get("CV")[:, 0] <= 0].get("F").max(axis=0, initial=-np.inf) - self.ideal
+        span = np.where((span > 0) & np.isfinite(span), span, 1.0)
         for subproblem, child in zip(self.served, infills, strict=False):
             if child.CV[0] <= 0:
-                self._replace(self.neighbours[subproblem], child)
+                self._replace(self.neighbours[subproblem], child, span)
 
-    def _replace(self, near: IntArray, child: Any) -> None:
+    def _replace(self, near: IntArray, child: Any, span: FloatArray) -> None:
         """The child takes the place of neighbours that it improves."""
         current = self.pop[near]
         failed = current.get("CV")[:, 0] > 0
-        values = np.where(failed[:, None], child.F, current.get("F"))
-        span = np.maximum(values.max(axis=0), child.F) - self.ideal
-        old, new = (
-            self.decomposition.do(
-                (points - self.ideal) / np.where(span > 0, span, 1.0),
-                weights=self.weights[near],
-                ideal_point=np.zeros(len(span)),
-                _type="one_to_one",
-            )
-            for points in (values, np.repeat(child.F[None], len(near), axis=0))
-        )
+        old = self._scalar(current.get("F"), near, span)
+        new = self._scalar(np.repeat(child.F[None], len(near), axis=0), near, span)
         self.pop[near[failed | (new < old)]] = child
+
+    def _scalar(self, values: FloatArray, near: IntArray, span: FloatArray) -> Any:
+        """Values (k, m) as their subproblems (k,) see them, (k,)."""
+        return self.decomposition.do(
+            (values - self.ideal) / span,
+            weights=self.weights[near],
+            ideal_point=np.zeros(len(span)),
+            _type="one_to_one",
+        )
 
 
 def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
