@@ -44,10 +44,17 @@ Searched = Callable[..., Search]
 pytestmark = pytest.mark.parametrize("algo", STRATEGIES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def made(problem_of: Made) -> Made:
-    """Problems over the tiny space without the default budget."""
-    return lambda **raw: problem_of(**{"default_budget": "none", "baselines": [], "applications": {}, **raw})
+    """Problems over the tiny space without the default budget, each assembled once."""
+    known: dict[str, Problem] = {}
+
+    def build(**raw: Any) -> Problem:
+        if repr(raw) not in known:
+            known[repr(raw)] = problem_of(**{"default_budget": "none", "baselines": [], "applications": {}, **raw})
+        return known[repr(raw)]
+
+    return build
 
 
 def build(algo: str, problem: Problem, seed: int = 0, **parameters: Any) -> Any:
