@@ -16,7 +16,7 @@ from objectives.plugins import importable
 
 Inside = Callable[..., Any]
 Checked = Callable[..., str]
-HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "pymoo", "optuna", "moocore", "bokeh", "torch"}
+HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "pymoo", "optuna", "moocore", "bokeh", "torch", "numba"}
 SPACE = """\
 name: mine
 head_dim: 32
