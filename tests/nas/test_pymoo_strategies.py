@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,14 @@ each = pytest.mark.parametrize("algo", FAMILY)
 def problem(problem_of: Callable[..., Problem]) -> Problem:
     """Loss and latency over the tiny space under one budget."""
     return problem_of(default_budget="none", budgets={"total_ms": 30}, baselines=[], applications={})
+
+
+@pytest.fixture(scope="module")
+def minimising(problem_of: Callable[..., Problem]) -> Callable[..., Problem]:
+    """The tiny space with these objectives and no budget, assembled once."""
+    return cache(
+        lambda *names: problem_of(objectives=list(names), default_budget="none", baselines=[], applications={})
+    )
 
 
 def build(algo: str, problem: Problem, evaluations: int | None = None, **parameters: Any) -> Any:
@@ -85,9 +94,8 @@ def test_an_earlier_search_in_the_process_leaves_no_trace(algo: str, problem: Pr
 
 
 @each
-@pytest.mark.parametrize("population", [5, 7])
-def test_surplus_children_are_not_lost(algo: str, population: int, problem: Problem) -> None:
-    strategy, seen = build(algo, problem, population=population), set[int]()
+def test_surplus_children_are_not_lost(algo: str, problem: Problem) -> None:
+    strategy, seen = build(algo, problem, population=7), set[int]()
     for _ in range(200):
         batch = strategy.ask(problem.space.size)
         seen.update(problem.space.keys(batch).tolist())
@@ -102,12 +110,12 @@ def test_surplus_children_are_not_lost(algo: str, population: int, problem: Prob
 @pytest.mark.parametrize("objectives", [["loss"], ["loss", "total_ms"], ["loss", "total_ms", "memory_gb", "decode_ms"]])
 @pytest.mark.parametrize("values", ["one objective", "every objective", "a step"])
 def test_objectives_without_range_and_ties_are_no_trouble(
-    algo: str, objectives: list[str], values: str, problem_of: Callable[..., Problem]
+    algo: str, objectives: list[str], values: str, minimising: Callable[..., Problem]
 ) -> None:
-    problem = problem_of(objectives=objectives, default_budget="none", baselines=[], applications={})
+    problem = minimising(*objectives)
 
     def step(told: Evaluations) -> Evaluations:
-        return replace(told, metrics={**told.metrics, "loss": (told.genotypes[:, 0] > 0) * 2.0})
+        return replace(told, metrics={**told.metrics, "loss": np.where(told.genotypes[:, 0] > 0, 2.0, 0.0)})
 
     shown = {
         "one objective": constant("loss"),
@@ -139,8 +147,8 @@ def test_spea2_keeps_finite_distances_where_an_objective_has_no_range(problem: P
 
 
 @pytest.mark.parametrize("algo", ["moead", "nsga2", "smsemoa"])
-def test_units_of_objectives_do_not_matter(algo: str, problem_of: Callable[..., Problem]) -> None:
-    problem = problem_of(default_budget="none", baselines=[], applications={})
+def test_units_of_objectives_do_not_matter(algo: str, minimising: Callable[..., Problem]) -> None:
+    problem = minimising("loss", "total_ms")
 
     def scaled(told: Evaluations) -> Evaluations:
         return replace(told, metrics={**told.metrics, "total_ms": told.metrics["total_ms"] * 1024})
@@ -248,9 +256,9 @@ def test_an_extended_run_keeps_its_schedule_and_says_so(
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3])
-def test_moead_breeds_one_new_child_for_each_subproblem(objectives: int, problem_of: Callable[..., Problem]) -> None:
+def test_moead_breeds_one_new_child_for_each_subproblem(objectives: int, minimising: Callable[..., Problem]) -> None:
     names = ["loss", "total_ms", "memory_gb"][:objectives]
-    problem = problem_of(objectives=names, default_budget="none", baselines=[], applications={})
+    problem = minimising(*names)
     strategy = build("moead", problem, population=15)
     first, *later = asked(strategy, problem)
     assert len(first) == 15
@@ -265,8 +273,8 @@ def test_equal_subproblems_of_one_objective_have_neighbours_all_along() -> None:
     assert (np.abs(algorithm.neighbours - np.arange(30)[:, None]) <= 2).all()
 
 
-def test_a_failed_child_replaces_nothing_and_is_replaced(problem_of: Callable[..., Problem]) -> None:
-    problem = problem_of(default_budget="none", baselines=[], applications={})
+def test_a_failed_child_replaces_nothing_and_is_replaced(minimising: Callable[..., Problem]) -> None:
+    problem = minimising("loss", "total_ms")
 
     def failing(told: Evaluations) -> Evaluations:
         failed = told.genotypes[:, 0] > 0
