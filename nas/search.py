@@ -128,18 +128,19 @@ class Search:
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
         self.evaluate, self.shown = evaluate or problem.evaluate, shown
         self.front, self.pace = RunningFrontier(), pace
+        self.report: Callable[[Search], None] = lambda search: None
 
     def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
-        """Search until a limit; returns the reason for stopping."""
-        started = time.monotonic()
+        """Search until a limit; returns the reason for stopping.
+
+        `report` sees every block of rows, evaluated or replayed, before the strategy does.
+        """
+        started, self.report = time.monotonic(), report or self.report
         while True:
             remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
             if not self._left() and (limit := self._limit(limits, remaining, started)):
                 return limit
-            ended = self._step(remaining)
-            if report is not None:
-                report(self)
-            if ended:
+            if ended := self._step(remaining):
                 return ended
 
     def _limit(self, limits: Limits, remaining: int | None, started: float) -> str:
@@ -219,6 +220,7 @@ class Search:
         self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
         self._spent("store", start)
         self.archive.add(found)
+        self.report(self)
 
     _logged = 0.0
 
@@ -236,9 +238,14 @@ class Search:
         if len(differs):
             i = int(differs[0])
             raise self._mismatch(i, f"genotype {new[i].tolist()}", f"{part.genotypes[i].tolist()} recorded")
-        self.archive.add(part)
-        self.progress.replayed += count
+        self._take(part)
         return count
+
+    def _take(self, part: Evaluations) -> None:
+        """Recorded rows of the current batch, as if they had just been evaluated."""
+        self.archive.add(part)
+        self.progress.replayed += len(part)
+        self.report(self)
 
     def _mismatch(self, row: int, proposed: str, recorded: str) -> UsageError:
         return UsageError(
