@@ -1,6 +1,7 @@
 """A run as an Optuna study in a storage of the user's, trial by trial, so that optuna-dashboard shows it live."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -167,4 +168,4 @@ def unusable(url: str, error: Exception) -> UsageError:
 def said(error: Exception) -> str:
     """What a storage says, on one line."""
     cause = error.__cause__ or error
-    return " ".join(str(cause).split("\n(Background")[0].split())[:200] or type(cause).__name__
+    return " ".join(re.split(r"\n\[SQL|\n\(Background", str(cause))[0].split())[:200] or type(cause).__name__
