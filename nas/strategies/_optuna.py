@@ -21,7 +21,7 @@ from nas.key_index import KeyIndex
 from nas.run_folder import versions
 from nas.strategy import Brief
 from nas.unseen import draw_unseen
-from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import GENES, SearchSpace
 
 Encoding = Literal["integers", "categories"]
@@ -103,7 +103,7 @@ class OptunaStrategy(ABC):
         rows = zip(
             self.pending,
             usable(evaluations).tolist(),
-            evaluations.values.tolist(),
+            self._values(evaluations).tolist(),
             evaluations.violations.tolist(),
             strict=True,
         )
@@ -160,6 +160,10 @@ class OptunaStrategy(ABC):
         for name, violation in zip(self.constraints, violations, strict=True):
             trial.set_constraint(name, violation)
         return self.study.tell(trial, values)
+
+    def _values(self, evaluations: Evaluations) -> FloatArray:
+        """Objective values as the sampler sees them, (n, m)."""
+        return evaluations.values
 
     def _parameters(self, genotype: IntArray) -> dict[str, int]:
         return dict(zip(GENES, genotype.tolist(), strict=True))
@@ -222,7 +226,8 @@ class OneByOne(OptunaStrategy):
         """Rows as the finished trials that asking and telling would have left."""
         violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
         parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
-        rows = zip(parameters, violations, evaluations.values.tolist(), usable(evaluations).tolist(), strict=True)
+        values = self._values(evaluations).tolist()
+        rows = zip(parameters, violations, values, usable(evaluations).tolist(), strict=True)
         return [
             create_trial(
                 state=TrialState.COMPLETE if fit else TrialState.FAIL,

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from nas import running, yaml_source
-from nas.assemble import Study, assemble
+from nas.assemble import Study, assemble, strategy_module
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.objective import Budget
 from nas.outcome import Outcome, conclude
@@ -24,6 +25,7 @@ from nas.problem import Problem
 from nas.running import store_columns
 from nas.search import Limits, Search
 from nas.store import FILE, RunStore
+from objectives.plugins import importable
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY: dict[str, Any] = {
@@ -37,6 +39,33 @@ TINY: dict[str, Any] = {
         "n_kv_heads": [1, 2, "n_heads"],
     },
 }
+
+
+def missing() -> dict[str, str]:
+    """Strategies that cannot be used here, with what they lack."""
+    found = {}
+    for name in importable("nas.strategies"):
+        try:
+            strategy_module(name)
+        except UsageError as error:
+            found[name] = str(error)
+    return found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what is about a strategy whose extra is not installed, by name."""
+    reasons = missing()
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if parameters.get("algo") in reasons:
+            item.add_marker(pytest.mark.skip(reason=reasons[parameters["algo"]]))
+
+
+@pytest.fixture(scope="session")
+def available() -> list[str]:
+    """Strategies that can be used here."""
+    lacking = missing()
+    return [name for name in importable("nas.strategies") if name not in lacking]
 
 
 @pytest.fixture
