@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from nas.evaluations import Evaluations
 from nas.strategies._optuna import REPEATS, OneByOne, Repeats, quiet
 from nas.strategy import Brief, Traits
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, IntArray
 
 if find_spec("torch") is None:  # Optuna would say so only after its first random architectures
     raise ModuleNotFoundError("No module named 'torch'", name="torch")
@@ -38,6 +38,17 @@ class OnTheirScales(OneByOne):
     def __init__(self, brief: Brief, repeats: Repeats, batch: int, make: Callable[[int], GPSampler]) -> None:
         super().__init__(brief, "integers", repeats, batch, make)
         self.objectives = brief.problem.objectives
+
+    def ask(self, at_most: int) -> IntArray:
+        """New architectures, on one thread of torch: its small steps gain nothing from more, and the bits stay the same."""
+        import torch
+
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return super().ask(at_most)
+        finally:
+            torch.set_num_threads(threads)
 
     def _values(self, evaluations: Evaluations) -> FloatArray:
         columns = zip(self.objectives, evaluations.values.T, strict=True)
