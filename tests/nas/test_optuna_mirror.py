@@ -85,6 +85,7 @@ def test_every_strategy_shows_what_it_evaluated(algo: str, inside: Inside) -> No
     assert len(front) > 0
 
 
+@pytest.mark.slow
 def test_a_database_holds_the_same_as_a_journal(inside: Inside) -> None:
     assert run(inside, 24, "sqlite:///study.db").code == 0
     assert same("sqlite:///study.db")
@@ -213,6 +214,7 @@ def test_a_password_is_not_kept(inside: Inside, monkeypatch: pytest.MonkeyPatch)
     assert all(b"secret" not in path.read_bytes() for path in Path("run").rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_optuna_is_imported_only_for_a_mirror(commands: Any) -> None:
     commands.write("study.yaml", (commands.folder / "study.yaml").read_text())
     code = (
