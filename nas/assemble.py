@@ -23,7 +23,7 @@ from nas.objective import Budget, Objective, built_in, limit_in_unit
 from nas.problem import Problem
 from nas.questions import Baseline, Question
 from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
-from nas.study_config import StudyConfig, split_budgets
+from nas.study_config import StudyConfig, split_budgets, without_password
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.plugins import documents, importable
@@ -96,6 +96,7 @@ class Study:
             "params": self.parameters.model_dump(mode="json"),
             "constraints": self.handling,
             "seed_from": self._start_rows() or None,
+            "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         return {key: "none" if value is None else value for key, value in content.items()}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
 from nas.store import FILE, Recorded, RunStore, begun, final
 from nas.tables import write
+
+if TYPE_CHECKING:
+    from nas.optuna_mirror import OptunaMirror
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,30 @@ def started(request: Request) -> tuple[Outcome, Path]:
     study = assembled(*layered(request.flags, request.settings, request.config), request.quiet)
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder):
-        return begin(study, folder, request), folder
+        try:
+            mirror = mirrored(study, folder, None)
+        except UsageError:
+            run_folder.discard(folder)
+            raise
+        return begin(study, folder, request, mirror), folder
 
 
-def begin(study: Study, folder: Path, request: Request) -> Outcome:
+def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMirror | None":
+    """The run's copy in an Optuna storage, where one is wanted.
+
+    Raises:
+        UsageError: the storage cannot be used, or holds another run under this name.
+    """
+    if study.config.optuna_storage is None:
+        return None
+    from nas.optuna_mirror import OptunaMirror
+
+    keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
+    identity = run_folder.fingerprints(study.resolved())
+    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
+
+
+def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | None") -> Outcome:
     """Lay out a run folder and search."""
     resolved, problem = study.resolved(), study.problem
     write(folder / "config.yaml", yaml_source.dump(resolved))
@@ -78,7 +101,7 @@ def begin(study: Study, folder: Path, request: Request) -> Outcome:
     store.create(meta, store_columns(study))
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
-    return searched(study, store, None, manifest, request)
+    return searched(study, store, None, manifest, request, mirror)
 
 
 def new_manifest(folder: Path, study: Study) -> Manifest:
@@ -120,12 +143,13 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
             raise UsageError(
                 f"evaluations: expected at least {len(recorded.evaluations)}, which {folder} holds, got {study.limit}; ask for more"
             )
+        mirror = mirrored(study, folder, recorded)
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
         manifest = read_manifest(folder, study)
         warn_versions(manifest, request.quiet)
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
-        return searched(study, store, recorded, manifest, request), folder
+        return searched(study, store, recorded, manifest, request, mirror), folder
 
 
 def begun_again(request: Request, folder: Path) -> Outcome:
@@ -136,9 +160,10 @@ def begun_again(request: Request, folder: Path) -> Outcome:
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
     study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request.quiet)
+    mirror = mirrored(study, folder, None)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
-    return begin(study, folder, request)
+    return begin(study, folder, request, mirror)
 
 
 def continued(request: Request, run: OpenRun) -> Study:
@@ -207,7 +232,14 @@ def warn_versions(manifest: Manifest, quiet: bool) -> None:
         )
 
 
-def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: Request) -> Outcome:
+def searched(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    manifest: Manifest,
+    request: Request,
+    mirror: "OptunaMirror | None",
+) -> Outcome:
     """Search, and leave a run that can be continued whatever happens."""
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
@@ -223,11 +255,17 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
     )
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
+
+    def report(search: Search) -> None:
+        ticker(len(search.archive), lambda: best_so_far(search))
+        if mirror is not None:
+            mirror.follow(search)
+
     try:
         with terminable():
             if request.retry_failed and recorded is not None:
                 retry_failed(search, store, recorded)
-            reason = search.run(limits, lambda s: ticker(len(s.archive), lambda: best_so_far(s)))
+            reason = search.run(limits, report)
         ticker.close()
         told = search.archive.all()
         found = final(told, store.retried(told))
@@ -249,6 +287,8 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         store.close()
         if pool is not None:
             pool.close()
+        if mirror is not None:
+            mirror.close()
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
     return outcome
 

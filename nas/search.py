@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
 from nas.problem import Problem
 from nas.store import BatchRecord, Recorded, RunStore
-from nas.strategy import Strategy
+from nas.strategy import Restorable, Strategy
 from search_spaces.arrays import FloatArray, IntArray
 
 STALLED_ASKS = 20
@@ -108,7 +108,7 @@ class Search:
     """One strategy on one problem, logged to a store.
 
     A recorded log is replayed first: the strategy must ask for the recorded architectures again,
-    and is told the recorded values without calling an objective. `evaluate` turns new genotypes
+    and is told the recorded values without calling an objective; a stored state shortens this. `evaluate` turns new genotypes
     into evaluations; `pace` cuts a batch into logged blocks; `shown` is what
     the strategy is told.
     """
@@ -128,18 +128,20 @@ class Search:
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
         self.evaluate, self.shown = evaluate or problem.evaluate, shown
         self.front, self.pace = RunningFrontier(), pace
+        self.report: Callable[[Search], None] = lambda search: None
 
     def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
-        """Search until a limit; returns the reason for stopping."""
-        started = time.monotonic()
+        """Search until a limit; returns the reason for stopping.
+
+        `report` sees every block of rows, evaluated or replayed, before the strategy does.
+        """
+        started, self.report = time.monotonic(), report or self.report
+        self._restore()
         while True:
             remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
             if not self._left() and (limit := self._limit(limits, remaining, started)):
                 return limit
-            ended = self._step(remaining)
-            if report is not None:
-                report(self)
-            if ended:
+            if ended := self._step(remaining):
                 return ended
 
     def _limit(self, limits: Limits, remaining: int | None, started: float) -> str:
@@ -179,7 +181,32 @@ class Search:
         start = time.perf_counter()
         self.strategy.tell(self.shown(self.archive.rows(self.archive.index.rows(keys))))
         self._spent("strategy", start)
-        return self._barren(len(genotypes), len(new))
+        ended = self._barren(len(genotypes), len(new))
+        if isinstance(self.strategy, Restorable) and not self._left() and (remaining is None or len(asked) < remaining):
+            start = time.perf_counter()
+            self.store.keep_state({**self._counters(), "strategy": self.strategy.state()})
+            self._spent("store", start)
+        return ended
+
+    def _counters(self) -> dict[str, int]:
+        """What a stored state says besides the strategy's own: rows evaluated, and what the loop has counted."""
+        progress = self.progress
+        counted = {name: getattr(progress, name) for name in ("batch", "repeats", "barren_asks", "barren_rows")}
+        return {"rows": len(self.archive), **counted}
+
+    def _restore(self) -> None:
+        """Skip the replay of what a stored state covers; where it does not fit the log, everything is replayed."""
+        saved = self.store.state() if self.recorded and isinstance(self.strategy, Restorable) else None
+        if saved is None or self.recorded is None or not isinstance(self.strategy, Restorable):
+            return
+        count, found = saved["rows"], self.recorded.evaluations
+        if count > len(found) or not self.strategy.restore(saved["strategy"], self.shown(found[slice(0, count)])):
+            return
+        batches = self.recorded.batches[:count]
+        for batch in np.unique(batches).tolist():
+            self.progress.batch = batch
+            self._take(found[np.flatnonzero(batches == batch)])
+        self.progress = replace(self.progress, **{name: saved[name] for name in self._counters() if name != "rows"})
 
     def _barren(self, asked: int, new: int) -> str | None:
         """Stop when the space is exhausted, or the last asks held nothing new."""
@@ -219,6 +246,7 @@ class Search:
         self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
         self._spent("store", start)
         self.archive.add(found)
+        self.report(self)
 
     _logged = 0.0
 
@@ -236,9 +264,14 @@ class Search:
         if len(differs):
             i = int(differs[0])
             raise self._mismatch(i, f"genotype {new[i].tolist()}", f"{part.genotypes[i].tolist()} recorded")
-        self.archive.add(part)
-        self.progress.replayed += count
+        self._take(part)
         return count
+
+    def _take(self, part: Evaluations) -> None:
+        """Recorded rows of the current batch, as if they had just been evaluated."""
+        self.archive.add(part)
+        self.progress.replayed += len(part)
+        self.report(self)
 
     def _mismatch(self, row: int, proposed: str, recorded: str) -> UsageError:
         return UsageError(

@@ -205,6 +205,22 @@ class RunStore:
                 )
         return indices, found
 
+    def keep_state(self, state: Mapping[str, Any]) -> None:
+        """Replace the strategy's stored state: plain content, with its hash."""
+        content = json.dumps(state)
+        with explained(self.path), self.connection:
+            self.connection.execute("CREATE TABLE IF NOT EXISTS state (content TEXT NOT NULL, digest TEXT NOT NULL)")
+            self.connection.execute("DELETE FROM state")
+            self.connection.execute("INSERT INTO state VALUES (?, ?)", (content, meta_digest({"content": content})))
+
+    def state(self) -> dict[str, Any] | None:
+        """The strategy's stored state; None where there is none, or not as it was written."""
+        with explained(self.path):
+            tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'state'").fetchone()[0]
+            rows = self.connection.execute("SELECT content, digest FROM state").fetchall() if tables else []
+        intact = len(rows) == 1 and rows[0][1] == meta_digest({"content": rows[0][0]})
+        return dict(json.loads(rows[0][0])) if intact else None
+
     def check(self) -> None:
         """Refuse a file whose structure is damaged before anything is added to it."""
         with explained(self.path):
@@ -266,7 +282,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def meta_digest(written: Mapping[str, str]) -> str:
-    """Hash of a store's description."""
+    """Hash of texts by name."""
     return hashlib.blake2b(json.dumps(sorted(written.items())).encode(), digest_size=16).hexdigest()
 
 

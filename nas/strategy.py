@@ -1,7 +1,8 @@
 """What a search strategy is: ask for genotypes, be told what they are worth."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -67,6 +68,25 @@ class Strategy(Protocol):
 
     def tell(self, evaluations: Evaluations) -> None:
         """What the last asked genotypes are worth."""
+        ...
+
+
+@runtime_checkable
+class Restorable(Strategy, Protocol):
+    """A strategy whose replay takes long, so that a resumed run skips it.
+
+    Law: after `restore` it asks what it would ask after having asked for and been told the same rows.
+    """
+
+    def state(self) -> dict[str, Any]:
+        """What it needs besides the log, as JSON takes it; called when everything asked was told."""
+        ...
+
+    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+        """Be where `state` was taken, in a fresh strategy; `evaluations` are the distinct rows told until then.
+
+        False, and nothing done, when they are not.
+        """
         ...
 
 

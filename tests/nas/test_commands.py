@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nas.__main__ import COMMANDS
+from nas.assemble import strategy_module
 from nas.yaml_source import dump
 from objectives.plugins import importable
 
@@ -413,7 +414,7 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("algo", importable("nas.strategies"))
 def test_a_flag_may_choose_another_strategy_than_the_file(algo: str, inside: Inside) -> None:
-    limit = [] if algo == "exact" else ["--evaluations", 120]
+    limit = [] if algo == "exact" else ["--evaluations", min(120, (strategy_module(algo).TRAITS.cap or 1200) // 10)]
     answer = inside("run", "--config", "paper", "--algo", algo, *limit, "--quiet")
     assert answer.code == 0, answer.err
 

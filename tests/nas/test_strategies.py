@@ -25,6 +25,7 @@ from search_spaces.arrays import IntArray
 
 STRATEGIES = importable("nas.strategies")
 ASKS = 7
+OWN: dict[str, dict[str, Any]] = {"optuna_gp": {"startup": 10_000}}  # its models have tests of their own
 OBJECTIVES = [
     ["loss"],
     ["loss", "total_ms"],
@@ -60,7 +61,7 @@ def made(problem_of: Made) -> Made:
 def build(algo: str, problem: Problem, seed: int = 0, **parameters: Any) -> Any:
     """A strategy as a study builds it, with a population that a tiny space can fill a few times."""
     module = strategy_module(algo)
-    small = {name: 20 for name in ("population", "batch") if name in module.Parameters.model_fields}
+    small = {name: 20 for name in ("population", "batch") if name in module.Parameters.model_fields} | OWN.get(algo, {})
     brief = Brief(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
     return module.build(brief, module.Parameters.model_validate({**small, **parameters}))
 
