@@ -19,6 +19,7 @@ from search_spaces.space import GENES
 
 FILE = "evaluations.sqlite"
 LAYOUT = "1"
+NOTES = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT NOT NULL)"
 BLOCK = 20_000
 
 
@@ -163,6 +164,19 @@ class RunStore:
             yield
         finally:
             self.connection.rollback()
+
+    def note(self, name: str, text: str) -> None:
+        """Keep a text that helps to continue, in place of the one before; no result depends on it."""
+        with explained(self.path), self.connection:
+            self.connection.execute(NOTES)
+            self.connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, text))
+
+    def noted(self, name: str) -> str:
+        """The text kept under a name, "" if none."""
+        with explained(self.path), self.connection:
+            self.connection.execute(NOTES)
+            row = self.connection.execute("SELECT text FROM notes WHERE name = ?", (name,)).fetchone()
+        return "" if row is None else str(row[0])
 
     def batches(self) -> IntArray:
         """Batch of every evaluation, in order, (n,)."""
