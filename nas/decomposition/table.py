@@ -44,13 +44,14 @@ class Bins:
 
     def __init__(self, low: float, high: float, count: int) -> None:
         first, last = ordered(np.array([low, high])).tolist()
-        self.count, self.shift = count, max((last - first) // (count - 1), 0).bit_length()
+        self.low, self.high, self.count = low, high, count
+        self.shift = max((last - first) // (count - 1), 0).bit_length()
         self.first = first >> self.shift
 
     def of(self, values: FloatArray) -> IntArray:
         """Bins (n,) of values (n,); those outside the range share the end bins."""
-        bins: IntArray = np.clip((ordered(values) >> self.shift) - self.first, 0, self.count)
-        return bins
+        bins = (ordered(np.clip(values, self.low, self.high)) >> self.shift) - self.first
+        return np.where(values > self.high, self.count, bins)
 
 
 def ordered(values: FloatArray) -> IntArray:
