@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +19,7 @@ from nas.candidates import read_candidates
 from nas.errors import UsageError
 from nas.faults import Faults, Path, nearest, unknown
 from nas.handling import Handling, problem_as_seen
+from nas.notebook import Notebook
 from nas.objective import Budget, Objective, built_in, limit_in_unit
 from nas.problem import Problem
 from nas.questions import Baseline, Question
@@ -69,10 +70,12 @@ class Study:
         """Distinct evaluations that a run of this study asks for."""
         return (self.config.evaluations or self.traits.evaluations) if self.traits.takes_evaluations else None
 
-    def strategy(self) -> Strategy:
-        """The strategy, built anew from its seed."""
+    def strategy(
+        self, notebook: Notebook | None = None, report: Callable[[int], None] = lambda settled: None
+    ) -> Strategy:
+        """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
         seen = problem_as_seen(self.problem, self.handling)
-        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit)
+        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit, notebook or Notebook(), report)
         built: Strategy = strategy_module(self.config.algo).build(brief, self.parameters)
         return built
 

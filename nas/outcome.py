@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from nas.assemble import Study, under_preset
-from nas.diagnosis import Diagnosis, diagnose, lines
+from nas.diagnosis import Diagnosis, lines
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
-from nas.exact_solution import INSTANT, ExactSolution, solve
+from nas.exact_diagnosis import diagnosed
+from nas.exact_solution import ExactSolution, quick_frontier
 from nas.indicators import Distance, Scale, distance
 from nas.picks import Pick, answer
 from nas.problem import Problem
@@ -37,6 +38,7 @@ class Outcome:
     distance: Distance | None
     diagnosis: Diagnosis | None
     covered: int
+    how: str
     asked: int
     stop_reason: str
     seconds: dict[str, float]
@@ -52,7 +54,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     problem = study.problem
     frontier = found[frontier_rows(found)]
     whole = study.config.algo == "exact"
-    exact = exact_solution(problem, found) if not whole else None
+    exact = quick_frontier(problem) if not whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
     apart = None
     if exact is not None and scale is not None:
@@ -60,7 +62,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart = distance(scale, frontier.values, exact.frontier.values, common)
     picks = tuple(answer(problem, found, question) for question in problem.questions)
     device_problem, note = under_preset(study, "device")
-    diagnosis = None if len(frontier) else diagnose(everything(problem) if exact is not None or whole else found)
+    diagnosis = None if len(frontier) else diagnosed(problem, found)
     return Outcome(
         study,
         found,
@@ -74,22 +76,11 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart,
         diagnosis,
         problem.space.size if whole else len(found),
+        getattr(search.strategy, "explanation", "") if whole else "" if exact is None else exact.explanation,
         len(found) + search.progress.repeats,
         reason,
         search.progress.seconds,
     )
-
-
-def exact_solution(problem: Problem, found: Evaluations) -> ExactSolution | None:
-    """The exact frontier where it can be had in a second or two."""
-    if not problem.analytic or problem.space.size > INSTANT:
-        return None
-    return solve(problem)
-
-
-def everything(problem: Problem) -> Evaluations:
-    """Every architecture of a small space, evaluated."""
-    return problem.evaluate(problem.space.genotypes(np.arange(min(problem.space.size, INSTANT))))
 
 
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
@@ -188,6 +179,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
             "name": outcome.study.problem.space.name,
             "architectures": outcome.study.problem.space.size,
             "covered": outcome.covered,
+            "exact_frontier": outcome.how or None,
         },
         "evaluations": {
             "asked": outcome.asked,

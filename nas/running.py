@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,10 +17,11 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.evaluating import Pace, WorkerPool
 from nas.handling import as_seen
 from nas.layers import layered, over
+from nas.notebook import Notebook
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
-from nas.store import FILE, Recorded, RunStore, begun, final
+from nas.store import FILE, SOLVING, Recorded, RunStore, begun, final
 from nas.tables import write
 
 if TYPE_CHECKING:
@@ -245,9 +247,10 @@ def searched(
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
     pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
     problem = study.problem
+    solving = Ticker(problem.space.size, quiet=request.quiet)
     search = Search(
         problem,
-        study.strategy(),
+        study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), solving.settled),
         store,
         recorded,
         evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),

@@ -12,7 +12,7 @@ from nas.evaluating import Pace
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
 from nas.problem import Problem
-from nas.store import BatchRecord, Recorded, RunStore
+from nas.store import STRATEGY, BatchRecord, Recorded, RunStore
 from nas.strategy import Restorable, Strategy
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -184,7 +184,7 @@ class Search:
         ended = self._barren(len(genotypes), len(new))
         if isinstance(self.strategy, Restorable) and not self._left() and (remaining is None or len(asked) < remaining):
             start = time.perf_counter()
-            self.store.keep_state({**self._counters(), "strategy": self.strategy.state()})
+            self.store.keep(STRATEGY, {**self._counters(), "strategy": self.strategy.state()})
             self._spent("store", start)
         return ended
 
@@ -196,7 +196,7 @@ class Search:
 
     def _restore(self) -> None:
         """Skip the replay of what a stored state covers; where it does not fit the log, everything is replayed."""
-        saved = self.store.state() if self.recorded and isinstance(self.strategy, Restorable) else None
+        saved = self.store.kept(STRATEGY) if self.recorded and isinstance(self.strategy, Restorable) else None
         if saved is None or self.recorded is None or not isinstance(self.strategy, Restorable):
             return
         count, found = saved["rows"], self.recorded.evaluations

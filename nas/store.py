@@ -19,6 +19,8 @@ from search_spaces.space import GENES
 
 FILE = "evaluations.sqlite"
 LAYOUT = "1"
+NOTES = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT NOT NULL, digest TEXT NOT NULL)"
+STRATEGY, SOLVING = "strategy", "solving"
 BLOCK = 20_000
 
 
@@ -205,21 +207,24 @@ class RunStore:
                 )
         return indices, found
 
-    def keep_state(self, state: Mapping[str, Any]) -> None:
-        """Replace the strategy's stored state: plain content, with its hash."""
-        content = json.dumps(state)
+    def keep(self, name: str, content: Mapping[str, Any]) -> None:
+        """Keep plain content that helps to continue, with its hash, in place of what the name held; no result depends on it."""
+        text = json.dumps(content)
         with explained(self.path), self.connection:
-            self.connection.execute("CREATE TABLE IF NOT EXISTS state (content TEXT NOT NULL, digest TEXT NOT NULL)")
-            self.connection.execute("DELETE FROM state")
-            self.connection.execute("INSERT INTO state VALUES (?, ?)", (content, meta_digest({"content": content})))
+            self.connection.execute(NOTES)
+            self.connection.execute(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (name, text, meta_digest({name: text}))
+            )
 
-    def state(self) -> dict[str, Any] | None:
-        """The strategy's stored state; None where there is none, or not as it was written."""
+    def kept(self, name: str) -> dict[str, Any] | None:
+        """What is kept under a name; None where there is nothing, or not as it was written."""
         with explained(self.path):
-            tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'state'").fetchone()[0]
-            rows = self.connection.execute("SELECT content, digest FROM state").fetchall() if tables else []
-        intact = len(rows) == 1 and rows[0][1] == meta_digest({"content": rows[0][0]})
-        return dict(json.loads(rows[0][0])) if intact else None
+            tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'notes'").fetchone()[0]
+            found = "SELECT text, digest FROM notes WHERE name = ?"
+            row = self.connection.execute(found, (name,)).fetchone() if tables else None
+        if row is None or row[1] != meta_digest({name: row[0]}):
+            return None
+        return dict(json.loads(row[0]))
 
     def check(self) -> None:
         """Refuse a file whose structure is damaged before anything is added to it."""

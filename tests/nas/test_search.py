@@ -14,7 +14,7 @@ from nas.evaluations import Evaluations
 from nas.handling import as_seen, problem_as_seen
 from nas.problem import Problem
 from nas.search import STALLED_ASKS, Archive, Limits, Search
-from nas.store import FILE, Recorded, RunStore
+from nas.store import FILE, STRATEGY, Recorded, RunStore
 from nas.strategies._optuna import OneByOne
 from nas.strategy import Brief
 from search_spaces.arrays import IntArray
@@ -338,11 +338,11 @@ def test_a_stored_state_shortens_the_replay_and_changes_nothing(
 @pytest.mark.parametrize(
     "change",
     [
-        "DELETE FROM state",
-        "UPDATE state SET content = replace(content, '\"rows\": ', '\"rows\": 1')",
-        "UPDATE state SET content = 'nothing'",
-        "INSERT INTO state SELECT * FROM state",
-        "DROP TABLE state",
+        "DELETE FROM notes",
+        "UPDATE notes SET text = replace(text, '\"rows\": ', '\"rows\": 1')",
+        "UPDATE notes SET text = 'nothing'",
+        "UPDATE notes SET digest = text",
+        "DROP TABLE notes",
         "newer",
     ],
 )
@@ -353,8 +353,8 @@ def test_a_state_that_does_not_fit_is_replayed_instead(
     run(tmp_path / FILE, problem, "optuna_tpe", 20, startup=8)
     with stored(tmp_path / FILE, problem) as store, store.connection:
         if change == "newer":
-            saved = store.state() or {}
-            store.keep_state({**saved, "strategy": {**saved["strategy"], "versions": {"optuna": "99"}}})
+            saved = store.kept(STRATEGY) or {}
+            store.keep(STRATEGY, {**saved, "strategy": {**saved["strategy"], "versions": {"optuna": "99"}}})
         else:
             store.connection.execute(change)
     asked = asked_by(monkeypatch)
@@ -389,5 +389,5 @@ def test_a_state_survives_failures_given_designs_and_a_penalty(
                 search = Search(problem, strategy, store, store.read(), shown=lambda e: as_seen(e, "penalty", 10.0))
                 search.run(Limits(stop))
                 logs.append(store.read().evaluations.keys.tolist())
-                assert bool(store.state()) == (stop > 4)
+                assert bool(store.kept(STRATEGY)) == (stop > 4)
     assert logs[0] == logs[-1]

@@ -315,8 +315,8 @@ def test_exact_above_its_limit_asks_for_the_frontier_and_the_picks_alone(
 ) -> None:
     if algo != "exact":
         pytest.skip("only exact solves before it asks")
-    monkeypatch.setattr(importlib.import_module("nas.strategies.exact"), "STORED_WHOLE", 10)
-    monkeypatch.setattr(exact_solution, "BLOCK", 13)
+    monkeypatch.setattr(importlib.import_module("nas.strategies.exact"), "SMALL", 10)
+    monkeypatch.setattr(exact_solution, "SMALL", 10)
     problem = problem_of()
     truth = whole(problem)
     found = searched(algo, problem, None).archive.all()
