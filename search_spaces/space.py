@@ -152,7 +152,7 @@ class SearchSpace:
 
     def keys(self, genotypes: IntArray) -> IntArray:
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
-        depth, width, experts, top_k, ffn, kv = genotypes.T
+        depth, width, experts, top_k, ffn, kv = genotypes.T.astype(np.int64, copy=False)
         pair = self._pair_start[experts] + self._top_k_gene.rank[experts, top_k]
         within = pair * self._ffn_gene.counts[width] + self._ffn_gene.rank[width, ffn]
         within = within * self._kv_gene.counts[width] + self._kv_gene.rank[width, kv]
