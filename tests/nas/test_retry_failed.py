@@ -123,6 +123,7 @@ def test_only_failed_rows_are_evaluated_again_and_the_log_keeps_what_happened(
     before, log, count = table(tmp_path / "run"), logged(tmp_path / "run"), calls(tmp_path)
     assert {row["reason"] for row in failed(before)} == {f"{name}: nan"}
     assert 0 < len(failed(before)) < len(before) == count == FEW
+    assert all(row["params_total"].isdigit() or row in failed(before) for row in before)
     broken(tmp_path, "12")
     ran(inside, "--resume", "run", "--retry-failed", "--quiet")
     assert calls(tmp_path) - count == len(failed(before))

@@ -283,3 +283,14 @@ def test_the_archive_grows_past_its_first_size(problem_of: Callable[..., Problem
     assert found.keys.tolist() == keys.tolist()
     assert (found.values == problem.evaluate(problem.space.genotypes(keys)).values).all()
     assert archive.rows(archive.index.rows(keys[[7, 4999]])).keys.tolist() == keys[[7, 4999]].tolist()
+
+
+@pytest.mark.parametrize("longest", [100, 40_000])
+def test_the_archive_keeps_every_gene_of_long_axes(longest: int, problem_of: Callable[..., Problem]) -> None:
+    axes = {"depth": [4], "width": [768], "expert_size": {"from": 1, "to": longest, "step": 1}, "n_kv_heads": [1]}
+    problem = problem_of(space={"name": "long", "axes": axes}, baselines=[])
+    archive, genotypes = Archive(problem), problem.space.genotypes(np.arange(longest)[::-1])
+    archive.add(problem.evaluate(genotypes))
+    assert (archive.all().genotypes == genotypes).all()
+    assert (problem.space.keys(archive.all().genotypes) == np.arange(longest)[::-1]).all()
+    assert archive.rows(np.array([0, 5])).genotypes.tolist() == genotypes[[0, 5]].tolist()
