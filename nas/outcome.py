@@ -111,9 +111,12 @@ def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]
 
 
 def readable(name: str, values: FloatArray) -> AnyArray:
-    """Parameter counts as whole numbers, everything else as it is."""
-    whole = name.startswith("params_") and bool(np.isfinite(values).all())
-    return values.astype(np.int64) if whole else values
+    """Parameter counts as whole numbers (NaN of a failed row stays), everything else as it is."""
+    if not name.startswith("params_"):
+        return values
+    if np.isfinite(values).all():
+        return values.astype(np.int64)
+    return np.array([int(value) if np.isfinite(value) else value for value in values.tolist()], dtype=object)
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:

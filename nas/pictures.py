@@ -80,11 +80,11 @@ def frontier_figure(outcome: Outcome) -> Figure:
     assert axes_names is not None
     across, up = axes_names
     figure, ax = framed(4.2)
-    found = outcome.evaluations[outcome.evaluations.feasible]
-    rows = thinned(len(found))
+    feasible = np.flatnonzero(outcome.evaluations.feasible)
+    rows = feasible[thinned(len(feasible))]
     ax.scatter(
-        found.metrics[across][rows],
-        found.metrics[up][rows],
+        outcome.evaluations.metrics[across][rows],
+        outcome.evaluations.metrics[up][rows],
         s=3,
         color=EVALUATED,
         linewidths=0,

@@ -300,8 +300,10 @@ def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
     """Evaluate failed architectures again; the strategy keeps what it was told then."""
     now = final(recorded.evaluations, recorded.retried)
     rows = np.flatnonzero(~now.ok)
-    for row in rows:
-        store.retry(np.array([row]), search.evaluate(now.genotypes[row : row + 1]))
+    at_once = search.pace.size if search.pace else len(rows)
+    while len(rows):
+        block, rows = rows[:at_once], rows[at_once:]
+        store.retry(block, search.evaluate(now.genotypes[block]))
 
 
 def try_update(manifest: Manifest, **changes: Any) -> None:

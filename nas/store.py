@@ -138,7 +138,8 @@ class RunStore:
         with explained(self.path), self._snapshot():
             n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
             cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
-            batches, keys, genotypes = (np.zeros(shape, dtype=np.int64) for shape in (n, n, (n, len(GENES))))
+            batches, keys = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+            genotypes: AnyArray = np.zeros((n, len(GENES)), dtype=np.int32)
             values, reasons, start = np.zeros((len(self.metrics), n)), dict[int, str](), 0
             while rows := cursor.fetchmany(BLOCK):
                 columns, part = list(zip(*rows, strict=True)), slice(start, start + len(rows))
