@@ -176,6 +176,10 @@ def _joined(
 def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
     """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
     able = traits.constraints or not problem.budgets
+    if not traits.takes_evaluations and config.constraints not in (None, "native"):
+        raise UsageError(
+            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
+        )
     if config.constraints is not None and (able or config.constraints != "native"):
         return config.constraints
     if able:

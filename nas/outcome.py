@@ -13,7 +13,7 @@ from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
 from nas.exact_diagnosis import diagnosed
 from nas.exact_solution import ExactSolution, quick_frontier
-from nas.indicators import Distance, Scale, distance
+from nas.indicators import Distance, Scale, distance, too_many
 from nas.picks import Pick, answer
 from nas.problem import Problem
 from nas.search import Search
@@ -175,7 +175,8 @@ def _cell(value: Any) -> Any:
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
     scale, found = outcome.scale, outcome.evaluations
-    best = None if scale is None else scale.hypervolume(outcome.frontier.values)
+    rough = too_many(outcome.frontier.values)
+    best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
         "stop_reason": outcome.stop_reason,
         "space": {
@@ -193,6 +194,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         },
         "frontier": len(outcome.frontier),
         "hypervolume": best,
+        "hypervolume_is": "approximate (moocore.hv_approx, error about 1e-3)" if rough else "exact",
         "scale": None
         if scale is None
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
