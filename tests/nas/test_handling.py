@@ -18,6 +18,7 @@ from nas import search
 from nas.assemble import Study, able_to, strategy_module
 from nas.candidates import read_candidates, write_candidates
 from nas.dominance import frontier_rows
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.handling import Handling, as_seen, problem_as_seen
 from nas.outcome import columns_of
@@ -110,7 +111,13 @@ def test_every_strategy_is_told_the_same_numbers(
     algo: str, handling: Handling, studied: Callable[..., Study], tmp_path: Path
 ) -> None:
     small = {name: 8 for name in SMALL if name in strategy_module(algo).Parameters.model_fields}
-    study = studied(algo=algo, budgets={"total_ms": 30, "resident_gb": 0.5}, constraints=handling, params=small)
+    raw = {"algo": algo, "budgets": {"total_ms": 30, "resident_gb": 0.5}, "constraints": handling, "params": small}
+    traits = strategy_module(algo).TRAITS
+    if (traits.constraints, handling) == (False, "native") or (not traits.takes_evaluations and handling != "native"):
+        with pytest.raises(UsageError, match="constraints: expected"):
+            studied(**raw)
+        return
+    study = studied(**raw)
     problem, strategy = study.problem, Overheard(study.strategy())
     store = RunStore(tmp_path / FILE, problem.metric_names, tuple(study.config.objectives), problem.budgets)
     store.create({}, store_columns(study))
