@@ -5,13 +5,16 @@ exception, a value that is not finite, a timeout or a dead worker fails its own 
 """
 
 import importlib
+import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait as wait_for
 
 import numpy as np
 
@@ -58,9 +61,18 @@ def overdue(name: str, timeout_s: float | None) -> str:
 
 
 def prepare_worker(path: Sequence[str]) -> None:
-    """Workers import what the driver can import, and leave Ctrl-C to the driver."""
+    """Workers import what the driver can import, leave Ctrl-C to the driver, and end when it is killed."""
     sys.path[:] = list(path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def end_with_parent() -> None:
+    """End this process when its parent is gone; a killed driver leaves no worker behind that would hold its folder."""
+    parent = parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
 
 def process_pool(workers: int) -> Executor:

@@ -70,6 +70,12 @@ def started(request: Request) -> tuple[Outcome, Path]:
 
 def begin(study: Study, folder: Path, request: Request) -> Outcome:
     """Lay out a run folder and search."""
+    store, manifest = laid_out(study, folder)
+    return searched(study, store, None, manifest, request)
+
+
+def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
+    """A run folder with its configuration, an empty store and a manifest that says it is running."""
     resolved, problem = study.resolved(), study.problem
     write(folder / "config.yaml", yaml_source.dump(resolved))
     store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
@@ -78,7 +84,7 @@ def begin(study: Study, folder: Path, request: Request) -> Outcome:
     store.create(meta, store_columns(study))
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
-    return searched(study, store, None, manifest, request)
+    return store, manifest
 
 
 def new_manifest(folder: Path, study: Study) -> Manifest:
@@ -198,16 +204,7 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
     pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
-    problem = study.problem
-    search = Search(
-        problem,
-        study.strategy(),
-        store,
-        recorded,
-        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
-        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
-        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
-    )
+    search = search_of(study, store, recorded, pool)
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
     try:
         with terminable():
@@ -237,6 +234,20 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
             pool.close()
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
     return outcome
+
+
+def search_of(study: Study, store: RunStore, recorded: Recorded | None, pool: WorkerPool | None) -> Search:
+    """The search of a study, which replays what is recorded first."""
+    config, problem = study.config, study.problem
+    return Search(
+        problem,
+        study.strategy(),
+        store,
+        recorded,
+        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
+        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
+        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
+    )
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:

@@ -1,0 +1,37 @@
+"""The answer of a comparison on the screen: a table and a reading per study, files, what to type next."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nas.comparison.ranking import Ranking
+from nas.comparison.reading import left_out, sentences
+from nas.comparison.result import StudyResult
+from nas.comparison.tables import Table, rank_table, result_table
+from nas.console import say, table
+
+
+def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
+    """Print everything a user needs from a finished comparison."""
+    for result in results:
+        if result.reference is not None:
+            _print(result_table(result))
+        for line in sentences(result):
+            say(line)
+        say()
+    for ranking in rankings if len(results) > 1 else ():
+        if ranking.shown:
+            _print(rank_table(ranking))
+        say(ranking.said())
+    for line in left_out(results):
+        say(line)
+    say(f"Files: {folder}/ (report.md, tables/, timing/, plots/, a run folder per run in cells/)")
+    say(f"More seeds: python -m nas.compare --resume {folder} --seeds {2 * _seeds(results)}")
+
+
+def _print(shown: Table) -> None:
+    say(f"{shown.title[0].upper()}{shown.title[1:]}")
+    table(shown.header, shown.rows)
+
+
+def _seeds(results: Sequence[StudyResult]) -> int:
+    return max(len(result.of(name)) for result in results for name in result.strategies) if results else 1

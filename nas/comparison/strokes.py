@@ -1,0 +1,43 @@
+"""One stroke per strategy, the same in every picture of a comparison; baselines are grey."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from nas.comparison.plan import BASELINES
+from nas.pictures import BASELINE, FRONTIER, PICK
+
+COLOURS = (FRONTIER, PICK, BASELINE, "#7b4fa3", "#17909b", "#d1619c", "#84861a", "#8c5a2b")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)))
+GREYS = ("#6b6f76", "#a7acb4")
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Colour and dashes of a strategy's line."""
+
+    colour: str
+    dashes: Any
+
+    def line(self) -> dict[str, Any]:
+        """Keyword arguments of a matplotlib line."""
+        return {"color": self.colour, "linestyle": self.dashes, "linewidth": 1.5}
+
+
+def strokes(names: Sequence[str]) -> dict[str, Stroke]:
+    """A stroke per name, in their order: eight colours, solid first, then dashed, then dotted."""
+    own = [name for name in names if name not in BASELINES]
+    found = {
+        name: Stroke(COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]) for i, name in enumerate(own)
+    }
+    grey = {name: Stroke(colour, DASHES[1]) for name, colour in zip(BASELINES, GREYS, strict=True)}
+    return {name: found.get(name) or grey[name] for name in names}
+
+
+def legend(figure: Figure, order: Sequence[str], styles: dict[str, Stroke], x: float, top: float) -> None:
+    """Strategies in the order of the tables, the best first."""
+    handles = [Line2D([], [], **styles[name].line()) for name in order]
+    figure.legend(handles, order, loc="upper left", bbox_to_anchor=(x, top + 0.02), handlelength=2.6, fontsize=8)
