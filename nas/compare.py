@@ -21,13 +21,17 @@ def compare(
     evaluations: Annotated[
         int | None,
         typer.Option(
-            "--evaluations", help="Distinct architectures per run, or a strategy's cap; default 1000.", rich_help_panel=COMPARE
+            "--evaluations",
+            help="Distinct architectures per run, or a strategy's cap; default 1000.",
+            rich_help_panel=COMPARE,
         ),
     ] = None,
     studies: Annotated[
         str | None,
         typer.Option(
-            "--studies", help="Studies: of --config, shipped names, files; separated by commas.", rich_help_panel=COMPARE
+            "--studies",
+            help="Studies: of --config, shipped names, files; separated by commas.",
+            rich_help_panel=COMPARE,
         ),
     ] = None,
     no_baselines: Annotated[
@@ -36,16 +40,23 @@ def compare(
     param: Annotated[
         list[str] | None,
         typer.Option(
-            "--param", help="A strategy's own, nsga2.population=50; repeats.", metavar="STRATEGY.NAME=VALUE", rich_help_panel=COMPARE
+            "--param",
+            help="A strategy's own, nsga2.population=50; repeats.",
+            metavar="STRATEGY.NAME=VALUE",
+            rich_help_panel=COMPARE,
         ),
     ] = None,
     traces: Annotated[
         list[Path] | None,
-        typer.Option("--traces", help="CSV of another tool: run, evaluation, objectives; repeats.", rich_help_panel=COMPARE),
+        typer.Option(
+            "--traces", help="CSV of another tool: run, evaluation, objectives; repeats.", rich_help_panel=COMPARE
+        ),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", help="Continue a comparison, or extend it by what else is given.", rich_help_panel=COMPARE),
+        typer.Option(
+            "--resume", help="Continue a comparison, or extend it by what else is given.", rich_help_panel=COMPARE
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -57,16 +68,26 @@ def compare(
     stop_when_stable: Annotated[
         int | None,
         typer.Option(
-            "--stop-when-stable", help="Stop a run after N evaluations without a new frontier member.", metavar="N", rich_help_panel=COMPARE
+            "--stop-when-stable",
+            help="Stop a run after N evaluations without a new frontier member.",
+            metavar="N",
+            rich_help_panel=COMPARE,
         ),
     ] = None,
     constraints: Annotated[
         str | None,
-        typer.Option("--constraints", help="native, penalty or reject: how budgets reach strategies.", rich_help_panel=COMPARE),
+        typer.Option(
+            "--constraints", help="native, penalty or reject: how budgets reach strategies.", rich_help_panel=COMPARE
+        ),
     ] = None,
     seed_from: Annotated[
         str | None,
-        typer.Option("--seed-from", help="Candidate file whose designs every run starts from.", metavar="FILE", rich_help_panel=COMPARE),
+        typer.Option(
+            "--seed-from",
+            help="Candidate file whose designs every run starts from.",
+            metavar="FILE",
+            rich_help_panel=COMPARE,
+        ),
     ] = None,
     config: o.Config = None,
     settings: o.Set = None,

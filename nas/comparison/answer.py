@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from nas.comparison.rank_diagram import can_draw
 from nas.comparison.ranking import Ranking
 from nas.comparison.reading import left_out, sentences
 from nas.comparison.result import StudyResult
@@ -22,6 +23,8 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
         if ranking.shown:
             _print(rank_table(ranking))
         say(ranking.said())
+        if ranking.shown and not can_draw():
+            say("The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'.")
     for line in left_out(results):
         say(line)
     say(f"Files: {folder}/ (report.md, tables/, timing/, plots/, a run folder per run in cells/)")
@@ -29,7 +32,7 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
 
 
 def _print(shown: Table) -> None:
-    say(f"{shown.title[0].upper()}{shown.title[1:]}")
+    say(shown.title)
     table(shown.header, shown.rows)
 
 

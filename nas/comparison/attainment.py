@@ -1,5 +1,6 @@
 """Empirical attainment surfaces of two objectives and their differences (moocore computes them)."""
 
+import math
 from typing import Any
 
 import moocore
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from nas.comparison.result import StudyResult
-from nas.comparison.strokes import Stroke, legend
+from nas.comparison.strokes import Stroke, legend, log_axis
 from nas.pictures import EXACT, FRONTIER, label
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -74,16 +75,18 @@ def difference_figure(result: StudyResult, first: str, second: str) -> Figure:
         ax.plot(*_stairs(_ordered_reference(result), limits), color=EXACT, linewidth=1.4)
         ax.set_title(f"{name} attains more often than {other}", loc="left", color=GREY)
     panels[1].set_ylabel("")
-    figure.subplots_adjust(left=0.08, right=0.87, bottom=0.13, top=0.92, wspace=0.08)
-    handles = [Rectangle((0, 0), 1, 1, color=FRONTIER, alpha=_shade(step / STEPS), linewidth=0) for step in range(STEPS, 0, -1)]
+    figure.subplots_adjust(left=0.08, right=0.85, bottom=0.13, top=0.92, wspace=0.08)
+    handles = [
+        Rectangle((0, 0), 1, 1, color=FRONTIER, alpha=_shade(step / STEPS), linewidth=0) for step in range(STEPS, 0, -1)
+    ]
     words = [f"{100 * (step - 1) // STEPS} to {100 * step // STEPS} %" for step in range(STEPS, 0, -1)]
     title = f"of {runs} runs"
-    figure.legend(handles, words, loc="upper left", bbox_to_anchor=(0.875, 0.94), title=title, title_fontsize=8)
+    figure.legend(handles, words, loc="upper left", bbox_to_anchor=(0.855, 0.95), title=title, title_fontsize=8)
     return figure
 
 
 def _shade(share: float) -> float:
-    return 0.12 + 0.8 * (np.ceil(share * STEPS - 1e-9) - 1) / (STEPS - 1)
+    return 0.12 + 0.8 * (math.ceil(share * STEPS - 1e-9) - 1) / (STEPS - 1)
 
 
 def _fill(ax: Axes, boxes: FloatArray, shares: FloatArray, limits: Any) -> None:
@@ -125,9 +128,10 @@ def _framed(ax: Axes, result: StudyResult) -> Any:
         else:
             spread = (high - low) or max(abs(high), 1.0) * 0.05
             ends.append((low - 0.03 * spread, high + 0.12 * spread))
-    for objective, scale in ((across, ax.set_xscale), (1 - across, ax.set_yscale)):
-        if result.objectives[objective].log_scale:
-            scale("log")
+    if result.objectives[across].log_scale:
+        log_axis(ax, "x", subs=(1.0,))
+    if result.objectives[1 - across].log_scale:
+        log_axis(ax, "y", subs=(1.0,))
     ax.set_xlim(*ends[0])
     ax.set_ylim(*ends[1])
     ax.set_xlabel(label(result.objectives[across].name))

@@ -65,7 +65,8 @@ def is_done(cell: Cell, study: Study) -> bool:
         found = run_folder.difference(run.resolved, study.resolved())
         raise UsageError(f"{cell.folder}: {found}; start a new comparison instead")
     return manifest.get("state") == "finished" and (
-        manifest.get("limit", 0) >= (study.limit or 0) or not str(manifest.get("stop_reason")).endswith("distinct evaluations")
+        manifest.get("limit", 0) >= (study.limit or 0)
+        or not str(manifest.get("stop_reason")).endswith("distinct evaluations")
     )
 
 

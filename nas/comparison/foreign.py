@@ -37,7 +37,9 @@ def objectives_of(path: Path) -> tuple[Objective, ...]:
     """
     names = [name for name in _rows(path)[0] if name not in LABELS]
     if not names:
-        raise UsageError(f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them")
+        raise UsageError(
+            f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them"
+        )
     known = importable("objectives.metrics")
     return tuple(built_in(name) if name in known else Objective(name) for name in names)
 
@@ -62,9 +64,11 @@ def read_runs(path: Path, objectives: Sequence[str]) -> list[ForeignRun]:
     return [_run(path, label, found, objectives) for label, found in grouped.items()]
 
 
-def _run(path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], objectives: Sequence[str]) -> ForeignRun:
+def _run(
+    path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], objectives: Sequence[str]
+) -> ForeignRun:
     if "evaluation" in found[0][1]:
-        found = sorted(found, key=lambda item: _number(path, *item, "evaluation"))
+        found = sorted(found, key=lambda item: _number(path, item[0], item[1], "evaluation"))
     values = [[_number(path, line, row, name) for name in objectives] for line, row in found]
     within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
     return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool))

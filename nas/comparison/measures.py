@@ -21,7 +21,7 @@ class Measured:
     """A run's measures at the comparison's checkpoints, values carried forward from where it ended.
 
     values: measure → (checkpoints,); reached: evaluations to each of `TARGETS`, NaN where never
-    (targets,); clock: gap at the comparison's seconds, NaN before the first design is known, None
+    (targets,); clock: gap at the comparison's seconds, 1 before the first design is known, None
     without times; front (f, m): what was found in the end; milliseconds: of the strategy per design.
     """
 
@@ -124,8 +124,8 @@ def measured(trace: Trace, reference: Reference | None, counts: IntArray, instan
 
 
 def over_time(trace: Trace, replay: Replay, instants: FloatArray) -> FloatArray | None:
-    """Gap at each instant, carried forward; NaN before the first design is known; None without times."""
+    """Gap at each instant, carried forward, 1 before the first design is known; None without times."""
     if trace.seconds is None:
         return None
     known = np.searchsorted(trace.seconds, instants, side="right")
-    return np.array([replay.gap(int(count)) if count else np.nan for count in known])
+    return np.array([replay.gap(int(count)) for count in known])

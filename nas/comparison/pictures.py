@@ -13,11 +13,11 @@ from nas.answer_text import plot_axes
 from nas.comparison.attainment import attainment_figure, difference_figure
 from nas.comparison.measures import TARGETS
 from nas.comparison.plan import BASELINES
-from nas.comparison.ranking import Ranking
 from nas.comparison.rank_diagram import rank_figure
+from nas.comparison.ranking import Ranking
 from nas.comparison.result import StudyResult
 from nas.comparison.statistics import quantile
-from nas.comparison.strokes import Stroke, legend, strokes
+from nas.comparison.strokes import Stroke, legend, log_axis, strokes
 from nas.pictures import EXACT, STYLE, label, save
 from search_spaces.arrays import FloatArray
 
@@ -34,7 +34,7 @@ def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ra
         for result in shown:
             save(anytime_figure(result, styles), folder / f"{result.name}-anytime")
             if any(run.clock is not None for run in result.runs):
-                save(clock_figure(result, styles), folder / f"{result.name}-clock")
+                save(clock_figure(result, styles), folder.with_name("timing") / f"{result.name}-clock")
             if plot_axes(tuple(o.name for o in result.objectives)) is not None:
                 save(frontier_figure(result, styles), folder / f"{result.name}-frontiers")
             if len(result.objectives) == 2:
@@ -70,22 +70,20 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         band(left, result.counts, 100 * np.maximum(result.matrix(name, "gap"), FLOOR), styles[name])
         band(right, result.counts, 100 * result.matrix(name, "share"), styles[name])
     exact = result.reference is not None and result.reference.source.startswith("exact")
-    left.set_yscale("log")
+    log_axis(left, "y")
     left.set_ylabel(f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)")
     right.set_ylabel(f"Share of the {'exact frontier' if exact else 'union'} found (%)")
     for ax in (left, right):
-        ax.set_xscale("log")
+        log_axis(ax, "x")
         ax.set_xlabel("Distinct architectures evaluated")
     return _finished(figure, result, left, order, styles)
 
 
 def band(ax: Axes, x: Any, values: FloatArray, stroke: Stroke) -> None:
-    """Median over rows, and a band between quartiles; NaN columns are left out."""
-    known = np.isfinite(values).any(axis=0)
-    columns = [column[np.isfinite(column)] for column in values.T[known]]
-    low, middle, high = (np.array([quantile(column, q) for column in columns]) for q in (0.25, 0.5, 0.75))
-    ax.fill_between(x[known], low, high, color=stroke.colour, alpha=0.10, linewidth=0)
-    ax.plot(x[known], middle, **stroke.line())
+    """Median over rows, and a band between quartiles."""
+    low, middle, high = (np.array([quantile(column, q) for column in values.T]) for q in (0.25, 0.5, 0.75))
+    ax.fill_between(x, low, high, color=stroke.colour, alpha=0.10, linewidth=0)
+    ax.plot(x, middle, **stroke.line())
 
 
 def _finished(
@@ -95,8 +93,8 @@ def _finished(
     runs = sorted({len(result.of(name)) for name in result.strategies})
     seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     first.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
-    figure.subplots_adjust(left=0.075, right=0.835, bottom=0.14, top=0.91, wspace=0.24)
-    legend(figure, order, styles, 0.845, 0.91)
+    figure.subplots_adjust(left=0.07, right=0.83, bottom=0.14, top=0.91, wspace=0.2)
+    legend(figure, order, styles, 0.838, 0.91)
     return figure
 
 
@@ -110,14 +108,20 @@ def clock_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         end = max(run.seconds or 0.0 for run in result.of(name))
         until = max(int(np.searchsorted(result.instants, end)) + 1, 1)
         band(ax, result.instants[:until], 100 * np.maximum(clocks[:, :until], FLOOR), styles[name])
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    log_axis(ax, "x")
+    log_axis(ax, "y")
     ax.set_xlabel("Seconds of strategy and objectives, on this machine")
     ax.set_ylabel("Hypervolume gap (%)")
     ax.set_title(f"{result.name}: medians, bands between quartiles", loc="left", color=GREY)
-    figure.subplots_adjust(left=0.11, right=0.77, bottom=0.14, top=0.91)
+    figure.subplots_adjust(left=0.1, right=0.77, bottom=0.14, top=0.91)
     legend(figure, order, styles, 0.785, 0.91)
     return figure
+
+
+def first_decade(found: dict[str, FloatArray]) -> float:
+    """The power of ten below the first target that any run reached."""
+    first = min((float(times[np.isfinite(times)].min(initial=np.inf)) for times in found.values()), default=np.inf)
+    return float(10 ** np.floor(np.log10(first))) if np.isfinite(first) else 1.0
 
 
 COLUMNS = 4
@@ -140,14 +144,17 @@ def frontier_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         ax.scatter(front[:, across], front[:, up], s=5, color=styles[name].colour, linewidths=0)
         ax.set_title(name, loc="left", fontsize=8.5)
         if result.objectives[across].log_scale:
-            ax.set_xscale("log")
+            log_axis(ax, "x", subs=(1.0,))
     for ax in list(panels.flat)[len(order) :]:
         ax.set_visible(False)
-    figure.supxlabel(label(axes_names[0]), fontsize=9)
-    figure.supylabel(label(axes_names[1]), fontsize=9)
+    height, width = figure.get_figheight(), figure.get_figwidth()
+    figure.subplots_adjust(
+        left=0.62 / width, right=1 - 0.1 / width, bottom=0.52 / height, top=1 - 0.5 / height, wspace=0.1, hspace=0.28
+    )
+    figure.supxlabel(label(axes_names[0]), fontsize=9, y=0.08 / height)
+    figure.supylabel(label(axes_names[1]), fontsize=9, x=0.08 / width)
     what = f"{result.name}: the run of median gap of each strategy; orange: {reference.source}"
-    figure.suptitle(what, x=0.01, ha="left", fontsize=9, color=GREY)
-    figure.tight_layout(rect=(0, 0, 1, 1), pad=0.6)
+    figure.suptitle(what, x=0.62 / width, y=1 - 0.04 / height, ha="left", va="top", fontsize=9, color=GREY)
     return figure
 
 
@@ -171,9 +178,9 @@ def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) ->
         shares = 100 * np.arange(1, len(times) + 1) / len(found[name])
         x, y = np.append(times, last), np.append(shares, shares[-1] if len(shares) else 0.0)
         ax.step(np.insert(x, 0, 1), np.insert(y, 0, 0.0), where="post", **styles[name].line())
-    ax.set_xscale("log")
-    ax.set_xlim(1, last)
-    ax.set_ylim(0, 102)
+    log_axis(ax, "x")
+    ax.set_xlim(first_decade(found), last)
+    ax.set_ylim(0)
     ax.set_xlabel("Distinct architectures evaluated")
     ax.set_ylabel("Runs and targets reached (%)")
     over = results[0].name if len(results) == 1 else f"{len(results)} studies"

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from nas.comparison.ranking import Ranking
 from nas.comparison.strokes import Stroke
+from nas.pictures import INK
 
 PACKAGE = "scikit_posthocs"
 
@@ -29,7 +30,15 @@ def rank_figure(ranking: Ranking, styles: dict[str, Stroke]) -> Figure | None:
     figure = Figure(figsize=(7.4, 1.5 + 0.19 * len(ranks)))
     ax = figure.subplots()
     colours: Any = {name: styles[name].colour for name in ranks}
-    scikit_posthocs.critical_difference_diagram(ranks, different, ax=ax, color_palette=colours, text_h_margin=0.02)
-    ax.set_title(f"Mean rank over {len(ranking.gaps)} studies, 1 is best; bars: no difference shown", loc="left", color="#555555")
+    bars = {"color": INK, "linewidth": 2.2}
+    scikit_posthocs.critical_difference_diagram(
+        ranks, different, ax=ax, color_palette=colours, crossbar_props=bars, text_h_margin=0.02
+    )
+    ax.set_title(
+        f"Mean rank over {len(ranking.gaps)} studies, 1 is best; bars: no difference shown",
+        loc="left",
+        color="#555555",
+        pad=9,
+    )
     figure.subplots_adjust(left=0.2, right=0.8, bottom=0.04, top=0.84)
     return figure

@@ -9,9 +9,6 @@ from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
 from nas.comparison.statistics import quantile, seeds_needed
 from nas.comparison.tables import Table, percent, rank_table, result_table, target_table
 
-PACKAGE = "scikit_posthocs"
-EXTRA = "pip install 'plas-codesign[stats]'"
-
 
 def sentences(r: StudyResult) -> list[str]:
     """A reading of one study."""
@@ -31,7 +28,9 @@ def best(r: StudyResult) -> list[str]:
     if not order:
         return [f"{r.name}: every run failed."]
     first = order[0]
-    verdicts = {p.second if p.first == first else p.first: p.better for p in pairs(r, "gap") if first in (p.first, p.second)}
+    verdicts = {
+        p.second if p.first == first else p.first: p.better for p in pairs(r, "gap") if first in (p.first, p.second)
+    }
     same = [name for name in order[1:] if verdicts[name] == NONE_SHOWN]
     text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(quantile(r.last(first, 'gap'), 0.5))}."
     if len(order) > 1:
@@ -83,8 +82,10 @@ def left_out(results: Sequence[StudyResult]) -> list[str]:
         for run, reason in r.failures.items():
             reasons.setdefault((f"Failed: {run}", reason), []).append(r.name)
     everywhere = len(results)
-    where = lambda names: "" if len(names) == everywhere else f" in {', '.join(names)}"  # noqa: E731
-    return [f"{what}{where(names)}: {reason}" for (what, reason), names in reasons.items()]
+    return [
+        f"{what}{'' if len(names) == everywhere else ' in ' + ', '.join(names)}: {reason}"
+        for (what, reason), names in reasons.items()
+    ]
 
 
 def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> str:
@@ -104,7 +105,7 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
 
 
 def _titled(table: Table) -> str:
-    return f"{table.title[0].upper()}{table.title[1:]}.\n\n{table.markdown()}"
+    return f"{table.title}.\n\n{table.markdown()}"
 
 
 def _pictures(r: StudyResult) -> str:

@@ -58,7 +58,8 @@ class Reference:
         points = low + (high - low) * np.arange(1, BUDGETS + 1) / BUDGETS
         points[-1] = high
         limits: FloatArray = np.exp(points) if self.scale.objectives[objective].log_scale else points
-        return np.maximum(limits, self.values[:, objective].min()) * (1 + 1e-12 * np.sign(limits))
+        above: FloatArray = np.maximum(limits, self.values[:, objective].min()) * (1 + 1e-12 * np.sign(limits))
+        return above
 
     def regret(self, values: FloatArray) -> float:
         """The largest excess of the pick over the best possible one among all budgets; infinite where nothing fits one."""
@@ -98,7 +99,11 @@ def union(objectives: tuple[Objective, ...], fronts: Sequence[tuple[FloatArray, 
 def keys_by_value(values: FloatArray, known: Reference | None) -> IntArray:
     """A number per design where only values are known: a member of the reference with equal values (12 digits), else one's own."""
     comparable = rounded(np.where(np.isfinite(values), values, 0.0))
-    members = {} if known is None else {row.tobytes(): key for row, key in zip(rounded(known.values), known.keys, strict=True)}
+    members = (
+        {}
+        if known is None
+        else {row.tobytes(): key for row, key in zip(rounded(known.values), known.keys, strict=True)}
+    )
     own: dict[bytes, int] = {}
     for row in comparable:
         own.setdefault(row.tobytes(), members.get(row.tobytes(), -1 - len(own)))

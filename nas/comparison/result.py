@@ -118,6 +118,4 @@ def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair
 def corrected(found: list[Pair]) -> list[Pair]:
     """Pairs with Holm's correction over all of them."""
     adjusted = holm([pair.p for pair in found])
-    return [
-        Pair(p.first, p.second, p.test, p.runs, p.a12, p.p, float(q)) for p, q in zip(found, adjusted, strict=True)
-    ]
+    return [Pair(p.first, p.second, p.test, p.runs, p.a12, p.p, float(q)) for p, q in zip(found, adjusted, strict=True)]

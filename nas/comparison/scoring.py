@@ -89,7 +89,10 @@ def result(
     """A study's result, its clock cut where the longest run ends."""
     longest = max((run.seconds for run in runs if run.seconds is not None), default=0.0)
     instants = clock(longest)
-    cut = tuple(replace(run, clock=None if run.clock is None else run.clock[: len(instants)]) for run in runs)
+    cut = tuple(
+        replace(run, clock=None if run.clock is None else run.clock[: len(instants)])
+        for run in sorted(runs, key=lambda run: run.strategy)
+    )
     return StudyResult(name, group, what, objectives, reference, counts, instants, cut, skipped, failures)
 
 
@@ -107,13 +110,15 @@ def of_file(path: Path) -> StudyResult:
     return result(path.stem, "", what, objectives, known, counts, scores, {}, {})
 
 
-def foreign_traces(
-    bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None
-) -> list[Trace]:
+def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None) -> list[Trace]:
     """Traces of other tools on a study: those that name it, or name none where there is one study only."""
     runs, alone = [], len(bench.plan.studies) == 1
     for path in bench.foreign:
-        here = [run for run in read_runs(path, [o.name for o in objectives]) if run.study == name or (alone and not run.study)]
+        here = [
+            run
+            for run in read_runs(path, [o.name for o in objectives])
+            if run.study == name or (alone and not run.study)
+        ]
         unnamed = [run for run in here if run.strategy in bench.plan.strategies]
         if unnamed:
             raise UsageError(

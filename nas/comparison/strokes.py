@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nas.comparison.plan import BASELINES
 from nas.pictures import BASELINE, FRONTIER, PICK
@@ -35,6 +38,17 @@ def strokes(names: Sequence[str]) -> dict[str, Stroke]:
     }
     grey = {name: Stroke(colour, DASHES[1]) for name, colour in zip(BASELINES, GREYS, strict=True)}
     return {name: found.get(name) or grey[name] for name in names}
+
+
+def log_axis(ax: Axes, which: Literal["x", "y"], subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
+    """A logarithmic axis labelled in plain numbers, at 1, 2 and 5 of a decade where it spans few."""
+    axis: XAxis | YAxis = ax.xaxis if which == "x" else ax.yaxis
+    ax.set(**{f"{which}scale": "log"})
+    low, high = ax.dataLim.intervalx if which == "x" else ax.dataLim.intervaly
+    few = 0 < low < high < 300 * low
+    axis.set_major_locator(LogLocator(subs=subs if few else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend(figure: Figure, order: Sequence[str], styles: dict[str, Stroke], x: float, top: float) -> None:

@@ -147,7 +147,10 @@ def _result_row(r: StudyResult, strategy: str, measure: str) -> dict[str, Any]:
 
 def spread(values: FloatArray) -> dict[str, Any]:
     """How many, median and quartiles."""
-    return {"runs": len(values), **{name: quantile(values, q) for name, q in (("median", 0.5), ("q1", 0.25), ("q3", 0.75))}}
+    return {
+        "runs": len(values),
+        **{name: quantile(values, q) for name, q in (("median", 0.5), ("q1", 0.25), ("q3", 0.75))},
+    }
 
 
 def target_rows(results: Iterable[StudyResult]) -> Rows:
@@ -155,7 +158,10 @@ def target_rows(results: Iterable[StudyResult]) -> Rows:
     rows: Rows = []
     for r in results:
         for strategy in r.strategies:
-            reached, spent = r.reached(strategy), np.array([run.evaluations for run in r.of(strategy)], dtype=np.float64)
+            reached, spent = (
+                r.reached(strategy),
+                np.array([run.evaluations for run in r.of(strategy)], dtype=np.float64),
+            )
             for i, target in enumerate(TARGETS):
                 column = reached[:, i]
                 hits = int(np.isfinite(column).sum())
@@ -233,7 +239,7 @@ def overhead_rows(results: Iterable[StudyResult]) -> Rows:
 def clock_rows(results: Iterable[StudyResult]) -> Rows:
     """Gap over seconds of strategy and objectives: median and quartiles."""
     return [
-        {"study": r.name, "strategy": s, "seconds": float(instant), **spread(column[np.isfinite(column)])}
+        {"study": r.name, "strategy": s, "seconds": float(instant), **spread(column)}
         for r in results
         for s in r.strategies
         if (clocks := [run.clock for run in r.of(s) if run.clock is not None])
@@ -260,7 +266,9 @@ def result_table(r: StudyResult) -> Table:
         )
         for s in r.ranking()
     ]
-    return Table(titled(r), (*header, "IGD+", "epsilon", "worst regret", f"against {BASELINES[0]}", "ended"), tuple(rows))
+    return Table(
+        titled(r), (*header, "IGD+", "epsilon", "worst regret", f"against {BASELINES[0]}", "ended"), tuple(rows)
+    )
 
 
 def titled(r: StudyResult) -> str:
@@ -304,8 +312,8 @@ def percent(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Two significant digits; a word for what is infinite."""
-    return "-" if math.isnan(value) else "none" if math.isinf(value) else f"{value:.2g}"
+    """Two significant digits; words for what is infinite."""
+    return "-" if math.isnan(value) else "nothing fits" if math.isinf(value) else f"{value:.2g}"
 
 
 def target_table(r: StudyResult) -> Table:
@@ -325,9 +333,9 @@ def pair_table(r: StudyResult) -> Table:
     """Which of two strategies has the smaller gap, Holm-corrected, with A12 of the row's strategy."""
     known = {(p.first, p.second): p for p in pairs(r, "gap")}
     names = r.ranking()
-    cells = lambda a: (_pair_cell(known.get((a, b)), known.get((b, a))) for b in names)  # noqa: E731
+    rows = [(a, *(_pair_cell(known.get((a, b)), known.get((b, a))) for b in names)) for a in names]
     title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: A12 (p after Holm)"
-    return Table(title, ("strategy", *names), tuple((name, *cells(name)) for name in names))
+    return Table(title, ("strategy", *names), tuple(rows))
 
 
 def _pair_cell(forward: Any, backward: Any) -> str:

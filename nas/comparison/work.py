@@ -107,7 +107,9 @@ def extended(request: Request, folder: Path) -> Asked:
             raise UsageError(f"{key}: expected at least {getattr(old.config, key)}, which {folder} has; ask for more")
     for strategy, values in given.get("params", {}).items():
         if strategy in old.config.algos and values != old.config.params.get(strategy):
-            raise UsageError(f"params.{strategy}: expected those of the comparison, got {values}; start a new one instead")
+            raise UsageError(
+                f"params.{strategy}: expected those of the comparison, got {values}; start a new one instead"
+            )
     merged = {
         **old.config.model_dump(),
         **given,
@@ -190,7 +192,9 @@ def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool) -> dict[Label
 
     reasons = crew.run(cells.perform, wanted, lambda cell: "the worker process died", note)
     ticker.close()
-    return {(cell.study, cell.strategy, cell.seed): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
+    return {
+        (cell.study, cell.strategy, cell.seed): reason for cell, reason in zip(wanted, reasons, strict=True) if reason
+    }
 
 
 def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
@@ -200,7 +204,9 @@ def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]
     try:
         draw_all(folder / "plots", results, ranked)
     except OSError as error:
-        raise PlasError(f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept") from None
+        raise PlasError(
+            f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
+        ) from None
 
 
 def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:
