@@ -58,6 +58,12 @@ def compare(
             "--resume", help="Continue a comparison, or extend it by what else is given.", rich_help_panel=COMPARE
         ),
     ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed", help="With --resume: evaluate failed architectures again.", rich_help_panel=COMPARE
+        ),
+    ] = False,
     workers: Annotated[
         int | None,
         typer.Option("--workers", help="Processes, a run each; default one per processor.", rich_help_panel=COMPARE),
@@ -141,7 +147,19 @@ def compare(
     names = [name.strip() for name in (studies or "").split(",") if name.strip()]
     execute(
         Request(
-            given, flags, settings or [], config, names, param or [], traces or [], workers, resume, out, quiet, json
+            given,
+            flags,
+            settings or [],
+            config,
+            names,
+            param or [],
+            traces or [],
+            workers,
+            resume,
+            retry_failed,
+            out,
+            quiet,
+            json,
         )
     )
 

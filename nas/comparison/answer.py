@@ -27,14 +27,12 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
             say("The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'.")
     for line in left_out(results):
         say(line)
-    say(f"Files: {folder}/ (report.md, tables/, timing/, plots/, a run folder per run in cells/)")
-    say(f"More seeds: python -m nas.compare --resume {folder} --seeds {2 * _seeds(results)}")
+    own = {run.seed for result in results for run in result.runs if run.seed is not None}
+    say(f"Files: {folder}/ (report.md, tables/, timing/, plots/{', a run folder per run in cells/' if own else ''})")
+    if own:
+        say(f"More seeds: python -m nas.compare --resume {folder} --seeds {2 * len(own)}")
 
 
 def _print(shown: Table) -> None:
     say(shown.title)
     table(shown.header, shown.rows)
-
-
-def _seeds(results: Sequence[StudyResult]) -> int:
-    return max(len(result.of(name)) for result in results for name in result.strategies) if results else 1

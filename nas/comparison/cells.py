@@ -13,7 +13,7 @@ from nas.comparison.plan import Cell
 from nas.comparison.trace import Trace
 from nas.errors import PlasError, UsageError
 from nas.evaluating import WorkerPool
-from nas.running import laid_out, read_manifest, search_of, try_update
+from nas.running import laid_out, read_manifest, retry_failed, search_of, try_update
 from nas.search import Limits
 from nas.store import FILE, Recorded, RunStore, begun, final
 
@@ -26,7 +26,7 @@ def perform(cell: Cell) -> str:
         cell.folder.mkdir(parents=True, exist_ok=True)
         with locked(cell.folder):
             study = cell.assembled()
-            if not is_done(cell, study):
+            if cell.retry or not is_done(cell, study):
                 search(cell, study)
     except Exception as error:
         reason = str(error) if isinstance(error, PlasError) else f"{type(error).__name__}: {error}"
@@ -79,9 +79,13 @@ def search(cell: Cell, study: Study) -> None:
     pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
     try:
         limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
-        reason = search_of(study, store, recorded, pool).run(limits)
+        searching = search_of(study, store, recorded, pool)
+        if cell.retry and recorded is not None:
+            retry_failed(searching, store, recorded)
+        reason = searching.run(limits)
     except BaseException as error:
-        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=f"{type(error).__name__}: {error}")
+        state = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        try_update(manifest, state=state, ended=run_folder.now(), stop_reason=f"{type(error).__name__}: {error}")
         raise
     finally:
         store.close()

@@ -91,7 +91,7 @@ def asked(
     checked = _checked({**source.content, **given}, source.origins)
     studies = [_within(checked, name, source) for name in checked.studies if not names or name in names]
     studies += [_from_file(name) for name in names or () if name not in checked.studies]
-    if not studies:
+    if not studies and "studies" not in source.content:
         studies = [AskedStudy("paper", "", {}, {})]
     return Asked(checked, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
 

@@ -22,7 +22,8 @@ class Measured:
 
     values: measure → (checkpoints,); reached: evaluations to each of `TARGETS`, NaN where never
     (targets,); clock: gap at the comparison's seconds, 1 before the first design is known, None
-    without times; front (f, m): what was found in the end; milliseconds: of the strategy per design.
+    without times; front (f, m): what was found in the end; strategy_ms, objectives_ms: per
+    design; seconds: of both over the whole run.
     """
 
     strategy: str
@@ -35,7 +36,8 @@ class Measured:
     clock: FloatArray | None
     front: FloatArray
     seconds: float | None
-    milliseconds: float | None
+    strategy_ms: float | None
+    objectives_ms: float | None
 
 
 def checkpoints(evaluations: int) -> IntArray:
@@ -97,8 +99,6 @@ class Replay:
 
 def measured(trace: Trace, reference: Reference | None, counts: IntArray, instants: FloatArray) -> Measured:
     """A run's measures; without a reference (nothing is feasible at all) every value is NaN."""
-    seconds = None if trace.seconds is None else float(trace.seconds[-1]) if len(trace) else 0.0
-    per_design = None if trace.strategy_s is None else 1e3 * trace.strategy_s / max(len(trace), 1)
     if reference is None or trace.ended == "failed":
         values = {name: np.full(len(counts), np.nan) for name in MEASURES}
         reached, ticks, front = np.full(len(TARGETS), np.nan), None, trace.values[:0]
@@ -108,19 +108,18 @@ def measured(trace: Trace, reference: Reference | None, counts: IntArray, instan
         values = dict(zip(MEASURES, table.T, strict=True))
         reached = np.array([replay.first_reaching(target, counts.tolist()) for target in TARGETS])
         ticks, front = over_time(trace, replay, instants), trace.values[replay.front(int(counts[-1]))]
+    spent = costs(trace)
     return Measured(
-        trace.strategy,
-        trace.run,
-        trace.seed,
-        trace.ended,
-        len(trace),
-        values,
-        reached,
-        ticks,
-        front,
-        seconds,
-        per_design,
+        trace.strategy, trace.run, trace.seed, trace.ended, len(trace), values, reached, ticks, front, *spent
     )
+
+
+def costs(trace: Trace) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Seconds of a run, milliseconds of strategy and of objectives per design; None where a trace has no times."""
+    if trace.seconds is None or trace.strategy_s is None:
+        return None, None, None
+    seconds, designs = float(trace.seconds[-1]) if len(trace) else 0.0, max(len(trace), 1)
+    return seconds, 1e3 * trace.strategy_s / designs, 1e3 * (seconds - trace.strategy_s) / designs
 
 
 def over_time(trace: Trace, replay: Replay, instants: FloatArray) -> FloatArray | None:

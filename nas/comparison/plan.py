@@ -21,7 +21,10 @@ BASELINES = ("random", "lhs")
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the comparison: its study as raw keys (strategy, seed and limit included), and its folder."""
+    """One run of the comparison: its study as raw keys (strategy, seed and limit included), and its folder.
+
+    retry: whether its failed evaluations are to be tried again.
+    """
 
     study: str
     strategy: str
@@ -29,6 +32,7 @@ class Cell:
     raw: dict[str, Any]
     cap: int | None
     folder: Path
+    retry: bool = False
 
     def assembled(self) -> Study:
         """The study of this run."""
@@ -67,7 +71,8 @@ class Plan:
 
     def content(self) -> dict[str, Any]:
         """The comparison as YAML content, everything embedded, in the form it is configured in."""
-        shown = self.config.model_dump(mode="json") | {"algos": list(self.strategies), "study": {}}
+        shown = self.config.model_dump(mode="json") | {"study": {}}
+        shown["algos"] = list(self.strategies) if self.studies else self.config.algos
         shown["studies"] = {name: {"group": self.groups[name], **raw} for name, raw in self.raw.items()}
         return shown
 
@@ -93,7 +98,7 @@ def planned(asked: Asked) -> Plan:
                 skipped[study.name, name] = reason
     raw = {name: embedded(study) for name, study in studies.items()}
     plan = Plan(config, strategies, studies, raw, {study.name: study.group for study in asked.studies}, skipped)
-    if strategies and len(missing(plan)) == len(strategies):
+    if asked.studies and len(missing(plan)) == len(strategies):
         raise UsageError(next(iter(skipped.values())))
     return plan
 

@@ -33,7 +33,7 @@ def best(r: StudyResult) -> list[str]:
     }
     same = [name for name in order[1:] if verdicts[name] == NONE_SHOWN]
     text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(quantile(r.last(first, 'gap'), 0.5))}."
-    if len(order) > 1:
+    if len(order) > 1 and not too_few(r):
         text += f" No difference shown from it: {', '.join(same)}." if same else " Shown to be better than every other."
     return [text]
 

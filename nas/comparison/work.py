@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Request:
     traces: list[Path]
     workers: int | None
     resume: Path | None
+    retry_failed: bool
     out: Path | None
     quiet: bool
     json: bool
@@ -65,6 +66,8 @@ def execute(request: Request) -> None:
         objectives_of(path)
     with run_folder.locked(folder):
         keep_traces(folder, request.traces)
+        if not plan.studies and not (folder / "traces").is_dir():
+            raise UsageError("studies: expected at least one, or --traces, got none; name one with --studies")
         plan.write(folder)
         results = compared(plan, folder, request)
     ranked = rankings(results)
@@ -83,6 +86,8 @@ def execute(request: Request) -> None:
 
 def opened(request: Request) -> tuple[Path, Plan]:
     """The folder and what is to be in it."""
+    if request.retry_failed and request.resume is None:
+        raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
     if request.resume is not None:
         return request.resume, planned(extended(request, request.resume))
     if request.traces_alone:
@@ -167,7 +172,7 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
     crew = Crew(request.workers or processors())
     try:
         with terminable():
-            failures = searched(plan, folder, crew, quiet=request.quiet)
+            failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
             results = scored(Bench(plan, folder, crew, failures, tuple(sorted((folder / "traces").glob("*.csv")))))
     except KeyboardInterrupt:
         notice(f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}")
@@ -181,9 +186,9 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
     return results
 
 
-def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool) -> dict[Label, str]:
+def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) -> dict[Label, str]:
     """Every cell run to its end; reasons of those that failed."""
-    wanted = list(plan.cells(folder))
+    wanted = [replace(cell, retry=retry) for cell in plan.cells(folder)]
     ticker, done = Ticker(sum(cell.raw["evaluations"] for cell in wanted), quiet=quiet), [0, 0]
 
     def note(cell: Cell, reason: str) -> None:
