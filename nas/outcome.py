@@ -52,7 +52,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     problem = study.problem
     frontier = found[frontier_rows(found)]
     whole = study.config.algo == "exact"
-    exact = exact_solution(problem, found) if not whole else None
+    exact = exact_solution(problem) if not whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
     apart = None
     if exact is not None and scale is not None:
@@ -80,7 +80,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     )
 
 
-def exact_solution(problem: Problem, found: Evaluations) -> ExactSolution | None:
+def exact_solution(problem: Problem) -> ExactSolution | None:
     """The exact frontier where it can be had in a second or two."""
     if not problem.analytic or problem.space.size > INSTANT:
         return None

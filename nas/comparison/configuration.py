@@ -173,7 +173,10 @@ def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequ
             names.append(name)
         else:
             raise UsageError(f"algos: {unknown('a strategy, or all', name, [*known, 'all'])}")
-    for label in (*config.params, *config.variants):
+    for label in config.params:
         if label not in known:
             raise UsageError(f"params: {unknown('a strategy', label, known)}")
+    for label, strategy in config.variants.items():
+        if strategy not in importable("nas.strategies"):
+            raise UsageError(f"variants.{label}: {unknown('a strategy', strategy, importable('nas.strategies'))}")
     return list(dict.fromkeys([*names, *(baselines if config.baselines else ())]))

@@ -1,7 +1,7 @@
 """Everything that a study's runs came to: what tables and pictures are made of."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -89,6 +89,7 @@ class StudyResult:
         return sorted(self.strategies, key=lambda name: (float(np.median(self.last(name, "gap"))), name))
 
 
+@lru_cache
 def pairs(result: StudyResult, measure: str) -> list[Pair]:
     """Every pair of strategies; Holm's correction is over all of them."""
     names = result.strategies

@@ -15,12 +15,14 @@ from nas.comparison.plan import Cell, Plan
 from nas.comparison.reference import Reference, exact_reference, union
 from nas.comparison.result import StudyResult
 from nas.comparison.trace import Trace
-from nas.errors import UsageError
+from nas.errors import PlasError, UsageError
 from nas.objective import Objective
 from nas.outcome import exact_solution
 from search_spaces.arrays import FloatArray, IntArray
 
 Label = tuple[str, str, int]  # study, strategy, seed
+Front = tuple[FloatArray, IntArray]  # values, keys
+DIED = "the worker process died"
 LONGEST_S = 1e6
 
 
@@ -56,21 +58,24 @@ def of_study(bench: Bench, name: str) -> StudyResult:
     plan, study = bench.plan, bench.plan.studies[name]
     problem, limit = study.problem, plan.config.evaluations
     mine = [cell for cell in plan.cells(bench.folder) if cell.study == name]
-    good = [cell for cell in mine if (name, cell.strategy, cell.seed) not in bench.failures]
-    exact = exact_solution(problem, problem.evaluate(problem.space.genotypes(np.zeros(0, dtype=np.int64))))
+    good = [cell for cell in mine if label_of(cell) not in bench.failures]
+    exact = exact_solution(problem)
     known = None if exact is None else exact_reference(problem.objectives, exact.frontier.values, exact.frontier.keys)
-    fronts = [] if exact is not None else bench.crew.run(front_of, [(cell, limit) for cell in good], nothing_read)
+    fronts: list[Front] = []
     if exact is None:
+        read_fronts = bench.crew.run(front_of, [(cell, limit) for cell in good], lambda task: None)
+        fronts = [front for front in read_fronts if front is not None]
         known = union(problem.objectives, fronts)
     others = foreign_traces(bench, name, problem.objectives, known)
     if exact is None:
         known = union(problem.objectives, [*fronts, *(_front(trace) for trace in others)])
     counts = checkpoints(limit)
-    found = bench.crew.run(measure, [Task(cell, limit, known, counts) for cell in good], not_measured)
-    by_label = {(run.strategy, run.seed): run for run in found}
-    runs = [by_label.get((cell.strategy, cell.seed)) or _failed(cell, len(problem.objectives), counts) for cell in mine]
+    read = bench.crew.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
+    found = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
+    runs = [found.get(label_of(cell)) or _failed(cell, len(problem.objectives), counts) for cell in mine]
     runs += [measured(trace, known, counts, clock(LONGEST_S)) for trace in others]
-    reasons = {f"{s} s{seed}": reason for (n, s, seed), reason in bench.failures.items() if n == name}
+    unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
+    reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
     skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}
     return result(name, plan.groups[name], described(study), problem.objectives, known, counts, runs, skipped, reasons)
 
@@ -128,29 +133,30 @@ def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], k
     return traces(runs, objectives, known, bench.plan.config.evaluations)
 
 
-def front_of(task: tuple[Cell, int]) -> tuple[FloatArray, IntArray]:
-    """Values and keys of what a run found, in a worker."""
-    return _front(cells.trace(*task))
+def label_of(cell: Cell) -> Label:
+    """What a run is known by."""
+    return cell.study, cell.strategy, cell.seed
 
 
-def _front(trace: Trace) -> tuple[FloatArray, IntArray]:
+def front_of(task: tuple[Cell, int]) -> Front | None:
+    """Values and keys of what a run found, in a worker; None of a run that cannot be read."""
+    try:
+        return _front(cells.trace(*task))
+    except PlasError:
+        return None
+
+
+def _front(trace: Trace) -> Front:
     rows = trace.merged(np.zeros(0, dtype=np.int64), 0, len(trace))
     return trace.values[rows], trace.keys[rows]
 
 
-def measure(task: Task) -> Measured:
-    """A run's measures, in a worker."""
-    return measured(cells.trace(task.cell, task.asked), task.reference, task.counts, clock(LONGEST_S))
-
-
-def not_measured(task: Task) -> Measured:
-    """A run whose reading killed its worker counts as failed."""
-    return _failed(task.cell, len(task.cell.assembled().problem.objectives), task.counts)
-
-
-def nothing_read(task: tuple[Cell, int]) -> tuple[FloatArray, IntArray]:
-    """A run whose reading killed its worker adds nothing."""
-    return np.zeros((0, len(task[0].assembled().problem.objectives))), np.zeros(0, dtype=np.int64)
+def measure(task: Task) -> Measured | str:
+    """A run's measures, in a worker; the reason of a run that cannot be read."""
+    try:
+        return measured(cells.trace(task.cell, task.asked), task.reference, task.counts, clock(LONGEST_S))
+    except PlasError as error:
+        return str(error)
 
 
 def _failed(cell: Cell, objectives: int, counts: IntArray) -> Measured:

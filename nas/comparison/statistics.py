@@ -24,14 +24,20 @@ def quantile(values: FloatArray, q: float) -> float:
 
 
 def bootstrap_interval(values: FloatArray) -> tuple[float, float]:
-    """95 % percentile-bootstrap interval of the median (Efron 1979); NaN of no values."""
-    if len(values) == 0:
+    """95 % bootstrap interval of the median; NaN of fewer than two values.
+
+    Percentiles (Efron 1979) expanded for small samples to Φ(−t √(n/(n−1))), t of n − 1 degrees of freedom
+    (Hesterberg 2015): as they are they would cover 90 % at 15 runs.
+    """
+    n = len(values)
+    if n < 2:
         return np.nan, np.nan
-    drawn = np.random.default_rng(SEED).integers(len(values), size=(RESAMPLES, len(values)))
+    tail = float(stats.norm.cdf(stats.t.ppf(LEVEL / 2, n - 1) * np.sqrt(n / (n - 1))))
+    drawn = np.random.default_rng(SEED).integers(n, size=(RESAMPLES, n))
     ordered = np.sort(np.sort(values)[drawn], axis=1)
-    middle = len(values) // 2
-    medians = ordered[:, middle] if len(values) % 2 else (ordered[:, middle - 1] + ordered[:, middle]) / 2
-    return quantile(medians, LEVEL / 2), quantile(medians, 1 - LEVEL / 2)
+    middle = n // 2
+    medians = ordered[:, middle] if n % 2 else (ordered[:, middle - 1] + ordered[:, middle]) / 2
+    return quantile(medians, tail), quantile(medians, 1 - tail)
 
 
 def holm(p: Sequence[float]) -> FloatArray:

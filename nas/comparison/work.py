@@ -15,7 +15,7 @@ from nas.comparison.plan import Cell, Plan, planned
 from nas.comparison.ranking import Ranking, rankings
 from nas.comparison.reading import report
 from nas.comparison.result import StudyResult
-from nas.comparison.scoring import Bench, Label, scored
+from nas.comparison.scoring import DIED, Bench, Label, label_of, scored
 from nas.comparison.tables import write_tables
 from nas.console import Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
@@ -195,11 +195,9 @@ def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) 
         done[0], done[1] = done[0] + cell.raw["evaluations"], done[1] + 1
         ticker(done[0], lambda: f"{done[1]:,} of {len(wanted):,} runs")
 
-    reasons = crew.run(cells.perform, wanted, lambda cell: "the worker process died", note)
+    reasons = crew.run(cells.perform, wanted, lambda cell: DIED, note)
     ticker.close()
-    return {
-        (cell.study, cell.strategy, cell.seed): reason for cell, reason in zip(wanted, reasons, strict=True) if reason
-    }
+    return {label_of(cell): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
 
 
 def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
