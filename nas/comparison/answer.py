@@ -10,10 +10,15 @@ from nas.comparison.result import StudyResult
 from nas.comparison.tables import Table, rank_table, result_table
 from nas.console import say, table
 
+TABLES = 3  # studies up to which each has its table on the screen; every one is in report.md
+
 
 def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
     """Print everything a user needs from a finished comparison."""
     for result in results:
+        if len(results) > TABLES:
+            say(f"{result.name}: {sentences(result)[0].removeprefix(f'{result.name}: ')}")
+            continue
         if result.reference is not None:
             _print(result_table(result))
         for line in sentences(result):

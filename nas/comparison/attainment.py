@@ -128,12 +128,12 @@ def _framed(ax: Axes, result: StudyResult) -> Any:
         else:
             spread = (high - low) or max(abs(high), 1.0) * 0.05
             ends.append((low - 0.03 * spread, high + 0.12 * spread))
-    if result.objectives[across].log_scale:
-        log_axis(ax, "x", subs=(1.0,))
-    if result.objectives[1 - across].log_scale:
-        log_axis(ax, "y", subs=(1.0,))
     ax.set_xlim(*ends[0])
     ax.set_ylim(*ends[1])
+    if result.objectives[across].log_scale:
+        log_axis(ax, "x", few=100)
+    if result.objectives[1 - across].log_scale:
+        log_axis(ax, "y", few=100)
     ax.set_xlabel(label(result.objectives[across].name))
     ax.set_ylabel(label(result.objectives[1 - across].name))
     return ends

@@ -14,7 +14,7 @@ from nas.comparison.attainment import attainment_figure, difference_figure
 from nas.comparison.measures import TARGETS
 from nas.comparison.plan import BASELINES
 from nas.comparison.rank_diagram import rank_figure
-from nas.comparison.ranking import Ranking
+from nas.comparison.ranking import Ranking, named
 from nas.comparison.result import StudyResult
 from nas.comparison.statistics import quantile
 from nas.comparison.strokes import Stroke, legend, log_axis, strokes
@@ -47,12 +47,6 @@ def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ra
         for ranking in rankings:
             if (figure := rank_figure(ranking, styles)) is not None:
                 save(figure, folder / named("ranks", ranking.group))
-
-
-def named(what: str, group: str) -> str:
-    """A file name for a group's picture."""
-    kept = "".join(c if c.isalnum() else "-" for c in group)
-    return f"{what}-{kept}" if kept else what
 
 
 def opponents(result: StudyResult) -> tuple[str, str]:
@@ -144,9 +138,10 @@ def frontier_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         ax.scatter(front[:, across], front[:, up], s=5, color=styles[name].colour, linewidths=0)
         ax.set_title(name, loc="left", fontsize=8.5)
         if result.objectives[across].log_scale:
-            log_axis(ax, "x", subs=(1.0,))
-    for ax in list(panels.flat)[len(order) :]:
-        ax.set_visible(False)
+            log_axis(ax, "x", few=30)
+    for i, ax in enumerate(panels.flat):
+        ax.set_visible(i < len(order))
+        ax.tick_params(labelbottom=i + columns >= len(order))
     height, width = figure.get_figheight(), figure.get_figwidth()
     figure.subplots_adjust(
         left=0.62 / width, right=1 - 0.1 / width, bottom=0.52 / height, top=1 - 0.5 / height, wspace=0.1, hspace=0.28

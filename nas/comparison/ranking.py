@@ -52,11 +52,13 @@ class Ranking:
                 f"and {len(self.strategies)}, so none are given."
             )
         if friedman(self.gaps)[1] > LEVEL:
-            return f"{self.title()}. No difference shown over the studies."
+            return "No difference shown over the studies."
         ordered = self.ordered()
         close = [name for name, rank in ordered[1:] if rank - ordered[0][1] <= self.critical]
         tied = f"No difference shown from it: {', '.join(close)}." if close else "Every other one is shown to be worse."
-        return f"{self.title()}. Best: {ordered[0][0]} ({ordered[0][1]:.2f}). {tied}"
+        if self.left_out:
+            tied += f" Not ranked, since they did not take part in every study: {', '.join(self.left_out)}."
+        return f"Best: {ordered[0][0]} ({ordered[0][1]:.2f}). {tied}"
 
     def rows(self) -> list[dict[str, Any]]:
         """The table's rows; none below ten studies."""
@@ -90,3 +92,9 @@ def rankings(results: Sequence[StudyResult]) -> list[Ranking]:
         left_out = tuple(sorted(anywhere - set(everywhere)))
         found.append(Ranking(group, tuple(everywhere), gaps.reshape(len(members), -1), left_out))
     return found
+
+
+def named(what: str, group: str) -> str:
+    """A file name for a group's picture."""
+    kept = "".join(c if c.isalnum() else "-" for c in group)
+    return f"{what}-{kept}" if kept else what

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from nas.comparison.plan import BASELINES
-from nas.comparison.ranking import Ranking
+from nas.comparison.ranking import Ranking, named
 from nas.comparison.reference import UNION
 from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
 from nas.comparison.statistics import quantile, seeds_needed
@@ -96,9 +96,10 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
         if r.reference is not None:
             parts += [_titled(result_table(r)), _titled(target_table(r)), _pictures(r)]
     for ranking in rankings:
-        parts += [f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}", ranking.said()]
+        parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
         if ranking.shown:
-            parts.append(rank_table(ranking).markdown())
+            parts += [_titled(rank_table(ranking)), f"![ranks](plots/{named('ranks', ranking.group)}.png)"]
+        parts.append(ranking.said())
     if notes := left_out(results):
         parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(parts) + "\n"

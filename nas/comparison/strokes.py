@@ -40,13 +40,12 @@ def strokes(names: Sequence[str]) -> dict[str, Stroke]:
     return {name: found.get(name) or grey[name] for name in names}
 
 
-def log_axis(ax: Axes, which: Literal["x", "y"], subs: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
-    """A logarithmic axis labelled in plain numbers, at 1, 2 and 5 of a decade where it spans few."""
+def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0) -> None:
+    """A logarithmic axis labelled in plain numbers: at 1, 2 and 5 of a decade where it spans less than `few` times its start."""
     axis: XAxis | YAxis = ax.xaxis if which == "x" else ax.yaxis
     ax.set(**{f"{which}scale": "log"})
-    low, high = ax.dataLim.intervalx if which == "x" else ax.dataLim.intervaly
-    few = 0 < low < high < 300 * low
-    axis.set_major_locator(LogLocator(subs=subs if few else (1.0,)))
+    low, high = ax.get_xlim() if which == "x" else ax.get_ylim()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < few * low else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 

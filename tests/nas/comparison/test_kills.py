@@ -41,9 +41,11 @@ def small(tmp_path_factory: pytest.TempPathFactory, commands_in: Callable[[Path]
     return commands
 
 
-def killed(commands: Any, moment: float, *arguments: object) -> None:
-    """A comparison that is killed after some seconds, unless it has ended by itself."""
+def killed(commands: Any, folder: Path, moment: float, *arguments: object) -> None:
+    """A comparison that is killed some seconds after its folder appeared, unless it has ended by itself."""
     process: subprocess.Popen[str] = commands.start("compare", *arguments, "--quiet")
+    while process.poll() is None and not folder.exists():
+        time.sleep(0.01)
     deadline = time.monotonic() + moment
     while process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -55,7 +57,7 @@ def killed_and_resumed(commands: Any, name: str, generator: random.Random) -> di
     """One random moment, then to the end; the number of workers changes in between."""
     folder = commands.folder / name
     first = ("--config", "small.yaml", "--out", name, "--workers", generator.choice((1, 2)))
-    killed(commands, generator.uniform(1.5, 4.5), *first)
+    killed(commands, folder, generator.uniform(0.0, 4.0), *first)
     begun = (folder / "comparison.yaml").exists()
     again = ("--resume", name) if begun else ("--config", "small.yaml", "--out", name)
     result = commands("compare", *again, "--workers", 2, "--quiet")
