@@ -67,7 +67,7 @@ def difference_figure(result: StudyResult, first: str, second: str) -> Figure:
     panels = figure.subplots(1, 2, sharey=True)
     runs = min(len(result.of(first)), len(result.of(second)))
     one, two = (np.column_stack(points_of(result, name, runs)) for name in (first, second))
-    boxes = np.asarray(moocore.eafdiff(one, two, rectangles=True))
+    boxes = differences(one, two)
     for ax, name, other, sign in zip(panels, (first, second), (second, first), (1, -1), strict=True):
         limits = _framed(ax, result)
         shares = sign * boxes[:, 4] / runs
@@ -83,6 +83,14 @@ def difference_figure(result: StudyResult, first: str, second: str) -> Figure:
     title = f"of {runs} runs"
     figure.legend(handles, words, loc="upper left", bbox_to_anchor=(0.855, 0.95), title=title, title_fontsize=8)
     return figure
+
+
+def differences(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Rectangles (k, 5) with how many runs more of the first attain them than of the second; none where all is equal."""
+    try:
+        return np.asarray(moocore.eafdiff(one, two, rectangles=True))
+    except ValueError:  # moocore cannot shape an empty answer
+        return np.zeros((0, 5))
 
 
 def _shade(share: float) -> float:

@@ -93,6 +93,8 @@ def asked(
     studies += [_from_file(name) for name in names or () if name not in checked.studies]
     if not studies and "studies" not in source.content:
         studies = [AskedStudy("paper", "", {}, {})]
+    if "name" not in checked.model_fields_set and len(studies) == 1:
+        checked = checked.model_copy(update={"name": studies[0].name})
     return Asked(checked, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
 
 

@@ -95,7 +95,7 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
         parts += [f"## {r.name}", " ".join(sentences(r))]
         if r.reference is not None:
             parts += [_titled(result_table(r)), _titled(target_table(r)), _pictures(r)]
-    for ranking in rankings:
+    for ranking in rankings if len(results) > 1 else ():
         parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
         if ranking.shown:
             parts += [_titled(rank_table(ranking)), f"![ranks](plots/{named('ranks', ranking.group)}.png)"]

@@ -42,6 +42,9 @@ def strokes(names: Sequence[str]) -> dict[str, Stroke]:
 
 def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0) -> None:
     """A logarithmic axis labelled in plain numbers: at 1, 2 and 5 of a decade where it spans less than `few` times its start."""
+    start, end = ax.dataLim.intervalx if which == "x" else ax.dataLim.intervaly
+    if start == end:
+        ax.set(**{f"{which}lim": (start / 2, end * 2)})
     axis: XAxis | YAxis = ax.xaxis if which == "x" else ax.yaxis
     ax.set(**{f"{which}scale": "log"})
     low, high = ax.get_xlim() if which == "x" else ax.get_ylim()

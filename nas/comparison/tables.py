@@ -251,7 +251,7 @@ def clock_rows(results: Iterable[StudyResult]) -> Rows:
 def result_table(r: StudyResult) -> Table:
     """Median and quartiles of every measure, the best first."""
     verdicts = {p.first: p.better for p in against(r, "gap", BASELINES[0])}
-    header = ("strategy", "runs", "gap to exact" if _exact(r) else "gap to union", "95 % of the median", "share found")
+    header = ("strategy", "runs", "gap to exact" if _exact(r) else "gap to union", "95 % interval of it", "share found")
     rows = [
         (
             s,
