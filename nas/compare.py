@@ -95,7 +95,14 @@ def compare(
             rich_help_panel=COMPARE,
         ),
     ] = None,
-    config: o.Config = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            help="A comparison or a study: YAML file, folder, or a shipped name.",
+            rich_help_panel=COMPARE,
+        ),
+    ] = None,
     settings: o.Set = None,
     space: o.Space = None,
     law: o.Law = None,

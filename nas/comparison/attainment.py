@@ -66,7 +66,7 @@ def difference_figure(result: StudyResult, first: str, second: str) -> Figure:
     figure = Figure(figsize=(8.2, 3.9))
     panels = figure.subplots(1, 2, sharey=True)
     runs = min(len(result.of(first)), len(result.of(second)))
-    one, two = (np.column_stack(points_of(result, name, runs)) for name in (first, second))
+    one, two = (np.column_stack(points_of(result, name, runs)).astype(np.float64) for name in (first, second))
     boxes = differences(one, two)
     for ax, name, other, sign in zip(panels, (first, second), (second, first), (1, -1), strict=True):
         limits = _framed(ax, result)

@@ -123,7 +123,6 @@ def extended(request: Request, folder: Path) -> Asked:
         else old.config.algos,
         "params": {**old.config.params, **given.get("params", {})},
     }
-    merged["baselines"] = False  # they are among the recorded strategies unless they were refused
     return Asked(ComparisonConfig.model_validate(merged), (*old.studies, *further(request, old)))
 
 
