@@ -90,17 +90,28 @@ def planned(asked: Asked) -> Plan:
     config = asked.config
     strategies = tuple(names_of(config, BASELINES, competing()))
     unavailable = {name: reason for name in strategies if (reason := refusal(config, name))}
-    studies, skipped = {}, {}
+    studies: dict[str, Study] = {}
+    skipped: dict[tuple[str, str], str] = {}
     for study in asked.studies:
-        studies[study.name] = assemble({**study.raw, "algo": BASELINES[0]}, study.origins)
-        for name in strategies:
-            if reason := unavailable.get(name) or misfit(config, name, study):
-                skipped[study.name, name] = reason
+        met, refused = meetings(config, study, [name for name in strategies if name not in unavailable])
+        if met is None:
+            raise UsageError(next(iter({**refused, **unavailable}.values())))
+        studies[study.name] = met
+        skipped |= {(study.name, name): reason for name, reason in {**unavailable, **refused}.items()}
     raw = {name: embedded(study) for name, study in studies.items()}
-    plan = Plan(config, strategies, studies, raw, {study.name: study.group for study in asked.studies}, skipped)
-    if asked.studies and len(missing(plan)) == len(strategies):
-        raise UsageError(next(iter(skipped.values())))
-    return plan
+    return Plan(config, strategies, studies, raw, {study.name: study.group for study in asked.studies}, skipped)
+
+
+def meetings(config: ComparisonConfig, study: AskedStudy, strategies: list[str]) -> tuple[Study | None, dict[str, str]]:
+    """The study assembled with a strategy that can work on it, if any, and why the others cannot."""
+    met: Study | None = None
+    refused: dict[str, str] = {}
+    for name in strategies:
+        try:
+            met = assemble({**study.raw, **own_keys(config, name)}, study.origins)
+        except UsageError as error:
+            refused[name] = str(error)
+    return met, refused
 
 
 def refusal(config: ComparisonConfig, strategy: str) -> str:
@@ -123,15 +134,6 @@ def refusal(config: ComparisonConfig, strategy: str) -> str:
     except ValidationError as error:
         faults.add_validation(error, ("params", strategy), module.Parameters)
     faults.raise_if_any()
-    return ""
-
-
-def misfit(config: ComparisonConfig, strategy: str, study: AskedStudy) -> str:
-    """Why a strategy cannot work on a study, "" when it can."""
-    try:
-        assemble({**study.raw, **own_keys(config, strategy)}, {})
-    except UsageError as error:
-        return str(error)
     return ""
 
 
@@ -163,8 +165,3 @@ def embedded(study: Study) -> dict[str, Any]:
     content = study.resolved()
     content["constraints"] = study.config.constraints or "none"
     return {key: value for key, value in content.items() if key not in ("algo", "params", "seed", "evaluations")}
-
-
-def missing(plan: Plan) -> list[str]:
-    """Strategies that meet no study at all."""
-    return [name for name in plan.strategies if all((study, name) in plan.skipped for study in plan.studies)]

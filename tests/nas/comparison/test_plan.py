@@ -88,6 +88,16 @@ def test_a_strategy_that_cannot_take_a_study_is_skipped_there(plan_of: PlanOf, m
     assert "at most 2 with sobol" in plan.skipped["three", "sobol"]
 
 
+def test_given_designs_leave_out_those_that_cannot_start_from_them(plan_of: PlanOf, tmp_path: Path) -> None:
+    (tmp_path / "start.csv").write_text(
+        "depth,width,n_experts,top_k,expert_ffn_ratio,n_kv_heads\n8,768,1,1,1,2\n", encoding="utf-8"
+    )
+    plan = plan_of(studies={"given": {"seed_from": "start.csv"}})
+    assert {cell.strategy for cell in plan.cells(Path("x"))} == {"nsga2"}
+    assert "starts from given designs" in plan.skipped["given", "random"]
+    assert len(next(plan.cells(Path("x"))).assembled().start) == 1
+
+
 def test_studies_are_chosen_added_and_grouped(plan_of: PlanOf) -> None:
     plan = plan_of(names=["tight", "robot_int8"], studies={"tight": {"group": "hard"}, "loose": None})
     assert list(plan.studies) == ["tight", "robot_int8"]
