@@ -129,7 +129,8 @@ def compare(
     With nothing else this is every strategy on the paper's study. --config compare_paper is the study
     behind our own claims; it takes hours.
     """
-    from nas.comparison.work import Request, execute
+    from nas.comparison.request import Request
+    from nas.comparison.work import execute
 
     flags = o.study_flags(
         time_limit=time_limit,

@@ -88,17 +88,22 @@ def asked(
     source = Source({}, {}, FilePath()) if config is None else Source.read(config)
     if config is not None and "studies" not in source.content:
         source, names = Source({}, {}, FilePath()), [config, *(names or ())]
-    checked = _checked({**source.content, **given}, source.origins)
-    studies = [_within(checked, name, source) for name in checked.studies if not names or name in names]
-    studies += [_from_file(name) for name in names or () if name not in checked.studies]
+    known = checked({**source.content, **given}, source.origins)
+    studies = [_within(known, name, source) for name in known.studies if not names or name in names]
+    studies += [_from_file(name) for name in names or () if name not in known.studies]
     if not studies and "studies" not in source.content:
         studies = [AskedStudy("paper", "", {}, {})]
-    if "name" not in checked.model_fields_set and len(studies) == 1:
-        checked = checked.model_copy(update={"name": studies[0].name})
-    return Asked(checked, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
+    if "name" not in known.model_fields_set and len(studies) == 1:
+        known = known.model_copy(update={"name": studies[0].name})
+    return Asked(known, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
 
 
-def _checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> ComparisonConfig:
+def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> ComparisonConfig:
+    """The comparison's keys.
+
+    Raises:
+        UsageError: every fault at once.
+    """
     faults = Faults(origins)
     try:
         return ComparisonConfig.model_validate(dict(content))

@@ -1,7 +1,7 @@
 """Traces of other tools: a CSV of run, order of evaluation and objectives, read as runs of a strategy."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +44,8 @@ def objectives_of(path: Path) -> tuple[Objective, ...]:
     return tuple(built_in(name) if name in known else Objective(name) for name in names)
 
 
-def read_runs(path: Path, objectives: Sequence[str]) -> list[ForeignRun]:
-    """Every run of a file, in the order in which they begin.
+def read_runs(path: Path, objectives: Sequence[str], studies: Collection[str] | None = None) -> list[ForeignRun]:
+    """Every run of a file, or those of the given studies, in the order in which they begin.
 
     Columns: run; one per objective; optionally evaluation (the order, else the file's), strategy (else
     the file's name), study, and violation (feasible at ≤ 0).
@@ -54,11 +54,12 @@ def read_runs(path: Path, objectives: Sequence[str]) -> list[ForeignRun]:
         UsageError: unreadable, a column missing, or a cell that is no number.
     """
     rows = _rows(path)
-    for name in ("run", *objectives):
+    chosen = [(i, row) for i, row in enumerate(rows, 2) if studies is None or (row.get("study") or "") in studies]
+    for name in ("run", *objectives) if chosen else ():
         if name not in rows[0]:
             raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
     grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
-    for line, row in enumerate(rows, 2):
+    for line, row in chosen:
         label = (row.get("strategy") or path.stem, row["run"], row.get("study") or "")
         grouped.setdefault(label, []).append((line, row))
     return [_run(path, label, found, objectives) for label, found in grouped.items()]

@@ -57,27 +57,28 @@ def of_study(bench: Bench, name: str) -> StudyResult:
     """The plan's runs of a study, and traces of other tools on it."""
     plan, study = bench.plan, bench.plan.studies[name]
     problem, limit = study.problem, plan.config.evaluations
+    objectives = tuple(replace(objective, function=None) for objective in problem.objectives)
     mine = [cell for cell in plan.cells(bench.folder) if cell.study == name]
     good = [cell for cell in mine if label_of(cell) not in bench.failures]
     exact = exact_solution(problem)
-    known = None if exact is None else exact_reference(problem.objectives, exact.frontier.values, exact.frontier.keys)
+    known = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
     fronts: list[Front] = []
     if exact is None:
         read_fronts = bench.crew.run(front_of, [(cell, limit) for cell in good], lambda task: None)
         fronts = [front for front in read_fronts if front is not None]
-        known = union(problem.objectives, fronts)
-    others = foreign_traces(bench, name, problem.objectives, known)
+        known = union(objectives, fronts)
+    others = foreign_traces(bench, name, objectives, known)
     if exact is None:
-        known = union(problem.objectives, [*fronts, *(_front(trace) for trace in others)])
+        known = union(objectives, [*fronts, *(_front(trace) for trace in others)])
     counts = checkpoints(limit)
     read = bench.crew.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
     found = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
-    runs = [found.get(label_of(cell)) or _failed(cell, len(problem.objectives), counts) for cell in mine]
+    runs = [found.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
     runs += [measured(trace, known, counts, clock(LONGEST_S)) for trace in others]
     unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
     reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
     skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}
-    return result(name, plan.groups[name], described(study), problem.objectives, known, counts, runs, skipped, reasons)
+    return result(name, plan.groups[name], described(study), objectives, known, counts, runs, skipped, reasons)
 
 
 def result(
@@ -116,21 +117,38 @@ def of_file(path: Path) -> StudyResult:
 
 
 def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None) -> list[Trace]:
-    """Traces of other tools on a study: those that name it, or name none where there is one study only."""
-    runs, alone = [], len(bench.plan.studies) == 1
-    for path in bench.foreign:
-        here = [
-            run
-            for run in read_runs(path, [o.name for o in objectives])
-            if run.study == name or (alone and not run.study)
-        ]
-        unnamed = [run for run in here if run.strategy in bench.plan.strategies]
-        if unnamed:
-            raise UsageError(
-                f"{path}: expected names of strategies that are not ours, got {unnamed[0].strategy}; rename it in the file"
-            )
-        runs += here
+    """Traces of other tools on a study."""
+    names = [objective.name for objective in objectives]
+    runs = [run for path in bench.foreign for run in read_runs(path, names, meant(bench.plan, name))]
     return traces(runs, objectives, known, bench.plan.config.evaluations)
+
+
+def meant(plan: Plan, name: str) -> set[str]:
+    """What a trace's study may be called to belong to a study: its name, or nothing where there is only one."""
+    return {name, ""} if len(plan.studies) == 1 else {name}
+
+
+def check_traces(plan: Plan, path: Path) -> None:
+    """Refuse traces that could not be read after hours of search.
+
+    Raises:
+        UsageError: no study is meant, an objective is missing, or a strategy is called like one of ours.
+    """
+    if not plan.studies:
+        read_runs(path, [objective.name for objective in objectives_of(path)])
+        return
+    found = []
+    for name, study in plan.studies.items():
+        found += read_runs(path, [o.name for o in study.problem.objectives], meant(plan, name))
+    if not found:
+        raise UsageError(
+            f"{path}: expected a column study with {' or '.join(plan.studies)}, got none of them; say which study a run is of"
+        )
+    for run in found:
+        if run.strategy in plan.strategies:
+            raise UsageError(
+                f"{path}: expected names of strategies that are not ours, got {run.strategy}; rename it in the file"
+            )
 
 
 def label_of(cell: Cell) -> Label:

@@ -1,55 +1,28 @@
 """One comparison from what is asked to files: plan, run what is missing, measure, write, say."""
 
+import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nas import run_folder
 from nas.comparison import cells
-from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, parameters_by_strategy
+from nas.comparison.configuration import Asked, ComparisonConfig, asked
 from nas.comparison.crew import Crew, processors
-from nas.comparison.foreign import objectives_of
+from nas.comparison.growth import extended
 from nas.comparison.plan import Cell, Plan, planned
 from nas.comparison.ranking import Ranking, rankings
 from nas.comparison.reading import report
+from nas.comparison.request import Request
 from nas.comparison.result import StudyResult
-from nas.comparison.scoring import DIED, Bench, Label, label_of, scored
+from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, scored
 from nas.comparison.tables import write_tables
 from nas.console import Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.running import terminable
 from nas.tables import write
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `compare` was asked for; `given` are keys of the comparison, `flags` those of a study."""
-
-    given: Mapping[str, Any]
-    flags: Mapping[str, Any]
-    settings: list[str]
-    config: str | None
-    studies: list[str]
-    params: list[str]
-    traces: list[Path]
-    workers: int | None
-    resume: Path | None
-    retry_failed: bool
-    out: Path | None
-    quiet: bool
-    json: bool
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """Keys of the comparison with the parameters of its strategies."""
-        return {**self.given, **({"params": parameters_by_strategy(self.params)} if self.params else {})}
-
-    @property
-    def traces_alone(self) -> bool:
-        """Whether traces of other tools are all there is."""
-        return bool(self.traces) and not (self.given.keys() & {"algos"} or self.config or self.studies or self.flags)
 
 
 def execute(request: Request) -> None:
@@ -62,12 +35,12 @@ def execute(request: Request) -> None:
     if request.workers is not None and request.workers < 1:
         raise UsageError(f"workers: expected 1 or more, got {request.workers}; leave it out for one per processor")
     folder, plan = opened(request)
-    for path in request.traces:
-        objectives_of(path)
     with run_folder.locked(folder):
         keep_traces(folder, request.traces)
         if not plan.studies and not (folder / "traces").is_dir():
             raise UsageError("studies: expected at least one, or --traces, got none; name one with --studies")
+        for path in kept_traces(folder):
+            check_traces(plan, path)
         plan.write(folder)
         results = compared(plan, folder, request)
     ranked = rankings(results)
@@ -89,81 +62,35 @@ def opened(request: Request) -> tuple[Path, Plan]:
     if request.retry_failed and request.resume is None:
         raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
     if request.resume is not None:
-        return request.resume, planned(extended(request, request.resume))
-    if request.traces_alone:
-        config = ComparisonConfig(name=request.traces[0].stem[:60], algos=["all"], baselines=False)
-        wanted = Asked(config, ())
+        wanted = extended(request, request.resume)
+    elif request.traces_alone:
+        name = re.sub(r"[^A-Za-z0-9_.-]", "-", request.traces[0].stem)[:60]
+        wanted = Asked(ComparisonConfig(name=name, baselines=False), ())
     else:
         wanted = asked(request.own, request.flags, request.settings, request.config, request.studies)
     plan = planned(wanted)
-    return run_folder.create(f"compare-{wanted.config.name}", request.out), plan
-
-
-def extended(request: Request, folder: Path) -> Asked:
-    """What a comparison's folder holds, with what is asked for in addition."""
-    if request.out is not None:
-        raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
-    if not (folder / FILE).is_file():
-        raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
-    old = asked({}, {}, [], str(folder), None)
-    given = request.own
-    for key in ("seeds", "evaluations"):
-        if given.get(key, getattr(old.config, key)) < getattr(old.config, key):
-            raise UsageError(f"{key}: expected at least {getattr(old.config, key)}, which {folder} has; ask for more")
-    for strategy, values in given.get("params", {}).items():
-        if strategy in old.config.algos and values != old.config.params.get(strategy):
-            raise UsageError(
-                f"params.{strategy}: expected those of the comparison, got {values}; start a new one instead"
-            )
-    merged = {
-        **old.config.model_dump(),
-        **given,
-        "algos": [*old.config.algos, *ComparisonConfig(algos=given.get("algos", ["random"])).algos]
-        if "algos" in given
-        else old.config.algos,
-        "params": {**old.config.params, **given.get("params", {})},
-    }
-    return Asked(ComparisonConfig.model_validate(merged), (*old.studies, *further(request, old)))
-
-
-def further(request: Request, old: Asked) -> list[AskedStudy]:
-    """Studies that are added; one whose name is there already must be the same."""
-    if request.config is None and not request.studies:
-        if request.flags or request.settings:
-            raise UsageError(
-                "resume: expected flags of a study only with --studies or --config, which add studies; "
-                f"{', '.join([*request.flags, *request.settings])} of the recorded ones stay as they are"
-            )
-        return []
-    new = asked({}, request.flags, request.settings, request.config, request.studies).studies
-    known = {study.name: study for study in old.studies}
-    for study in new:
-        if study.name in known:
-            refuse_another(known[study.name], study)
-    return [study for study in new if study.name not in known]
-
-
-def refuse_another(recorded: AskedStudy, given: AskedStudy) -> None:
-    """Say so when a study of the same name is another.
-
-    Raises:
-        UsageError: with the first difference.
-    """
-    one, two = (
-        next(iter(planned(Asked(ComparisonConfig(algos=["random"], baselines=False), (study,))).studies.values()))
-        for study in (recorded, given)
-    )
-    if found := run_folder.difference(one.resolved(), two.resolved()):
-        raise UsageError(f"studies: {recorded.name} is there as another study: {found}; give the new one another name")
+    for path in request.traces:
+        check_traces(plan, path)
+    return request.resume or run_folder.create(f"compare-{wanted.config.name}", request.out), plan
 
 
 def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
-    """Copies of the traces in the comparison's folder, so that it can be continued without them."""
+    """Copies of the traces in the comparison's folder, so that it can be continued without them.
+
+    Raises:
+        UsageError: another file of the same name is there.
+    """
     for path in paths:
         (folder / "traces").mkdir(exist_ok=True)
         copy = folder / "traces" / path.name
-        if not copy.exists() or copy.read_bytes() != path.read_bytes():
-            shutil.copyfile(path, copy)
+        if copy.exists() and copy.read_bytes() != path.read_bytes():
+            raise UsageError(f"{path}: expected a new name, got that of other traces in {folder}; rename the file")
+        shutil.copyfile(path, copy)
+
+
+def kept_traces(folder: Path) -> tuple[Path, ...]:
+    """The comparison's copies of traces."""
+    return tuple(sorted(path for path in (folder / "traces").glob("*") if path.is_file()))
 
 
 def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
@@ -172,7 +99,7 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
     try:
         with terminable():
             failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
-            results = scored(Bench(plan, folder, crew, failures, tuple(sorted((folder / "traces").glob("*.csv")))))
+            results = scored(Bench(plan, folder, crew, failures, kept_traces(folder)))
     except KeyboardInterrupt:
         notice(f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}")
         raise
@@ -214,7 +141,7 @@ def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]
 def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:
     """The comparison as JSON."""
     from nas.comparison.reading import left_out, sentences
-    from nas.comparison.tables import pair_rows, result_rows, target_rows
+    from nas.comparison.rows import pair_rows, result_rows, target_rows
 
     return {
         "comparison": str(folder),

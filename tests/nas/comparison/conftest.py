@@ -10,6 +10,7 @@ from nas import yaml_source
 from nas.comparison import work
 from nas.comparison.configuration import asked
 from nas.comparison.plan import Plan, planned
+from nas.comparison.request import Request
 
 SPACE: dict[str, Any] = {
     "name": "tiny",
@@ -63,9 +64,7 @@ def small_comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The finished comparison of the file as it is, to be copied and not to be changed."""
     folder = tmp_path_factory.mktemp("comparison")
     (folder / "small.yaml").write_text(content(), encoding="utf-8")
-    request = work.Request(
-        {}, {}, [], str(folder / "small.yaml"), [], [], [], 1, None, False, folder / "made", True, False
-    )
+    request = Request({}, {}, [], str(folder / "small.yaml"), [], [], [], 1, None, False, folder / "made", True, False)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(work, "draw", lambda *_: None)
         work.execute(request)

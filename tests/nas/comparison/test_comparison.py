@@ -238,3 +238,41 @@ def test_failed_evaluations_are_tried_again_when_asked(
     assert compare("--resume", tmp_path / "out", "--retry-failed").code == 0
     assert tables(tmp_path / "out") != kept
     assert yaml_source.read(tmp_path / "out" / "comparison.yaml") == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run,loss\n0,1\n", "expected a column study with loose or tight"),
+        ("run,study,loss\n0,tight,1\n", "expected a column total_ms"),
+        ("run,study,loss,total_ms\n0,tight,1,x\n", "theirs.csv:2: total_ms"),
+        ("run,study,strategy,loss,total_ms\n0,tight,nsga2,1,2\n", "names of strategies that are not ours"),
+    ],
+)
+def test_traces_that_do_not_fit_are_refused_before_anything_runs(
+    compare: Compare, comparison_file: Written, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "theirs.csv").write_text(text)
+    answer = compare("--config", comparison_file(), "--traces", tmp_path / "theirs.csv", "--out", tmp_path / "out")
+    assert (answer.code, said in answer.err) == (2, True), answer.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--seeds", 0), "seeds"),
+        (("--algos", ""), "algos"),
+        (("--workers", 0), "workers: expected 1 or more"),
+        (("--retry-failed",), "expected --resume with it"),
+        (("--set", "seed=3"), "--set seed"),
+        (("--param", "population=3"), "nsga2.population"),
+        (("--config", "nothing.yaml"), "expected a file or a shipped study"),
+        (("--resume", "nothing"), "expected a comparison"),
+        (("--traces", "nothing.csv"), "No such file"),
+    ],
+)
+def test_mistakes_are_one_line(compare: Compare, tmp_path: Path, arguments: tuple[Any, ...], said: str) -> None:
+    answer = compare(*arguments)
+    assert (answer.code, said in answer.err) == (2, True), answer.err
+    assert list(tmp_path.iterdir()) == []
