@@ -58,12 +58,11 @@ def is_done(cell: Cell, study: Study) -> bool:
     """
     if not begun(cell.folder / FILE):
         return False
-    manifest = read_manifest(cell.folder, study).content
-    if manifest.get("fingerprints") != run_folder.fingerprints(study.resolved()):
-        run = run_folder.open_run(cell.folder)
-        run.store.close()
-        found = run_folder.difference(run.resolved, study.resolved())
+    run = run_folder.open_run(cell.folder)
+    run.store.close()
+    if found := run_folder.difference(run.resolved, study.resolved()):
         raise UsageError(f"{cell.folder}: {found}; start a new comparison instead")
+    manifest = read_manifest(cell.folder, study).content
     return manifest.get("state") == "finished" and (
         manifest.get("limit", 0) >= (study.limit or 0)
         or not str(manifest.get("stop_reason")).endswith("distinct evaluations")

@@ -18,7 +18,7 @@ def extended(request: Request, folder: Path) -> Asked:
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = asked({}, {}, [], str(folder), None)
     given = request.own
-    for key in ("seeds", "evaluations"):
+    for key in ("seeds", "evaluations") if old.studies else ():
         if given.get(key, getattr(old.config, key)) < getattr(old.config, key):
             raise UsageError(f"{key}: expected at least {getattr(old.config, key)}, which {folder} has; ask for more")
     for strategy, values in given.get("params", {}).items():

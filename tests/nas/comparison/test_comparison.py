@@ -94,6 +94,26 @@ def test_a_damaged_run_counts_as_failed_and_is_named(made: Path, compare: Compar
     assert "failed" not in compare("--resume", made).out
 
 
+def test_a_lost_manifest_or_log_is_made_again(made: Path, compare: Compare) -> None:
+    kept = tables(made)
+    (made / "cells" / "loose" / "nsga2" / "s0" / "manifest.json").unlink()
+    (made / "cells" / "loose" / "nsga2" / "s1" / "evaluations.sqlite").unlink()
+    shutil.rmtree(made / "tables")
+    assert compare("--resume", made, "--quiet").code == 0
+    assert tables(made) == kept
+
+
+def test_a_run_that_was_extended_by_itself_counts_as_far_as_asked(
+    made: Path, compare: Compare, inside: Compare
+) -> None:
+    kept = tables(made)
+    assert (
+        inside("run", "--resume", made / "cells" / "tight" / "nsga2" / "s1", "--evaluations", 70, "--quiet").code == 0
+    )
+    assert compare("--resume", made, "--quiet").code == 0
+    assert tables(made) == kept
+
+
 def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None:
     cells = made / "cells" / "loose" / "sobol"
     shutil.rmtree(cells / "s0")
