@@ -95,6 +95,32 @@ def test_an_interruption_says_how_to_continue_and_leaves_no_worker(small: Any) -
 
 
 @pytest.mark.slow
+def test_workers_end_with_a_killed_driver(small: Any) -> None:
+    process = small.start("compare", "--config", "small.yaml", "--out", "orphans", "--workers", 2, "--quiet")
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not listed.exists():
+        pytest.skip("no /proc here that lists a process's children")
+    while not list((small.folder / "orphans").rglob("evaluations.sqlite")) and process.poll() is None:
+        time.sleep(0.01)
+    children = [Path(f"/proc/{pid}") for pid in listed.read_text().split()]
+    assert len(children) >= 2
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 20
+    while any(alive(child) for child in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [child for child in children if alive(child)]
+
+
+def alive(process: Path) -> bool:
+    """Whether a process still runs; one that nobody has waited for does not."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
 def test_two_processes_on_one_comparison(small: Any) -> None:
     process = small.start("compare", "--config", "small.yaml", "--out", "shared", "--workers", 1, "--quiet")
     while not list((small.folder / "shared").rglob("evaluations.sqlite")) and process.poll() is None:
