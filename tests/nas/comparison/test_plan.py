@@ -144,3 +144,9 @@ def test_the_shipped_comparison_holds() -> None:
         plan = planned(asked({}, {}, [], name, None))
         assert sum(group == "" for group in plan.groups.values()) >= 12
         assert plan.config.seeds >= 15
+
+
+def test_the_shipped_comparison_can_be_copied_and_edited(inside: Callable[..., Any], tmp_path: Path) -> None:
+    answer = inside("init", "mine.yaml", "--from", "compare_paper")
+    assert (answer.code, "python -m nas.compare --config mine.yaml" in answer.err) == (0, True)
+    assert len(planned(asked({}, {}, [], str(tmp_path / "mine.yaml"), None)).studies) >= 12
