@@ -64,7 +64,7 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         band(left, result.counts, 100 * np.maximum(result.matrix(name, "gap"), FLOOR), styles[name])
         band(right, result.counts, 100 * result.matrix(name, "share"), styles[name])
     exact = result.reference is not None and result.reference.source.startswith("exact")
-    log_axis(left, "y")
+    log_axis(left, "y", floor=100 * FLOOR)
     left.set_ylabel(f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)")
     right.set_ylabel(f"Share of the {'exact frontier' if exact else 'union'} found (%)")
     for ax in (left, right):
@@ -87,8 +87,8 @@ def _finished(
     runs = sorted({len(result.of(name)) for name in result.strategies})
     seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     first.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
-    figure.subplots_adjust(left=0.07, right=0.83, bottom=0.14, top=0.91, wspace=0.2)
-    legend(figure, order, styles, 0.838, 0.91)
+    figure.subplots_adjust(left=0.115, right=0.84, bottom=0.14, top=0.91, wspace=0.2)
+    legend(figure, order, styles, 0.847, 0.91)
     return figure
 
 
@@ -103,11 +103,11 @@ def clock_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         until = max(int(np.searchsorted(result.instants, end)) + 1, 1)
         band(ax, result.instants[:until], 100 * np.maximum(clocks[:, :until], FLOOR), styles[name])
     log_axis(ax, "x")
-    log_axis(ax, "y")
+    log_axis(ax, "y", floor=100 * FLOOR)
     ax.set_xlabel("Seconds of strategy and objectives, on this machine")
     ax.set_ylabel("Hypervolume gap (%)")
     ax.set_title(f"{result.name}: medians, bands between quartiles", loc="left", color=GREY)
-    figure.subplots_adjust(left=0.1, right=0.77, bottom=0.14, top=0.91)
+    figure.subplots_adjust(left=0.15, right=0.78, bottom=0.14, top=0.91)
     legend(figure, order, styles, 0.785, 0.91)
     return figure
 

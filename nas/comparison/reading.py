@@ -32,7 +32,10 @@ def best(r: StudyResult) -> list[str]:
         p.second if p.first == first else p.first: p.better for p in pairs(r, "gap") if first in (p.first, p.second)
     }
     same = [name for name in order[1:] if verdicts[name] == NONE_SHOWN]
-    text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(quantile(r.last(first, 'gap'), 0.5))}."
+    least, *others = (quantile(r.last(name, "gap"), 0.5) for name in order)
+    equal = [name for name, median in zip(order[1:], others, strict=True) if median == least]
+    level = f" (the same median: {', '.join(equal)})" if equal else ""
+    text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(least)}{level}."
     if len(order) > 1 and not too_few(r):
         text += f" No difference shown from it: {', '.join(same)}." if same else " Shown to be better than every other."
     return [text]

@@ -40,8 +40,11 @@ def strokes(names: Sequence[str]) -> dict[str, Stroke]:
     return {name: found.get(name) or grey[name] for name in names}
 
 
-def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0) -> None:
-    """A logarithmic axis labelled in plain numbers: at 1, 2 and 5 of a decade where it spans less than `few` times its start."""
+def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0, floor: float = 0.0) -> None:
+    """A logarithmic axis labelled in plain numbers: at 1, 2 and 5 of a decade where it spans less than `few` times its start.
+
+    What is drawn at `floor` is labelled as at most that.
+    """
     start, end = ax.dataLim.intervalx if which == "x" else ax.dataLim.intervaly
     if start == end:
         ax.set(**{f"{which}lim": (start / 2, end * 2)})
@@ -49,8 +52,14 @@ def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0) -> None:
     ax.set(**{f"{which}scale": "log"})
     low, high = ax.get_xlim() if which == "x" else ax.get_ylim()
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < few * low else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, floor)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def plain(value: float, floor: float) -> str:
+    """A tick's number without exponents, marked where it is the floor of what is drawn."""
+    text = f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"≤ {text}" if value <= 1.0001 * floor else text
 
 
 def legend(figure: Figure, order: Sequence[str], styles: dict[str, Stroke], x: float, top: float) -> None:
