@@ -199,7 +199,7 @@ def certainty(outcome: Outcome) -> list[str]:
     if outcome.study.config.algo == "exact":
         return [
             *said,
-            f"Exact: all {outcome.covered:,} architectures were covered; the frontier holds {len(outcome.frontier):,}.",
+            f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}; {outcome.how}.",
         ]
     if outcome.exact is not None and outcome.distance is None:
         return [
@@ -210,7 +210,7 @@ def certainty(outcome: Outcome) -> list[str]:
         why = (
             "a user's function cannot be enumerated"
             if not outcome.study.problem.analytic
-            else "the space is too large to enumerate in seconds"
+            else "it takes more than seconds (--algo exact solves it)"
         )
         return [*said, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
     d = outcome.distance

@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,11 +19,12 @@ from nas.candidates import read_candidates
 from nas.errors import UsageError
 from nas.faults import Faults, Path, nearest, unknown
 from nas.handling import Handling, problem_as_seen
+from nas.notebook import Notebook
 from nas.objective import Budget, Objective, built_in, limit_in_unit
 from nas.problem import Problem
 from nas.questions import Baseline, Question
 from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
-from nas.study_config import StudyConfig, split_budgets
+from nas.study_config import StudyConfig, split_budgets, without_password
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.plugins import documents, importable
@@ -42,7 +43,11 @@ FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """An assembled study: what to search, what to ask of the result, how to search."""
+    """An assembled study: what to search, what to ask of the result, how to search.
+
+    horizon: distinct evaluations that a schedule is spread over when the run was laid out for
+    another number than it is asked for now (None: the same).
+    """
 
     config: StudyConfig
     problem: Problem
@@ -52,6 +57,7 @@ class Study:
     handling: Handling
     notices: tuple[str, ...]
     calibration_note: str
+    horizon: int | None = None
 
     @property
     def traits(self) -> Traits:
@@ -64,10 +70,12 @@ class Study:
         """Distinct evaluations that a run of this study asks for."""
         return (self.config.evaluations or self.traits.evaluations) if self.traits.takes_evaluations else None
 
-    def strategy(self) -> Strategy:
-        """The strategy, built anew from its seed."""
+    def strategy(
+        self, notebook: Notebook | None = None, report: Callable[[int], None] = lambda settled: None
+    ) -> Strategy:
+        """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
         seen = problem_as_seen(self.problem, self.handling)
-        brief = Brief(seen, self.config.seed, self.start, self.limit)
+        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit, notebook or Notebook(), report)
         built: Strategy = strategy_module(self.config.algo).build(brief, self.parameters)
         return built
 
@@ -91,6 +99,7 @@ class Study:
             "params": self.parameters.model_dump(mode="json"),
             "constraints": self.handling,
             "seed_from": self._start_rows() or None,
+            "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         return {key: "none" if value is None else value for key, value in content.items()}
 
@@ -167,6 +176,10 @@ def _joined(
 def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
     """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
     able = traits.constraints or not problem.budgets
+    if not traits.takes_evaluations and config.constraints not in (None, "native"):
+        raise UsageError(
+            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
+        )
     if config.constraints is not None and (able or config.constraints != "native"):
         return config.constraints
     if able:
@@ -205,11 +218,7 @@ def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
         raise UsageError(
             f"seed_from: expected a strategy that starts from given designs ({', '.join(able_to('seedable'))}), got {config.algo}; choose one"
         )
-    if isinstance(config.seed_from, str):
-        given, _ = read_candidates(FilePath(config.seed_from))
-    else:
-        given = stack(config.seed_from)
-    keys = problem.space.find(given)
+    keys = problem.space.find(given_designs(config.seed_from))
     if (keys < 0).any():
         outside = int((keys < 0).argmax())
         raise UsageError(
@@ -217,6 +226,20 @@ def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
             f"({int((keys < 0).sum())} of {len(keys)} are); remove them"
         )
     return problem.space.genotypes(keys[np.sort(np.unique(keys, return_index=True)[1])])
+
+
+def given_designs(source: str | list[dict[str, Any]]) -> Architectures:
+    """The designs of a candidate file, or written out in the study.
+
+    Raises:
+        UsageError: rows that are no architectures.
+    """
+    if isinstance(source, str):
+        return read_candidates(FilePath(source))[0]
+    try:
+        return stack(source)
+    except ValueError as error:
+        raise UsageError(f"seed_from: {error}") from None
 
 
 def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:

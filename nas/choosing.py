@@ -1,6 +1,6 @@
 """The work of `select`: rows of a run chosen, shown and written as a candidate file."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,54 +10,124 @@ from nas.answer_text import count, describe
 from nas.candidates import write_candidates
 from nas.console import notice, say, say_json, table
 from nas.diagnosis import diagnose, lines
-from nas.errors import InfeasibleError
+from nas.errors import InfeasibleError, UsageError
+from nas.exact_diagnosis import diagnosed
+from nas.exact_run import solvable, solved_along, solved_within
+from nas.objective import Budget
+from nas.problem import Problem
 from nas.recorded_run import RecordedRun, recorded_run
 from nas.selection import check_form, parse_budget, select
-from search_spaces.arrays import IntArray
+from nas.sweeps import parse_sweep, swept
+from search_spaces.arrays import AnyArray, IntArray
 
 
-def choose(
-    path: Path, how: str, budgets: list[str], out: Path | None, shown: int, *, quiet: bool, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class Request:
+    """What `select` was asked for."""
+
+    path: Path
+    how: str
+    budgets: list[str]
+    sweep: str | None
+    out: Path | None
+    shown: int
+    quiet: bool
+    json: bool
+
+
+def choose(request: Request) -> None:
     """Choose, show and write.
 
     Raises:
         UsageError: an unknown form, metric or folder.
         InfeasibleError: nothing fits; the diagnosis was printed.
     """
-    check_form(how)
-    run = recorded_run(path)
-    names = tuple(run.evaluations.metrics)
-    removed = {text.partition("=")[0].strip() for text in budgets if text.partition("=")[2].strip() == "none"}
-    extra = tuple(parse_budget(text, names) for text in budgets if text.partition("=")[0].strip() not in removed)
-    kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra} | removed)
-    run = replace(run, evaluations=replace(run.evaluations, budgets=(*kept, *extra)))
-    rows = select(run.evaluations, how, run.scale()) if run.evaluations.feasible.any() else np.zeros(0, dtype=np.int64)
-    if len(rows) == 0:
-        raise InfeasibleError(_why(run, how))
-    if out is not None:
-        write_candidates(out, run.columns(rows))
-    if as_json:
-        columns = run.columns(rows)
-        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(len(rows))])
+    check_form(request.how)
+    run = recorded_run(request.path)
+    budgets = _budgets(run, request.budgets)
+    problem = solvable(run)
+    if request.sweep is not None:
+        _sweep(request, run, problem, budgets)
+        return
+    pick = _pick_of(request.how, run)
+    changed = budgets != run.evaluations.budgets
+    if problem is not None and (changed or pick is not None):
+        run = solved_within(run, problem, budgets, pick)
     else:
-        _show(run, rows, shown)
-    if out is not None and not quiet:
-        notice(f"{len(rows):,} candidates written to {out}")
+        run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
+    feasible = run.evaluations.feasible.any()
+    rows = select(run.evaluations, request.how, run.scale()) if feasible else np.zeros(0, dtype=np.int64)
+    if len(rows) == 0:
+        raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
+    _give(request, run.columns(rows), len(rows))
+    if not request.json:
+        _show(run, rows, request.shown)
+    _said(request, len(rows))
 
 
-def _why(run: RecordedRun, how: str) -> str:
-    if how.startswith("budget:"):
-        budget = parse_budget(how.partition(":")[2], tuple(run.evaluations.metrics))
-        run = replace(run, evaluations=replace(run.evaluations, budgets=(*run.evaluations.budgets, budget)))
-    return "\n".join(lines(diagnose(run.evaluations), run.whole_space))
+def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
+    """The run's budgets with the given ones in place of those on the same metric; `none` removes one."""
+    names = tuple(run.evaluations.metrics)
+    removed = {text.partition("=")[0].strip() for text in texts if text.partition("=")[2].strip() == "none"}
+    extra = tuple(parse_budget(text, names) for text in texts if text.partition("=")[0].strip() not in removed)
+    kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra} | removed)
+    return (*kept, *extra)
 
 
-def _show(run: RecordedRun, rows: IntArray, shown: int) -> None:
-    outside = "" if run.whole_space else f" of {len(run.evaluations):,} evaluated (of {run.space.size:,} in the space)"
-    say(f"{len(rows):,} chosen{outside}")
-    some = rows[np.unique(np.linspace(0, len(rows) - 1, min(shown, len(rows))).astype(int))]
-    metrics = run.evaluations.metrics
+def _pick_of(how: str, run: RecordedRun) -> Budget | None:
+    """The budget of `budget:metric=limit`."""
+    kind, _, rest = how.partition(":")
+    return parse_budget(rest, tuple(run.evaluations.metrics)) if kind == "budget" else None
+
+
+def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
+    if problem is not None:
+        return "\n".join(lines(diagnosed(replace(problem, budgets=budgets), run.evaluations), whole_space=True))
+    found = replace(run.evaluations, budgets=budgets)
+    return "\n".join(lines(diagnose(found), run.whole_space))
+
+
+def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
+    """The pick at every limit, one row each; limits that nothing meets have empty columns."""
+    if request.how != "frontier":
+        raise UsageError(
+            f"sweep: expected no --select with it, got {request.how!r}; a sweep takes the best at each limit"
+        )
+    sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics))
+    if problem is not None:
+        run = solved_along(run, problem, budgets, sweep.metric)
+    run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
+    answers = list(swept(sweep, run.evaluations))
+    limits = np.array([limit for limit, row in answers if row is not None])
+    rows = np.array([row for _, row in answers if row is not None], dtype=np.int64)
+    if len(rows) == 0:
+        raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
+    _give(request, {"limit": limits, **run.columns(rows)}, len(rows))
+    if not request.json:
+        if len(rows) < len(answers):
+            say(
+                f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
+            )
+        _show(run, rows, request.shown, {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]})
+    _said(request, len(rows))
+
+
+def _give(request: Request, columns: dict[str, AnyArray], n: int) -> None:
+    if request.out is not None:
+        write_candidates(request.out, columns)
+    if request.json:
+        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
+
+
+def _said(request: Request, n: int) -> None:
+    if request.out is not None and not request.quiet:
+        notice(f"{n:,} candidates written to {request.out}")
+
+
+def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[str]] | None = None) -> None:
+    say(f"{len(rows):,} chosen{_scope(run)}")
+    places = np.unique(np.linspace(0, len(rows) - 1, min(shown, len(rows))).astype(int))
+    some, metrics, before = rows[places], run.evaluations.metrics, before or {}
     extra = [
         n
         for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets))
@@ -65,18 +135,30 @@ def _show(run: RecordedRun, rows: IntArray, shown: int) -> None:
     ]
     names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
     architectures = run.architectures(some)
+    first = {"index": [str(row) for row in some.tolist()]} if not run.solved and not before else {}
+    leading = {**{name: [column[i] for i in places.tolist()] for name, column in before.items()}, **first}
     body = [
         [
-            str(row),
+            *(column[i] for column in leading.values()),
             *(f"{metrics[name][row]:.5g}" for name in names),
             count(metrics["params_total"][row]),
             describe(architectures[i : i + 1]),
         ]
         for i, row in enumerate(some.tolist())
     ]
-    table(("index", *names, "parameters", "architecture"), body)
+    table((*leading, *names, "parameters", "architecture"), body)
     if len(some) < len(rows):
         say(f"  {len(some)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all")
+
+
+def _scope(run: RecordedRun) -> str:
+    """Of how many architectures."""
+    if run.solved:
+        return f", solved exactly over all {run.space.size:,} architectures"
+    exact = run.run.resolved["algo"] == "exact"
+    if run.whole_space or exact:
+        return f" of all {run.space.size:,} architectures"
+    return f" of {len(run.evaluations):,} evaluated (of {run.space.size:,} in the space)"
 
 
 def _plain(value: Any) -> Any:

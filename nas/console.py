@@ -43,6 +43,12 @@ class Ticker:
         self.total, self.quiet, self.begin, self.start = total, quiet, time.monotonic(), start
         self.terminal = sys.stderr.isatty()
         self.next = self.begin + (0.2 if self.terminal else 10.0)
+        self.done = start
+
+    def settled(self, more: int) -> None:
+        """Show that `more` architectures were settled."""
+        self.done += more
+        self(self.done, lambda: "settled exactly")
 
     def __call__(self, done: int, best: Callable[[], str]) -> None:
         """Show `done` of the total, the rate, the time left and what is best so far."""

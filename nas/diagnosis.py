@@ -14,13 +14,13 @@ class Relaxation:
     """The smallest limit of one budget, the others kept, at which something becomes feasible.
 
     `limit` is None when no relaxation of this budget alone suffices; `opens` counts the
-    architectures feasible at `limit`.
+    architectures feasible at `limit`, `met_by` those that meet this budget (None: not counted).
     """
 
     budget: Budget
     limit: float | None
     opens: int
-    met_by: int
+    met_by: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +80,13 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
 
 
 def _relaxation(r: Relaxation) -> str:
-    alone = f"{r.met_by:,} meet it alone"
+    alone = "" if r.met_by is None else f" ({r.met_by:,} meet it alone)"
     if r.limit is None:
-        return f"relaxing it alone opens nothing ({alone})"
+        return f"relaxing it alone opens nothing{alone}"
     if r.limit <= r.budget.limit:
-        return f"not binding ({alone})"
+        return f"not binding{alone}"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
-    return f"binds; at {at_least(r.limit)} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens} ({alone})"
+    return f"binds; at {at_least(r.limit)} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
 
 
 def at_least(limit: float) -> str:

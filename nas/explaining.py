@@ -1,18 +1,21 @@
 """The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nas.answer_text import count, describe, headline
 from nas.assemble import Study, architecture_from, assemble, baseline
 from nas.console import say, say_json, table
+from nas.decomposition.search import Exceeded
 from nas.errors import InfeasibleError, UsageError
 from nas.explanation import Explanation, OperatorRow, explained
+from nas.gain_text import described, gain_lines
+from nas.gains import Gains, gains
 from nas.layers import layered, over, preset_keys
 from nas.recorded_run import recorded_run
-from nas.selection import check_form, select
+from nas.selection import check_form, parse_budget, select
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 
@@ -49,10 +52,27 @@ def explain(request: Request) -> None:
         explanation = explained(study.problem, chosen)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    found = _gains(study, request.how)
     if request.json:
-        say_json({"architecture": label, **asdict(explanation)})
-    else:
-        _show(study, chosen, label, explanation)
+        say_json({"architecture": label, **asdict(explanation), "gains": None if found is None else described(found)})
+        return
+    _show(study, chosen, label, explanation)
+    if found is not None:
+        for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
+            say(line)
+
+
+def _gains(study: Study, how: str) -> Gains | None:
+    """What the study's budgets, and the one that chose, hold back; None where exact answers take too long."""
+    problem = study.problem
+    if how.startswith("budget:"):
+        budget = parse_budget(how.partition(":")[2], problem.metric_names)
+        others = tuple(b for b in problem.budgets if b.metric != budget.metric)
+        problem = replace(problem, budgets=(*others, budget))
+    try:
+        return gains(problem) if problem.budgets else None
+    except (UsageError, Exceeded):
+        return None
 
 
 def _named(request: Request) -> tuple[Study, Architectures, str]:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from nas.assemble import Study, under_preset
-from nas.diagnosis import Diagnosis, diagnose, lines
+from nas.diagnosis import Diagnosis, lines
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
-from nas.exact_solution import INSTANT, ExactSolution, solve
-from nas.indicators import Distance, Scale, distance
+from nas.exact_diagnosis import diagnosed
+from nas.exact_solution import ExactSolution, quick_frontier
+from nas.indicators import Distance, Scale, distance, too_many
 from nas.picks import Pick, answer
 from nas.problem import Problem
 from nas.search import Search
@@ -37,6 +38,7 @@ class Outcome:
     distance: Distance | None
     diagnosis: Diagnosis | None
     covered: int
+    how: str
     asked: int
     stop_reason: str
     seconds: dict[str, float]
@@ -52,7 +54,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     problem = study.problem
     frontier = found[frontier_rows(found)]
     whole = study.config.algo == "exact"
-    exact = exact_solution(problem) if not whole else None
+    exact = quick_frontier(problem) if not whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
     apart = None
     if exact is not None and scale is not None:
@@ -60,7 +62,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart = distance(scale, frontier.values, exact.frontier.values, common)
     picks = tuple(answer(problem, found, question) for question in problem.questions)
     device_problem, note = under_preset(study, "device")
-    diagnosis = None if len(frontier) else diagnose(everything(problem) if exact is not None or whole else found)
+    diagnosis = None if len(frontier) else diagnosed(problem, found)
     return Outcome(
         study,
         found,
@@ -74,22 +76,11 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart,
         diagnosis,
         problem.space.size if whole else len(found),
+        getattr(search.strategy, "explanation", "") if whole else "" if exact is None else exact.explanation,
         len(found) + search.progress.repeats,
         reason,
         search.progress.seconds,
     )
-
-
-def exact_solution(problem: Problem) -> ExactSolution | None:
-    """The exact frontier where it can be had in a second or two."""
-    if not problem.analytic or problem.space.size > INSTANT:
-        return None
-    return solve(problem)
-
-
-def everything(problem: Problem) -> Evaluations:
-    """Every architecture of a small space, evaluated."""
-    return problem.evaluate(problem.space.genotypes(np.arange(min(problem.space.size, INSTANT))))
 
 
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
@@ -120,9 +111,12 @@ def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]
 
 
 def readable(name: str, values: FloatArray) -> AnyArray:
-    """Parameter counts as whole numbers, everything else as it is."""
-    whole = name.startswith("params_") and bool(np.isfinite(values).all())
-    return values.astype(np.int64) if whole else values
+    """Parameter counts as whole numbers (NaN of a failed row stays), everything else as it is."""
+    if not name.startswith("params_"):
+        return values
+    if np.isfinite(values).all():
+        return values.astype(np.int64)
+    return np.array([int(value) if np.isfinite(value) else value for value in values.tolist()], dtype=object)
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
@@ -181,13 +175,15 @@ def _cell(value: Any) -> Any:
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
     scale, found = outcome.scale, outcome.evaluations
-    best = None if scale is None else scale.hypervolume(outcome.frontier.values)
+    rough = too_many(outcome.frontier.values)
+    best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
         "stop_reason": outcome.stop_reason,
         "space": {
             "name": outcome.study.problem.space.name,
             "architectures": outcome.study.problem.space.size,
             "covered": outcome.covered,
+            "exact_frontier": outcome.how or None,
         },
         "evaluations": {
             "asked": outcome.asked,
@@ -198,6 +194,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         },
         "frontier": len(outcome.frontier),
         "hypervolume": best,
+        "hypervolume_is": "approximate (moocore.hv_approx, error about 1e-3)" if rough else "exact",
         "scale": None
         if scale is None
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},

@@ -20,12 +20,16 @@ from search_spaces.space import SearchSpace
 
 @dataclass(frozen=True, eq=False)
 class RecordedRun:
-    """What a run evaluated, with its space and the scale of its objectives."""
+    """What a run evaluated, with its space and the scale of its objectives.
+
+    `solved` says that the evaluations are exact answers found anew, not rows of the run's log.
+    """
 
     run: OpenRun
     space: SearchSpace
     evaluations: Evaluations
     objectives: tuple[Objective, ...]
+    solved: bool = False
 
     @property
     def whole_space(self) -> bool:
@@ -40,7 +44,8 @@ class RecordedRun:
     def columns(self, rows: IntArray) -> dict[str, AnyArray]:
         """A candidate file's columns: id, architecture, metrics."""
         metrics = {name: column[rows] for name, column in self.evaluations.metrics.items()}
-        identity = np.array([f"{self.run.path.resolve().name}-{row}" for row in rows.tolist()], dtype=object)
+        marks = [f"key{key}" for key in self.evaluations.keys[rows].tolist()] if self.solved else rows.tolist()
+        identity = np.array([f"{self.run.path.resolve().name}-{mark}" for mark in marks], dtype=object)
         return {"id": identity, **file_columns(self.architectures(rows), metrics)}
 
     def scale(self) -> Scale:

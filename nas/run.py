@@ -52,6 +52,15 @@ def run(
             rich_help_panel=SEARCH,
         ),
     ] = None,
+    optuna_storage: Annotated[
+        str | None,
+        typer.Option(
+            "--optuna-storage",
+            help="Mirror the run into an Optuna storage (sqlite:///study.db, study.log) for optuna-dashboard.",
+            metavar="URL",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
     param: Annotated[
         list[str] | None,
@@ -109,6 +118,7 @@ def run(
         constraints=constraints,
         seed_from=seed_from,
         workers=workers,
+        optuna_storage=optuna_storage,
         seed=seed,
         param=param,
         space=space,

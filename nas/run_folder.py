@@ -72,6 +72,12 @@ def _make(path: Path, *, exist_ok: bool) -> None:
         ) from None
 
 
+def discard(path: Path) -> None:
+    """Remove a folder that `create` made and nothing was written to."""
+    (path / ".lock").unlink(missing_ok=True)
+    path.rmdir()
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a run folder for one process.
@@ -95,10 +101,10 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def versions() -> dict[str, str]:
+def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     """Versions of Python and of the packages that decide results."""
     found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in packages:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -206,7 +212,7 @@ def open_run(path: Path) -> OpenRun:
     return OpenRun(path, resolved, meta, store)
 
 
-CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout")
+CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")
 
 
 def current(run: OpenRun) -> dict[str, Any]:

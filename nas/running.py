@@ -1,11 +1,12 @@
 """One run from configuration to files: assemble, search or replay, conclude, write, say."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,11 +17,15 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.evaluating import Pace, WorkerPool
 from nas.handling import as_seen
 from nas.layers import layered, over
+from nas.notebook import Notebook
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
 from nas.search import Limits, Search
-from nas.store import FILE, Recorded, RunStore, begun, final
+from nas.store import FILE, SOLVING, Recorded, RunStore, begun, final
 from nas.tables import write
+
+if TYPE_CHECKING:
+    from nas.optuna_mirror import OptunaMirror
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,33 @@ def started(request: Request) -> tuple[Outcome, Path]:
     study = assembled(*layered(request.flags, request.settings, request.config), request.quiet)
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder):
-        return begin(study, folder, request), folder
+        try:
+            mirror = mirrored(study, folder, None)
+        except UsageError:
+            run_folder.discard(folder)
+            raise
+        return begin(study, folder, request, mirror), folder
 
 
-def begin(study: Study, folder: Path, request: Request) -> Outcome:
+def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMirror | None":
+    """The run's copy in an Optuna storage, where one is wanted.
+
+    Raises:
+        UsageError: the storage cannot be used, or holds another run under this name.
+    """
+    if study.config.optuna_storage is None:
+        return None
+    from nas.optuna_mirror import OptunaMirror
+
+    keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
+    identity = run_folder.fingerprints(study.resolved())
+    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
+
+
+def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | None") -> Outcome:
     """Lay out a run folder and search."""
     store, manifest = laid_out(study, folder)
-    return searched(study, store, None, manifest, request)
+    return searched(study, store, None, manifest, request, mirror)
 
 
 def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
@@ -126,12 +151,13 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
             raise UsageError(
                 f"evaluations: expected at least {len(recorded.evaluations)}, which {folder} holds, got {study.limit}; ask for more"
             )
+        mirror = mirrored(study, folder, recorded)
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
         manifest = read_manifest(folder, study)
         warn_versions(manifest, request.quiet)
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
-        return searched(study, store, recorded, manifest, request), folder
+        return searched(study, store, recorded, manifest, request, mirror), folder
 
 
 def begun_again(request: Request, folder: Path) -> Outcome:
@@ -142,9 +168,10 @@ def begun_again(request: Request, folder: Path) -> Outcome:
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
     study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request.quiet)
+    mirror = mirrored(study, folder, None)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
-    return begin(study, folder, request)
+    return begin(study, folder, request, mirror)
 
 
 def continued(request: Request, run: OpenRun) -> Study:
@@ -158,7 +185,20 @@ def continued(request: Request, run: OpenRun) -> Study:
     found = run_folder.difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
-    return study
+    return within_horizon(study, run.resolved["evaluations"], request.quiet)
+
+
+def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
+    """A continued study whose schedule stays as it was laid out for the evaluations first asked for; said if it matters."""
+    horizon = study.traits.evaluations if first == "none" else first
+    if not study.traits.horizon or study.limit == horizon:
+        return study
+    if not quiet:
+        notice(
+            f"Warning: the schedule of {study.config.algo} was laid out for {horizon:,} evaluations and stays so; "
+            f"a new run of {study.limit:,} would ask for others"
+        )
+    return replace(study, horizon=horizon)
 
 
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], quiet: bool) -> Study:
@@ -170,6 +210,7 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
             f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
             "drop it, or choose random or nsga2"
         )
+    study.strategy()  # parameters that do not fit the study are refused before anything is written
     for text in study.notices if not quiet else ():
         notice(f"Warning: {text}")
     return study
@@ -199,18 +240,32 @@ def warn_versions(manifest: Manifest, quiet: bool) -> None:
         )
 
 
-def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: Request) -> Outcome:
+def searched(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    manifest: Manifest,
+    request: Request,
+    mirror: "OptunaMirror | None",
+) -> Outcome:
     """Search, and leave a run that can be continued whatever happens."""
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
     pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
-    search = search_of(study, store, recorded, pool)
+    solving = Ticker(study.problem.space.size, quiet=request.quiet)
+    search = search_of(study, store, recorded, pool, solving.settled)
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
+
+    def report(search: Search) -> None:
+        ticker(len(search.archive), lambda: best_so_far(search))
+        if mirror is not None:
+            mirror.follow(search)
+
     try:
         with terminable():
             if request.retry_failed and recorded is not None:
                 retry_failed(search, store, recorded)
-            reason = search.run(limits, lambda s: ticker(len(s.archive), lambda: best_so_far(s)))
+            reason = search.run(limits, report)
         ticker.close()
         told = search.archive.all()
         found = final(told, store.retried(told))
@@ -232,16 +287,24 @@ def searched(study: Study, store: RunStore, recorded: Recorded | None, manifest:
         store.close()
         if pool is not None:
             pool.close()
+        if mirror is not None:
+            mirror.close()
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
     return outcome
 
 
-def search_of(study: Study, store: RunStore, recorded: Recorded | None, pool: WorkerPool | None) -> Search:
-    """The search of a study, which replays what is recorded first."""
+def search_of(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    pool: WorkerPool | None,
+    settled: Callable[[int], None] = lambda count: None,
+) -> Search:
+    """The search of a study, which replays what is recorded first; `settled` hears how far a solution is."""
     config, problem = study.config, study.problem
     return Search(
         problem,
-        study.strategy(),
+        study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), settled),
         store,
         recorded,
         evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
@@ -254,8 +317,10 @@ def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
     """Evaluate failed architectures again; the strategy keeps what it was told then."""
     now = final(recorded.evaluations, recorded.retried)
     rows = np.flatnonzero(~now.ok)
-    for row in rows:
-        store.retry(np.array([row]), search.evaluate(now.genotypes[row : row + 1]))
+    at_once = search.pace.size if search.pace else len(rows)
+    while len(rows):
+        block, rows = rows[:at_once], rows[at_once:]
+        store.retry(block, search.evaluate(now.genotypes[block]))
 
 
 def try_update(manifest: Manifest, **changes: Any) -> None:

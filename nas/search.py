@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,22 +12,23 @@ from nas.evaluating import Pace
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
 from nas.problem import Problem
-from nas.store import BatchRecord, Recorded, RunStore
-from nas.strategy import Strategy
-from search_spaces.arrays import FloatArray, IntArray
+from nas.store import STRATEGY, BatchRecord, Recorded, RunStore
+from nas.strategy import Restorable, Strategy
+from search_spaces.arrays import AnyArray, IntArray
 
 STALLED_ASKS = 20
 STALLED_ROWS = 500
 
 
 class Archive:
-    """Everything evaluated so far, as growing columns with an index by key."""
+    """Everything evaluated so far, as growing columns with an index by key; genes in as few bytes as they need."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.index = problem, KeyIndex()
-        self._genotypes = np.zeros((1024, len(problem.space.gene_sizes)), dtype=np.int32)
-        self._keys: IntArray = np.zeros(1024, dtype=np.int64)
-        self._metrics: FloatArray = np.zeros((len(problem.metric_names), 1024))
+        genes = np.int16 if problem.space.gene_sizes.max() < 2**15 else np.int32
+        self._genotypes: AnyArray = np.zeros((len(problem.space.gene_sizes), 1024), dtype=genes)
+        self._keys: AnyArray = np.zeros(1024, dtype=np.int64)
+        self._metrics: AnyArray = np.zeros((len(problem.metric_names), 1024))
         self._reasons: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -37,31 +38,37 @@ class Archive:
         """Append rows whose keys are new."""
         start, end = len(self), len(self) + len(evaluations)
         if end > len(self._keys):
-            grow = max(end, 2 * len(self._keys)) - len(self._keys)
-            self._genotypes = np.concatenate(
-                [self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int32)]
+            size = max(end, 2 * len(self._keys))
+            self._genotypes, self._keys, self._metrics = (
+                longer(columns, start, size) for columns in (self._genotypes, self._keys, self._metrics)
             )
-            self._keys = np.concatenate([self._keys, np.zeros(grow, dtype=np.int64)])
-            self._metrics = np.concatenate([self._metrics, np.zeros((len(self._metrics), grow))], axis=1)
-        self._genotypes[start:end], self._keys[start:end] = evaluations.genotypes, evaluations.keys
+        self._genotypes[:, start:end], self._keys[start:end] = evaluations.genotypes.T, evaluations.keys
         for row, name in enumerate(self.problem.metric_names):
             self._metrics[row, start:end] = evaluations.metrics[name]
         self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
         self.index.add(evaluations.keys)
 
     def rows(self, rows: IntArray | slice) -> Evaluations:
-        """Chosen rows as evaluations; a slice shares the archive's memory."""
+        """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
         metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
         chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
         reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
         names = tuple(objective.name for objective in self.problem.objectives)
-        return Evaluations(
-            self._genotypes[rows].astype(np.int64), self._keys[rows], metrics, reasons, names, self.problem.budgets
-        )
+        genotypes = self._genotypes[:, rows].T
+        if not isinstance(rows, slice):
+            genotypes = np.ascontiguousarray(genotypes, dtype=np.int64)
+        return Evaluations(genotypes, self._keys[rows], metrics, reasons, names, self.problem.budgets)
 
     def all(self) -> Evaluations:
         """Every row, in order of evaluation."""
         return self.rows(slice(0, len(self)))
+
+
+def longer(columns: AnyArray, used: int, size: int) -> AnyArray:
+    """The same columns with room for `size` rows; memory is taken when rows are written."""
+    grown = np.zeros((*columns.shape[:-1], size), dtype=columns.dtype)
+    grown[..., :used] = columns[..., :used]
+    return grown
 
 
 class RunningFrontier:
@@ -108,7 +115,7 @@ class Search:
     """One strategy on one problem, logged to a store.
 
     A recorded log is replayed first: the strategy must ask for the recorded architectures again,
-    and is told the recorded values without calling an objective. `evaluate` turns new genotypes
+    and is told the recorded values without calling an objective; a stored state shortens this. `evaluate` turns new genotypes
     into evaluations; `pace` cuts a batch into logged blocks; `shown` is what
     the strategy is told.
     """
@@ -128,18 +135,20 @@ class Search:
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
         self.evaluate, self.shown = evaluate or problem.evaluate, shown
         self.front, self.pace = RunningFrontier(), pace
+        self.report: Callable[[Search], None] = lambda search: None
 
     def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
-        """Search until a limit; returns the reason for stopping."""
-        started = time.monotonic()
+        """Search until a limit; returns the reason for stopping.
+
+        `report` sees every block of rows, evaluated or replayed, before the strategy does.
+        """
+        started, self.report = time.monotonic(), report or self.report
+        self._restore()
         while True:
             remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
             if not self._left() and (limit := self._limit(limits, remaining, started)):
                 return limit
-            ended = self._step(remaining)
-            if report is not None:
-                report(self)
-            if ended:
+            if ended := self._step(remaining):
                 return ended
 
     def _limit(self, limits: Limits, remaining: int | None, started: float) -> str:
@@ -179,7 +188,32 @@ class Search:
         start = time.perf_counter()
         self.strategy.tell(self.shown(self.archive.rows(self.archive.index.rows(keys))))
         self._spent("strategy", start)
-        return self._barren(len(genotypes), len(new))
+        ended = self._barren(len(genotypes), len(new))
+        if isinstance(self.strategy, Restorable) and not self._left() and (remaining is None or len(asked) < remaining):
+            start = time.perf_counter()
+            self.store.keep(STRATEGY, {**self._counters(), "strategy": self.strategy.state()})
+            self._spent("store", start)
+        return ended
+
+    def _counters(self) -> dict[str, int]:
+        """What a stored state says besides the strategy's own: rows evaluated, and what the loop has counted."""
+        progress = self.progress
+        counted = {name: getattr(progress, name) for name in ("batch", "repeats", "barren_asks", "barren_rows")}
+        return {"rows": len(self.archive), **counted}
+
+    def _restore(self) -> None:
+        """Skip the replay of what a stored state covers; where it does not fit the log, everything is replayed."""
+        saved = self.store.kept(STRATEGY) if self.recorded and isinstance(self.strategy, Restorable) else None
+        if saved is None or self.recorded is None or not isinstance(self.strategy, Restorable):
+            return
+        count, found = saved["rows"], self.recorded.evaluations
+        if count > len(found) or not self.strategy.restore(saved["strategy"], self.shown(found[slice(0, count)])):
+            return
+        batches = self.recorded.batches[:count]
+        for batch in np.unique(batches).tolist():
+            self.progress.batch = batch
+            self._take(found[np.flatnonzero(batches == batch)])
+        self.progress = replace(self.progress, **{name: saved[name] for name in self._counters() if name != "rows"})
 
     def _barren(self, asked: int, new: int) -> str | None:
         """Stop when the space is exhausted, or the last asks held nothing new."""
@@ -219,6 +253,7 @@ class Search:
         self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
         self._spent("store", start)
         self.archive.add(found)
+        self.report(self)
 
     _logged = 0.0
 
@@ -236,9 +271,14 @@ class Search:
         if len(differs):
             i = int(differs[0])
             raise self._mismatch(i, f"genotype {new[i].tolist()}", f"{part.genotypes[i].tolist()} recorded")
-        self.archive.add(part)
-        self.progress.replayed += count
+        self._take(part)
         return count
+
+    def _take(self, part: Evaluations) -> None:
+        """Recorded rows of the current batch, as if they had just been evaluated."""
+        self.archive.add(part)
+        self.progress.replayed += len(part)
+        self.report(self)
 
     def _mismatch(self, row: int, proposed: str, recorded: str) -> UsageError:
         return UsageError(

@@ -1,4 +1,4 @@
-"""Choose candidates of a run: within budgets, knees, a diverse few; or the reason why none fits."""
+"""Choose candidates of a run: within budgets, knees, a diverse few, a sweep; or the reason why none fits."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,15 +17,24 @@ def select(
         list[str] | None,
         typer.Option("--budget", help="metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT"),
     ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep",
+            help="The pick at each limit of metric=first:last:step, total_ms=20:500:20.",
+            metavar="METRIC=FIRST:LAST:STEP",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Candidate file to write, .csv or .jsonl.")] = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows shown on the screen; files hold all.")] = 20,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
     """Choose candidates of a run; nothing in the run folder is executed."""
-    from nas.choosing import choose
+    from nas.choosing import Request, choose
 
-    choose(run, how, budget or [], out, rows, quiet=quiet, as_json=json)
+    choose(Request(run, how, budget or [], sweep, out, rows, quiet, json))
 
 
 main = o.command(select)

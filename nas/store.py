@@ -19,6 +19,8 @@ from search_spaces.space import GENES
 
 FILE = "evaluations.sqlite"
 LAYOUT = "1"
+NOTES = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT NOT NULL, digest TEXT NOT NULL)"
+STRATEGY, SOLVING = "strategy", "solving"
 BLOCK = 20_000
 
 
@@ -136,7 +138,8 @@ class RunStore:
         with explained(self.path), self._snapshot():
             n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
             cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
-            batches, keys, genotypes = (np.zeros(shape, dtype=np.int64) for shape in (n, n, (n, len(GENES))))
+            batches, keys = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+            genotypes: AnyArray = np.zeros((n, len(GENES)), dtype=np.int32)
             values, reasons, start = np.zeros((len(self.metrics), n)), dict[int, str](), 0
             while rows := cursor.fetchmany(BLOCK):
                 columns, part = list(zip(*rows, strict=True)), slice(start, start + len(rows))
@@ -204,6 +207,25 @@ class RunStore:
                     f"{self.path}: retried row {indices[i]} is not what was written; the store is damaged, start a new run"
                 )
         return indices, found
+
+    def keep(self, name: str, content: Mapping[str, Any]) -> None:
+        """Keep plain content that helps to continue, with its hash, in place of what the name held; no result depends on it."""
+        text = json.dumps(content)
+        with explained(self.path), self.connection:
+            self.connection.execute(NOTES)
+            self.connection.execute(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (name, text, meta_digest({name: text}))
+            )
+
+    def kept(self, name: str) -> dict[str, Any] | None:
+        """What is kept under a name; None where there is nothing, or not as it was written."""
+        with explained(self.path):
+            tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'notes'").fetchone()[0]
+            found = "SELECT text, digest FROM notes WHERE name = ?"
+            row = self.connection.execute(found, (name,)).fetchone() if tables else None
+        if row is None or row[1] != meta_digest({name: row[0]}):
+            return None
+        return dict(json.loads(row[0]))
 
     def check(self) -> None:
         """Refuse a file whose structure is damaged before anything is added to it."""
@@ -275,7 +297,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def meta_digest(written: Mapping[str, str]) -> str:
-    """Hash of a store's description."""
+    """Hash of texts by name."""
     return hashlib.blake2b(json.dumps(sorted(written.items())).encode(), digest_size=16).hexdigest()
 
 

@@ -1,12 +1,14 @@
 """What a search strategy is: ask for genotypes, be told what they are worth."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
+from nas.notebook import Notebook
 from nas.problem import Problem
 from search_spaces.arrays import IntArray
 
@@ -37,13 +39,16 @@ class Brief:
     """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
 
     start: canonical genotypes (k, 6), distinct, possibly none; evaluations: the distinct
-    evaluations that the run is asked for, if any.
+    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps
+    its progress in `notebook` and tells `report` how many more architectures it has settled.
     """
 
     problem: Problem
     seed: int
     start: IntArray
     evaluations: int | None
+    notebook: Notebook = field(default_factory=Notebook)
+    report: Callable[[int], None] = lambda settled: None
 
     @property
     def generator(self) -> np.random.Generator:
@@ -67,6 +72,25 @@ class Strategy(Protocol):
 
     def tell(self, evaluations: Evaluations) -> None:
         """What the last asked genotypes are worth."""
+        ...
+
+
+@runtime_checkable
+class Restorable(Strategy, Protocol):
+    """A strategy whose replay takes long, so that a resumed run skips it.
+
+    Law: after `restore` it asks what it would ask after having asked for and been told the same rows.
+    """
+
+    def state(self) -> dict[str, Any]:
+        """What it needs besides the log, as JSON takes it; called when everything asked was told."""
+        ...
+
+    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+        """Be where `state` was taken, in a fresh strategy; `evaluations` are the distinct rows told until then.
+
+        False, and nothing done, when they are not.
+        """
         ...
 
 

@@ -1,5 +1,6 @@
 """The keys of a study's YAML, which are the flags' names too, with their defaults."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -18,6 +19,11 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
 def none_word(value: Any) -> Any:
     """The word `none` means no value."""
     return None if value == "none" else value
+
+
+def without_password(url: str) -> str:
+    """A database's address as it may be shown and kept."""
+    return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)
 
 
 def split_names(value: Any) -> Any:
@@ -127,5 +133,10 @@ class StudyConfig(BaseModel):
         Field(gt=0),
         BeforeValidator(none_word),
         Field(description="Seconds for one architecture, with workers"),
+    ] = None
+    optuna_storage: Annotated[
+        Annotated[str, Field(min_length=1)] | None,
+        BeforeValidator(none_word),
+        Field(description="Database URL or journal file that the run is mirrored into, for optuna-dashboard"),
     ] = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy")] = 0

@@ -3,10 +3,12 @@
 Source: paper [eq:prefill_latency], [eq:decode_latency_full]; the KV term carries B (ERRATA 16).
 """
 
+from typing import Literal
+
 import numpy as np
 
 from objectives.scenario import Scenario
-from search_spaces.architectures import Architectures
+from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray
 
 
@@ -30,6 +32,24 @@ def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatA
     traffic = xi_weights * width**2 * p.weight_bytes + 2.0 * scenario.batch * context * width * p.kv_bytes / gqa
     decode = depth * scenario.output_tokens / scenario.device.bandwidth * traffic
     return prefill * 1e3, decode * 1e3
+
+
+def part_seconds(
+    architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
+) -> FloatArray:
+    """Seconds that a layer's attention or FFN adds to a whole phase, (n,); the base adds nothing."""
+    if part == "base":
+        return np.zeros(len(architectures))
+    width, gqa, p = architectures.width.astype(np.float64), architectures.gqa, scenario.precision
+    weights = 2.0 + 2.0 / gqa if part == "attention" else 3.0 * architectures.ffn_ratio
+    if phase == "prefill":
+        peak = scenario.device.int8 if p.linear_peak == "int8" else scenario.device.fp16
+        return float(scenario.batch * scenario.input_tokens) * width**2 * 2.0 * weights / peak
+    traffic = weights * width**2 * p.weight_bytes
+    if part == "attention":
+        context = scenario.input_tokens + (scenario.output_tokens + 1) / 2
+        traffic = traffic + 2.0 * scenario.batch * context * width * p.kv_bytes / gqa
+    return scenario.output_tokens / scenario.device.bandwidth * traffic
 
 
 def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.plugins import importable
-from search_spaces.architectures import Architectures
+from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import BoolArray, FloatArray
 
 RANGED = (
@@ -71,6 +71,16 @@ class Law(BaseModel):
     def loss(self, architectures: Architectures) -> FloatArray:
         """Natural-log loss per token, nats, (n,): the sum of the terms in their order."""
         return sum(self.terms(architectures).values(), np.zeros(len(architectures)))
+
+    @property
+    def separable(self) -> bool:
+        """Whether the form says to which part of an architecture each of its terms belongs."""
+        return hasattr(self._form, "PART_OF")
+
+    def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
+        """The terms of one part, each (n,); of a separable law."""
+        terms = self.terms(architectures)
+        return tuple(terms[name] for name, owner in self._form.PART_OF.items() if owner == part)
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside the fitted range, per quantity that any row leaves."""

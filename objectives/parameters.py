@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from objectives.dimensions import Dimensions
+from objectives.parts import PartAssessment, Share
 from objectives.scenario import Scenario
 from search_spaces.architectures import QK_NORMS, Architectures
 from search_spaces.arrays import FloatArray
@@ -99,3 +100,58 @@ def resident_parts_gb(architectures: Architectures, scenario: Scenario) -> dict[
 def resident_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
     """Weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
     return sum(resident_parts_gb(architectures, scenario).values(), np.zeros(len(architectures)))
+
+
+def weights_share(shares: PartAssessment) -> Share:
+    """What a part adds to `weights_gb`."""
+    return _weights_of_a_layer(shares).times(shares.scenario.precision.weight_bytes / GB)
+
+
+def total_share(shares: PartAssessment) -> Share:
+    """What a part adds to the number of all parameters."""
+    return _weights_of_a_layer(shares) + _small_tensors(shares) + _embeddings(shares)
+
+
+def active_share(shares: PartAssessment) -> Share:
+    """What a part adds to the number of active parameters."""
+    g, rest = count(shares.architectures), _small_tensors(shares) + _embeddings(shares)
+    if shares.part == "ffn":
+        return Share(per_layer=(g.experts_active + g.shared_expert,)) + rest
+    return _weights_of_a_layer(shares) + rest
+
+
+def resident_share(shares: PartAssessment) -> Share:
+    """What a part adds to `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
+    scenario = shares.scenario
+    p, x = scenario.precision, Dimensions(shares.architectures)
+    batch, read = float(scenario.batch), float(scenario.input_tokens)
+    tokens = batch * read * p.activation_bytes / GB
+    share = weights_share(shares) + _small_tensors(shares).times(p.activation_bytes / GB)
+    share += _embeddings(shares).times(scenario.head_bytes / GB)
+    if shares.part == "base":
+        scores = batch * x.n_heads * read**2 * p.activation_bytes / GB
+        return share + Share(once=(tokens * 4.0 * x.width, scores * (scenario.attention == "unfused")))
+    if shares.part == "attention":
+        cache = 2.0 * batch * (read + scenario.output_tokens) * x.kv_dim * p.kv_bytes / GB
+        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim,))
+    shared = 0.0 if x.shared is None else x.shared
+    return share + Share(once=(tokens * 2.0 * (x.activated_size + shared),))
+
+
+def _weights_of_a_layer(shares: PartAssessment) -> Share:
+    g = count(shares.architectures)
+    if shares.part == "base":
+        return Share()
+    return Share(per_layer=(g.attention if shares.part == "attention" else g.experts_total + g.shared_expert,))
+
+
+def _small_tensors(shares: PartAssessment) -> Share:
+    """Norms, biases and gates go with attention, the final norm with the base, the router with the FFN."""
+    g, width = count(shares.architectures), shares.architectures.width.astype(np.float64)
+    if shares.part == "base":
+        return Share(once=(width,))
+    return Share(per_layer=(g.small - width if shares.part == "attention" else g.router,))
+
+
+def _embeddings(shares: PartAssessment) -> Share:
+    return Share(once=(count(shares.architectures).embedding,)) if shares.part == "base" else Share()

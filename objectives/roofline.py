@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.operators import Operator, Phase, Values, attention_operators, ffn_operators, head_operators, phases
 from objectives.scenario import Scenario
-from search_spaces.architectures import Architectures
+from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray
 
 CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
@@ -99,6 +100,20 @@ def phase_seconds(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray
     parts = phase_times(x, phase, scenario)
     layer = total(parts.attention) + total(parts.ffn)
     seconds: FloatArray = x.depth * layer + total(parts.head)
+    return seconds
+
+
+def part_seconds(
+    architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
+) -> FloatArray:
+    """Seconds of a layer's attention or FFN, or of the head (`base`), in a whole phase, (n,)."""
+    operators = {"base": head_operators, "attention": attention_operators, "ffn": ffn_operators}[part]
+    passes = phases(scenario)[phase == "decode"]
+    seconds = np.zeros(len(architectures))
+    for start in range(0, len(architectures), CHUNK):
+        x = Dimensions(architectures[start : start + CHUNK])
+        times = [time_operator(operator, passes, scenario) for operator in operators(x, passes, scenario)]
+        seconds[start : start + CHUNK] = total(times)
     return seconds
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ DEFAULTS: dict[str, int | bool | str] = {
     "tied": True,
     "vocabulary": 0,
 }
+Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (
     "depth",
@@ -304,5 +305,15 @@ def one(row: Mapping[str, Any]) -> Architectures:
 
 
 def stack(rows: Sequence[Mapping[str, Any]]) -> Architectures:
-    """One architecture per mapping, in order."""
-    return Architectures.concatenate([one(row) for row in rows])
+    """One architecture per mapping, in order.
+
+    Raises:
+        ValueError: the first fault, with the number of its row.
+    """
+    made = []
+    for number, row in enumerate(rows, 1):
+        try:
+            made.append(one(row))
+        except ValueError as error:
+            raise ValueError(f"row {number}: {str(error).splitlines()[0]}") from None
+    return Architectures.concatenate(made)

@@ -85,19 +85,22 @@ class SearchSpace:
         return frozen(np.stack(columns, axis=1).astype(np.int64))
 
     @cached_property
-    def _top_k_gene(self) -> DependentGene:
+    def top_k_gene(self) -> DependentGene:
+        """Which top_k each n_experts allows."""
         conditions = self.specification.conditions
         rows = [[valid_top_k(int(e), int(k), conditions) for k in self.top_ks] for e in self.experts]
         return DependentGene.from_mask(np.array(rows))
 
     @cached_property
-    def _ffn_gene(self) -> DependentGene:
+    def ffn_gene(self) -> DependentGene:
+        """Which FFN values each width allows."""
         limit = self.specification.conditions.max_expert_ffn_ratio
         largest = np.inf if limit is None else limit * (1 + 1e-12)
         return DependentGene.from_mask(self.expert_sizes <= largest * self.widths[:, None])
 
     @cached_property
-    def _kv_gene(self) -> DependentGene:
+    def kv_gene(self) -> DependentGene:
+        """Which KV heads each width allows."""
         values, heads = self.kv_values, self.n_heads[:, None]
         symbol = np.array([kv == "n_heads" for kv in self.specification.kv_axis()])
         listed = values[:, ~symbol]
@@ -114,17 +117,17 @@ class SearchSpace:
     @cached_property
     def _pairs(self) -> IntArray:
         """Valid (n_experts, top_k) genes in order, (pairs, 2)."""
-        return frozen(np.argwhere(self._top_k_gene.valid))
+        return frozen(np.argwhere(self.top_k_gene.valid))
 
     @cached_property
     def _pair_start(self) -> IntArray:
-        counts = self._top_k_gene.counts
+        counts = self.top_k_gene.counts
         return frozen(np.cumsum(counts) - counts)
 
     @cached_property
     def counts_per_width(self) -> IntArray:
         """Architectures of one depth per width, exact, (widths,)."""
-        return frozen(len(self._pairs) * self._ffn_gene.counts * self._kv_gene.counts)
+        return frozen(len(self._pairs) * self.ffn_gene.counts * self.kv_gene.counts)
 
     @cached_property
     def _width_start(self) -> IntArray:
@@ -144,18 +147,18 @@ class SearchSpace:
         depth, rest = np.divmod(keys, self._per_depth)
         width = np.searchsorted(self._width_start, rest, side="right") - 1
         rest = rest - self._width_start[width]
-        rest, kv_rank = np.divmod(rest, self._kv_gene.counts[width])
-        pair, ffn_rank = np.divmod(rest, self._ffn_gene.counts[width])
+        rest, kv_rank = np.divmod(rest, self.kv_gene.counts[width])
+        pair, ffn_rank = np.divmod(rest, self.ffn_gene.counts[width])
         experts, top_k = self._pairs[pair].T
-        ffn = self._ffn_gene.nth[width, ffn_rank]
-        return np.stack([depth, width, experts, top_k, ffn, self._kv_gene.nth[width, kv_rank]], axis=1)
+        ffn = self.ffn_gene.nth[width, ffn_rank]
+        return np.stack([depth, width, experts, top_k, ffn, self.kv_gene.nth[width, kv_rank]], axis=1)
 
     def keys(self, genotypes: IntArray) -> IntArray:
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
-        depth, width, experts, top_k, ffn, kv = genotypes.T
-        pair = self._pair_start[experts] + self._top_k_gene.rank[experts, top_k]
-        within = pair * self._ffn_gene.counts[width] + self._ffn_gene.rank[width, ffn]
-        within = within * self._kv_gene.counts[width] + self._kv_gene.rank[width, kv]
+        depth, width, experts, top_k, ffn, kv = genotypes.T.astype(np.int64, copy=False)
+        pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
+        within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
+        within = within * self.kv_gene.counts[width] + self.kv_gene.rank[width, kv]
         keys: IntArray = depth * self._per_depth + self._width_start[width] + within
         return keys
 
@@ -174,17 +177,17 @@ class SearchSpace:
         """
         repaired = np.clip(np.asarray(genotypes, dtype=np.int64), 0, self.gene_sizes - 1)
         width = repaired[:, WIDTH]
-        repaired[:, TOP_K] = self._top_k_gene.repaired[repaired[:, EXPERTS], repaired[:, TOP_K]]
-        repaired[:, FFN] = self._ffn_gene.repaired[width, repaired[:, FFN]]
+        repaired[:, TOP_K] = self.top_k_gene.repaired[repaired[:, EXPERTS], repaired[:, TOP_K]]
+        repaired[:, FFN] = self.ffn_gene.repaired[width, repaired[:, FFN]]
         repaired[:, KV] = self._repaired_kv[width, repaired[:, KV]]
         return repaired
 
     @cached_property
     def _repaired_kv(self) -> IntArray:
         """By value, since the symbol n_heads stands last whatever it is worth: the largest valid one not above."""
-        repaired = self._kv_gene.repaired.copy()
-        for width, gene in np.argwhere(~self._kv_gene.valid):
-            valid = np.flatnonzero(self._kv_gene.valid[width])
+        repaired = self.kv_gene.repaired.copy()
+        for width, gene in np.argwhere(~self.kv_gene.valid):
+            valid = np.flatnonzero(self.kv_gene.valid[width])
             values = self.kv_values[width, valid]
             below = values <= self.kv_values[width, gene]
             repaired[width, gene] = (
@@ -224,9 +227,9 @@ class SearchSpace:
         )
         dependent = []
         for gene, table, owner in (
-            (TOP_K, self._top_k_gene, experts),
-            (FFN, self._ffn_gene, width),
-            (KV, self._kv_gene, width),
+            (TOP_K, self.top_k_gene, experts),
+            (FFN, self.ffn_gene, width),
+            (KV, self.kv_gene, width),
         ):
             rank = (points[:, gene] * table.counts[owner]).astype(np.int64)
             dependent.append(table.nth[owner, rank])
@@ -245,7 +248,7 @@ class SearchSpace:
     def _step(self, genotypes: IntArray, gene: int, sign: int) -> IntArray:
         moved = genotypes.copy()
         if gene in (TOP_K, FFN, KV):
-            table = {TOP_K: self._top_k_gene, FFN: self._ffn_gene, KV: self._kv_gene}[gene]
+            table = {TOP_K: self.top_k_gene, FFN: self.ffn_gene, KV: self.kv_gene}[gene]
             owner = genotypes[:, EXPERTS if gene == TOP_K else WIDTH]
             rank = np.clip(table.rank[owner, genotypes[:, gene]] + sign, 0, table.counts[owner] - 1)
             moved[:, gene] = table.nth[owner, rank]
@@ -262,8 +265,8 @@ class SearchSpace:
             _position(self.top_ks, architectures.top_k),
         ]
         safe = np.maximum(width, 0)
-        genes.append(_position_in_rows(self.expert_sizes[safe], self._ffn_gene.valid[safe], architectures.expert_size))
-        genes.append(_position_in_rows(self.kv_values[safe], self._kv_gene.valid[safe], architectures.n_kv_heads))
+        genes.append(_position_in_rows(self.expert_sizes[safe], self.ffn_gene.valid[safe], architectures.expert_size))
+        genes.append(_position_in_rows(self.kv_values[safe], self.kv_gene.valid[safe], architectures.n_kv_heads))
         genotypes = np.stack(genes, axis=1)
         found = (genotypes >= 0).all(axis=1) & (architectures.head_dim == self.specification.head_dim)
         found &= architectures.n_heads * architectures.head_dim == architectures.width

@@ -149,6 +149,8 @@ def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: list[str]) -
             raise UsageError(f"--set {key}: expected --algos, --seeds or --param in a comparison, got it in a study")
     raw = {key: value for key, value in study.raw.items() if key not in (*OWN_KEYS, "evaluations", "name")}
     raw, origins = over(raw, dict(study.origins), flags, settings)
+    if raw.get("optuna_storage", "none") != "none":
+        raise UsageError(f"optuna_storage: expected none in a comparison, got one in {study.name}; mirror single runs")
     return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from nas.dominance import non_dominated, rounded
-from nas.indicators import Distance, Scale, distance
+from nas.indicators import Distance, Scale, distance, too_many
 from nas.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -29,12 +29,18 @@ class Reference:
         return distance(self.scale, values, self.values, int(np.isin(self.keys, keys).sum()))
 
     def gap(self, values: FloatArray) -> float:
-        """1 − HV(found)/HV(reference), at least 0."""
-        return max(1.0 - self.scale.hypervolume(values) / self._volume, 0.0)
+        """1 − HV(found)/HV(reference), at least 0; both approximated where one has too many points, as in `distance`."""
+        rough = too_many(self.values) or too_many(values)
+        return max(1.0 - self.scale.hypervolume(values, approximate=rough) / self._volume(approximate=rough), 0.0)
+
+    def _volume(self, *, approximate: bool) -> float:
+        if approximate not in self._volumes:
+            self._volumes[approximate] = self.scale.hypervolume(self.values, approximate=approximate)
+        return self._volumes[approximate]
 
     @cached_property
-    def _volume(self) -> float:
-        return self.scale.hypervolume(self.values)
+    def _volumes(self) -> dict[bool, float]:
+        return {}
 
     @cached_property
     def picked(self) -> int:

@@ -16,8 +16,8 @@ from nas.comparison.reference import Reference, exact_reference, union
 from nas.comparison.result import StudyResult
 from nas.comparison.trace import Trace
 from nas.errors import PlasError, UsageError
+from nas.exact_solution import quick_frontier
 from nas.objective import Objective
-from nas.outcome import exact_solution
 from search_spaces.arrays import FloatArray, IntArray
 
 Label = tuple[str, str, int]  # study, strategy, seed
@@ -60,7 +60,7 @@ def of_study(bench: Bench, name: str) -> StudyResult:
     objectives = tuple(replace(objective, function=None) for objective in problem.objectives)
     mine = [cell for cell in plan.cells(bench.folder) if cell.study == name]
     good = [cell for cell in mine if label_of(cell) not in bench.failures]
-    exact = exact_solution(problem)
+    exact = quick_frontier(problem)
     known = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
     fronts: list[Front] = []
     if exact is None:

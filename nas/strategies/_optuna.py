@@ -3,9 +3,8 @@
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -17,12 +16,12 @@ from optuna.storages import InMemoryStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
+from nas.run_folder import versions
 from nas.strategy import Brief
 from nas.unseen import draw_unseen
-from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import GENES, SearchSpace
 
 Encoding = Literal["integers", "categories"]
@@ -31,6 +30,7 @@ REPEATS = (
     "What becomes of a proposal that was evaluated before: an unseen neighbour of it, or another draw "
     "(a random unseen architecture when 8 draws are repeats)"
 )
+DECISIVE = ("numpy", "scipy", "optuna", "torch")
 DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
 
 
@@ -63,13 +63,17 @@ def usable(evaluations: Evaluations) -> BoolArray:
     return found
 
 
+def content(evaluations: Evaluations) -> bytes:
+    """What a strategy is told, row by row: genotype, values, violations."""
+    columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
+    return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()
+
+
 class OptunaStrategy(ABC):
     """A study in memory that holds exactly what was evaluated.
 
     A proposal outside the space is recorded as its repair; a repeat becomes an unseen neighbour or
-    is drawn again, and a random unseen architecture when neither is left. The sampler is built anew
-    from the seed and the number of architectures so far, so what is asked next follows from the
-    seed and the log alone: `restore` needs no generator state and samples nothing.
+    is drawn again, and a random unseen architecture when neither is left.
     """
 
     def __init__(self, brief: Brief, encoding: Encoding, repeats: Repeats) -> None:
@@ -78,7 +82,6 @@ class OptunaStrategy(ABC):
         self.constraints = [budget.metric for budget in brief.problem.budgets]
         self.start, self.seen = list(brief.start), KeyIndex()
         self.pending: list[Trial] = []
-        self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
         self.storage = InMemoryStorage()
         with quiet():
             directions = [StudyDirection.MINIMIZE] * len(brief.problem.objectives)
@@ -100,39 +103,13 @@ class OptunaStrategy(ABC):
         rows = zip(
             self.pending,
             usable(evaluations).tolist(),
-            evaluations.values.tolist(),
+            self._values(evaluations).tolist(),
             evaluations.violations.tolist(),
             strict=True,
         )
         with quiet():
             told = [self._finish(*row) for row in rows]
-        self._count(evaluations)
         self._learn(told)
-
-    def state(self) -> dict[str, Any]:
-        """What a resumed search needs besides its log, for JSON: how many rows were told, and their hash."""
-        return {"told": self.told, "digest": self.digest.hexdigest()}
-
-    def restore(self, state: dict[str, Any], evaluations: Evaluations) -> None:
-        """Be where the state was taken, in a fresh strategy: `evaluations` are the rows told until then.
-
-        Nothing is sampled and nothing executed: the rows become the study's trials.
-
-        Raises:
-            UsageError: the rows are not those that the state was taken after.
-        """
-        self._count(evaluations)
-        if self.state() != {"told": state.get("told"), "digest": state.get("digest")}:
-            raise UsageError(
-                f"resume: expected the {state.get('told')} rows that the stored state was taken after, "
-                f"got {self.told} rows that differ; start a new run"
-            )
-        self.seen.add(evaluations.keys)
-        self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
-        with quiet():
-            trials = self._trials(evaluations)
-            self.study.add_trials(trials)
-        self._recall(trials)
 
     def _propose(self) -> IntArray:
         """One new architecture (1, 6), its trial pending; none when the space has no more."""
@@ -184,31 +161,12 @@ class OptunaStrategy(ABC):
             trial.set_constraint(name, violation)
         return self.study.tell(trial, values)
 
-    def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:
-        """Rows as the finished trials that asking and telling would have left."""
-        violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
-        parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
-        rows = zip(parameters, violations, evaluations.values.tolist(), usable(evaluations).tolist(), strict=True)
-        return [
-            create_trial(
-                state=TrialState.COMPLETE if fit else TrialState.FAIL,
-                params=params,
-                distributions=self.distributions,
-                values=values if fit else None,
-                constraints=excess if fit else None,
-            )
-            for params, excess, values, fit in rows
-        ]
+    def _values(self, evaluations: Evaluations) -> FloatArray:
+        """Objective values as the sampler sees them, (n, m)."""
+        return evaluations.values
 
     def _parameters(self, genotype: IntArray) -> dict[str, int]:
         return dict(zip(GENES, genotype.tolist(), strict=True))
-
-    def _count(self, evaluations: Evaluations) -> None:
-        """Take rows into the count and hash of what was told."""
-        self.told += len(evaluations)
-        for column in (evaluations.genotypes, evaluations.values, evaluations.violations):
-            clean = np.where(np.isnan(column), np.nan, column)
-            self.digest.update(np.ascontiguousarray(clean, dtype=np.float64).tobytes())
 
     def _seeded(self, *parts: int) -> int:
         """A seed for Optuna from the run's seed and what distinguishes this draw."""
@@ -225,18 +183,61 @@ class OptunaStrategy(ABC):
     def _learn(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
         """What a batch leaves behind besides its trials."""
 
-    def _recall(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
-        """What the batches of a restored log leave behind besides their trials."""
-
 
 class OneByOne(OptunaStrategy):
-    """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it."""
+    """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it.
+
+    It is built anew from the seed and the number of architectures so far, so that what is asked
+    next follows from the seed and the log alone: `restore` needs no generator state and samples
+    nothing.
+    """
 
     def __init__(
         self, brief: Brief, encoding: Encoding, repeats: Repeats, batch: int, make: Callable[[int], BaseSampler]
     ) -> None:
         super().__init__(brief, encoding, repeats)
         self.batch, self.make = batch, make
+        self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
+        self.versions = versions(DECISIVE)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Objective values and violations, kept count of."""
+        super().tell(evaluations)
+        self.told += len(evaluations)
+        self.digest.update(content(evaluations))
+
+    def state(self) -> dict[str, Any]:
+        """How many rows were told, their hash, and by which versions of what decides the next proposal."""
+        return {"told": self.told, "digest": self.digest.hexdigest(), "versions": self.versions}
+
+    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+        """The rows become the study's trials, if they are those that the state was taken after."""
+        digest = hashlib.blake2b(content(evaluations), digest_size=16)
+        if state != {"told": len(evaluations), "digest": digest.hexdigest(), "versions": self.versions}:
+            return False
+        self.told, self.digest = len(evaluations), digest
+        self.seen.add(evaluations.keys)
+        self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
+        with quiet():
+            self.study.add_trials(self._trials(evaluations))
+        return True
+
+    def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:
+        """Rows as the finished trials that asking and telling would have left."""
+        violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
+        parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
+        values = self._values(evaluations).tolist()
+        rows = zip(parameters, violations, values, usable(evaluations).tolist(), strict=True)
+        return [
+            create_trial(
+                state=TrialState.COMPLETE if fit else TrialState.FAIL,
+                params=params,
+                distributions=self.distributions,
+                values=values if fit else None,
+                constraints=excess if fit else None,
+            )
+            for params, excess, values, fit in rows
+        ]
 
     def _wanted(self, at_most: int) -> int:
         """A batch, or all given designs at once."""
@@ -313,10 +314,3 @@ class ByGeneration(OptunaStrategy):
     def _learn(self, told: list[FrozenTrial]) -> None:
         self.generation += 1
         self._breed([trial for trial in told if trial.state == TrialState.COMPLETE])
-
-    def _recall(self, told: list[FrozenTrial]) -> None:
-        numbered = self.study.get_trials(deepcopy=False)[-len(told) :] if told else []
-        bounds = [0, *range(self.first, len(numbered), self.population), len(numbered)]
-        for start, end in pairwise(bounds):
-            if end > start:
-                self._learn(numbered[start:end])

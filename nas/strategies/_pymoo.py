@@ -1,14 +1,19 @@
 """pymoo's algorithms on integer genotypes through ask and tell: full first generations, nothing proposed twice."""
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 from pymoo.core.duplicate import DuplicateElimination
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem as PymooProblem
 from pymoo.core.repair import Repair
+from pymoo.operators.crossover.sbx import SBX
+from pymoo.operators.mutation.pm import PM
 from pymoo.problems.static import StaticProblem
 
 from nas.evaluations import Evaluations
@@ -20,6 +25,42 @@ from search_spaces.space import SearchSpace
 
 FAILED = 1e9
 MATINGS = 20
+DIVISIONS: int | None = Field(
+    None,
+    strict=True,
+    ge=1,
+    le=5000,
+    description="Divisions of an objective between reference directions; none is as many as the population can hold",
+)
+
+
+class Variation(BaseModel):
+    """Parameters of the whole family: how many individuals, and how their offspring vary."""
+
+    model_config = ConfigDict(extra="forbid")
+    population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred per generation")
+    crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
+    crossover_eta: float = Field(
+        15.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
+    )
+    mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
+    mutation_eta: float = Field(20.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+
+    def operators(self) -> dict[str, Any]:
+        """pymoo's keyword arguments for the population size, crossover and mutation."""
+        return {
+            "pop_size": self.population,
+            "crossover": SBX(prob=self.crossover_probability, eta=self.crossover_eta),
+            "mutation": PM(prob=self.mutation_probability, eta=self.mutation_eta),
+        }
+
+
+@contextmanager
+def contained() -> Iterator[None]:
+    """Keeps pymoo's numeric warnings, and what it does to the process's warning filters, inside."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 class SpaceRepair(Repair):  # type: ignore[misc]
@@ -34,17 +75,27 @@ class SpaceRepair(Repair):  # type: ignore[misc]
 
 
 class NewOnly(DuplicateElimination):  # type: ignore[misc]
-    """Drops offspring equal to each other or to anything ever proposed, not only to the population."""
+    """Drops offspring equal to each other or to anything ever proposed, not only to the population.
+
+    What pymoo would cut off as surplus of a generation of `generation` is dropped here already, so
+    that it can still be proposed later.
+    """
 
     def __init__(self, space: SearchSpace, seen: KeyIndex) -> None:
         super().__init__()
-        self.space, self.seen = space, seen
+        self.space, self.seen, self.generation = space, seen, 0
 
     def do(self, pop: Any, *others: Any, **_: Any) -> Any:
-        """The new individuals, which count as proposed from now on."""
-        if len(pop) == 0:
-            return pop
-        return pop[self.seen.add(self.space.keys(pop.get("X").astype(np.int64)))]
+        """The new individuals; `others` end with the generation as far as it is bred."""
+        return pop[self.fresh(pop, self.generation - len(others[-1]) if others else len(pop))]
+
+    def fresh(self, pop: Any, room: int) -> IntArray:
+        """Rows of the new individuals in order, at most `room`; they count as proposed from now on."""
+        keys = self.space.keys(pop.get("X").astype(np.int64).reshape(-1, len(self.space.gene_sizes)))
+        new = np.flatnonzero(self.seen.rows(keys) < 0)
+        rows = np.sort(new[np.unique(keys[new], return_index=True)[1]])[:room]
+        self.seen.add(keys[rows])
+        return rows
 
 
 def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
@@ -59,29 +110,21 @@ def first_generation(brief: Brief, population: int, generator: np.random.Generat
 class PymooStrategy:
     """An algorithm that pymoo breeds and our space repairs.
 
-    `make` receives the operators as keyword arguments and returns the algorithm; it is deep-copied,
-    since pymoo shares default arguments between instances.
+    `make` receives population size and operators as keyword arguments and returns the algorithm; it
+    is deep-copied, since pymoo shares default arguments between instances.
     """
 
-    def __init__(
-        self,
-        brief: Brief,
-        make: Callable[[dict[str, Any]], Any],
-        population: int,
-        crossover: Any,
-        mutation: Any,
-    ) -> None:
+    def __init__(self, brief: Brief, variation: Variation, make: Callable[..., Any]) -> None:
         self.space, self.seen = brief.problem.space, KeyIndex()
         self.generator = np.random.default_rng([brief.seed, 1])
-        first = first_generation(brief, population, self.generator)
-        operators = {
-            "sampling": first.astype(np.float64),
-            "crossover": crossover,
-            "mutation": mutation,
-            "repair": SpaceRepair(self.space),
-            "eliminate_duplicates": NewOnly(self.space, self.seen),
-        }
-        self.algorithm = copy.deepcopy(make(operators))
+        first = first_generation(brief, variation.population, self.generator)
+        algorithm = make(
+            sampling=first.astype(np.float64),
+            repair=SpaceRepair(self.space),
+            eliminate_duplicates=NewOnly(self.space, self.seen),
+            **variation.operators(),
+        )
+        self.algorithm = copy.deepcopy(algorithm)
         self._share_index()
         self.problem = PymooProblem(
             n_var=first.shape[1],
@@ -96,13 +139,15 @@ class PymooStrategy:
     def _share_index(self) -> None:
         """After the deep copy the algorithm's own duplicate filter and ours are one again."""
         self.algorithm.eliminate_duplicates.seen = self.seen
+        self.algorithm.eliminate_duplicates.generation = self.algorithm.n_offsprings
         for part in (self.algorithm.initialization, self.algorithm.mating):
             part.eliminate_duplicates = self.algorithm.eliminate_duplicates
         self.algorithm.mating.n_max_iterations = MATINGS
 
     def ask(self, at_most: int) -> IntArray:
         """A whole generation; what mating cannot fill is drawn at random from what is left."""
-        bred = self.algorithm.ask()
+        with contained():
+            bred = self.algorithm.ask()
         short = self.algorithm.n_offsprings - (0 if bred is None else len(bred))
         if self.algorithm.is_initialized and short > 0:
             drawn = draw_unseen(self.space.size, self.seen, short, self.generator)
@@ -118,5 +163,6 @@ class PymooStrategy:
         violations = np.where(failed[:, None], FAILED, evaluations.violations)
         constraints = np.column_stack([violations, np.where(failed, FAILED, -1.0)])
         known = StaticProblem(self.problem, F=values, G=constraints)
-        self.algorithm.evaluator.eval(known, self.offspring)
-        self.algorithm.tell(infills=self.offspring)
+        with contained():
+            self.algorithm.evaluator.eval(known, self.offspring)
+            self.algorithm.tell(infills=self.offspring)

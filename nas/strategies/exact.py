@@ -1,19 +1,18 @@
-"""The exact frontier: every architecture up to 100,000, above that the frontier of all, by enumeration."""
+"""The exact frontier: every architecture up to 100,000; above, what sums of parts or enumeration find best of all."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from nas.evaluations import Evaluations
-from nas.exact_solution import solve
+from nas.exact_solution import SMALL, ExactSolution, solve
+from nas.objective import built_in
 from nas.picks import PickRule
-from nas.problem import Problem
 from nas.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(evaluations=None, takes_evaluations=False)
-STORED_WHOLE = 100_000
 
 
 class Parameters(BaseModel):
@@ -23,37 +22,46 @@ class Parameters(BaseModel):
 
 
 class Exact:
-    """Asks once: for everything, or for the solved frontier and picks of a larger space."""
+    """Asks once: for everything, or for the solved frontier and picks of a larger space.
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.asked = False
+    `explanation` says how the space was covered, once it was.
+    """
+
+    def __init__(self, brief: Brief) -> None:
+        self.brief, self.asked = brief, False
+        self.explanation, self.finished = "", "the exact frontier is complete"
 
     def ask(self, at_most: int) -> IntArray:
         """Everything worth storing, then nothing."""
         if self.asked:
             return np.zeros((0, 6), dtype=np.int64)
         self.asked = True
-        space = self.problem.space
-        if space.size <= STORED_WHOLE:
+        space = self.brief.problem.space
+        if space.size <= SMALL:
+            self.explanation = f"every one of {space.size:,} architectures was evaluated"
             return space.genotypes(np.arange(space.size))
-        found = [solution.keys for solution in self._solved()]
+        found: list[IntArray] = []
+        for solution in self._solved():
+            self.explanation = self.explanation or solution.explanation
+            picks = [pick.keys for pick in solution.picks if pick is not None]
+            found += [*picks] if found else [solution.frontier.keys, *picks]
         return space.genotypes(np.unique(np.concatenate(found)))
 
-    def _solved(self) -> Iterator[Evaluations]:
-        """The frontier, and the pick of every question, each over the whole space."""
-        asked = self.problem.questions
+    def _solved(self) -> Iterator[ExactSolution]:
+        """The frontier with the picks of the study's own vocabulary, then the picks of every other."""
+        problem, asked = self.brief.problem, self.brief.problem.questions
         for vocabulary in {None: None, **{question.vocabulary: None for question in asked}}:
             rules = tuple(PickRule(q.budget) for q in asked if q.vocabulary == vocabulary)
-            solution = solve(self.problem.with_vocabulary(vocabulary), (PickRule(None), *rules))
             if vocabulary is None:
-                yield solution.frontier
-            yield from (pick for pick in solution.picks if pick is not None)
+                yield solve(problem, (PickRule(None), *rules), self.brief.report, self.brief.notebook)
+            else:
+                alike = replace(problem.with_vocabulary(vocabulary), objectives=(built_in("loss"),))
+                yield solve(alike, rules, notebook=self.brief.notebook)
 
-    def tell(self, evaluations: Evaluations) -> None:
+    def tell(self, evaluations: object) -> None:
         """Nothing is learned."""
 
 
 def build(brief: Brief, parameters: Parameters) -> Exact:
     """The strategy; it has no randomness."""
-    return Exact(brief.problem)
+    return Exact(brief)

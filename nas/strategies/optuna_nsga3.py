@@ -1,12 +1,10 @@
 """NSGA-III (Deb and Jain 2014) with uniform crossover on integer genes, new architectures only (Optuna)."""
 
-from itertools import count
-from math import comb
-
 from optuna.samplers import NSGAIIISampler
 from pydantic import Field
 
 from nas.strategies import optuna_nsga2
+from nas.strategies._directions import divisions_of
 from nas.strategies._optuna import ByGeneration, Lineage
 from nas.strategy import Brief, Traits
 
@@ -27,13 +25,6 @@ class Parameters(optuna_nsga2.Parameters):
 
 class Nsga3(Lineage, NSGAIIISampler):
     """Optuna's NSGA-III, handed its parents."""
-
-
-def divisions_of(objectives: int, population: int) -> int:
-    """The most divisions whose reference points, C(divisions + m − 1, m − 1), do not outnumber the population."""
-    if objectives == 1:
-        return 1
-    return next(d for d in count(1) if comb(d + objectives, objectives - 1) > population)
 
 
 def build(brief: Brief, parameters: Parameters) -> ByGeneration:

@@ -8,13 +8,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from search_spaces.architectures import Architectures
+from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray
 
 COEFFICIENTS = (
     *("kappa_l", "alpha_l", "kappa_rho", "alpha_rho", "alpha_r", "beta_1"),
     *("kappa_d", "beta_2", "kappa_m", "alpha_m", "l_inf"),
 )
+
+PART_OF: dict[str, Part] = {
+    "depth": "base",
+    "sparsity": "ffn",
+    "width": "ffn",
+    "kv": "attention",
+    "irreducible": "base",
+}
 
 
 def terms(architectures: Architectures, c: Mapping[str, float]) -> dict[str, FloatArray]:

@@ -1,6 +1,7 @@
 """Time of all output_tokens decode passes, ms, (n,)."""
 
 from objectives.assessment import Assessment
+from objectives.parts import PartAssessment, Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "ms"
@@ -10,3 +11,8 @@ LOG_SCALE = True
 def evaluate(assessment: Assessment) -> FloatArray:
     """Time of all output_tokens decode passes, ms, (n,)."""
     return assessment.phase_ms("decode")
+
+
+def parts(shares: PartAssessment) -> Share:
+    """Operators of attention and FFN per layer; the head once."""
+    return shares.phase_ms("decode")

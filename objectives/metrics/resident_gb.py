@@ -2,6 +2,7 @@
 
 from objectives import parameters
 from objectives.assessment import Assessment
+from objectives.parts import PartAssessment, Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "GB"
@@ -11,3 +12,8 @@ LOG_SCALE = True
 def evaluate(assessment: Assessment) -> FloatArray:
     """Weights, embeddings, KV cache and activations held at once, GB, (n,)."""
     return parameters.resident_gb(assessment.architectures, assessment.scenario)
+
+
+def parts(shares: PartAssessment) -> Share:
+    """Weights and KV cache per layer; embeddings and activations once."""
+    return parameters.resident_share(shares)

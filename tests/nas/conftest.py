@@ -18,12 +18,14 @@ import pytest
 from nas import running, yaml_source
 from nas.assemble import Study, assemble
 from nas.evaluations import Evaluations
+from nas.listing import missing_extra
 from nas.objective import Budget
 from nas.outcome import Outcome, conclude
 from nas.problem import Problem
 from nas.running import store_columns
 from nas.search import Limits, Search
 from nas.store import FILE, RunStore
+from objectives.plugins import importable
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY: dict[str, Any] = {
@@ -37,6 +39,23 @@ TINY: dict[str, Any] = {
         "n_kv_heads": [1, 2, "n_heads"],
     },
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, by name and with the reason, what is tried with a strategy whose extra is not installed."""
+    missing = {name: extra for name in importable("nas.strategies") if (extra := missing_extra("nas.strategies", name))}
+    for item in items:
+        algo = (
+            item.callspec.params.get("algo") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else 0
+        )
+        if algo in missing:
+            item.add_marker(pytest.mark.skip(reason=f"{algo} needs the extra {missing[algo]}, which is not installed"))
+
+
+@pytest.fixture(scope="session")
+def available() -> list[str]:
+    """Strategies that can run here: those whose extra is installed, or that need none."""
+    return [name for name in importable("nas.strategies") if not missing_extra("nas.strategies", name)]
 
 
 @pytest.fixture

@@ -310,7 +310,7 @@ def test_six_mistakes_are_six_lines_with_line_numbers_and_the_nearest_names(writ
         ("objectives:\n- loss\n- 7", "3: objectives.1: expected text, got 7"),
         ("precision: fp8", "1: precision: expected fp16, int8 or int4, got 'fp8'; did you mean fp16?"),
         ("preset: devise", "1: preset: expected paper or device, got 'devise'; did you mean device?"),
-        ("algo: nsga3x", "did you mean nsga2?"),
+        ("algo: nsga3x", "did you mean nsga3?"),
         ("algo: nsga2\nparams: {populaton: 5}", "2: params.populaton: unknown key; did you mean population?"),
         ("params:\n  population: 2", "2: params.population: expected at least 4, got 2"),
         ("law: hw_codesing", "did you mean hw_codesign?"),

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas import exact_solution
+from nas import enumeration, exact_solution
 from nas.assemble import assemble
-from nas.dominance import frontier_rows, rounded
+from nas.dominance import frontier_rows, non_dominated, rounded
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
-from nas.exact_solution import solve
+from nas.exact_solution import ExactSolution, quick_frontier, solve
 from nas.objective import Budget
 from nas.picks import PickRule, best_row
 from nas.problem import Problem
@@ -46,20 +46,43 @@ def test_blocks_give_the_frontier_and_picks_of_the_whole(
     evaluated: Callable[[Problem], Evaluations],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exact_solution, "BLOCK", block)
+    monkeypatch.setattr(enumeration, "BLOCK", block)
     problem = problem_of(**study)
     whole, counted = evaluated(problem), []
     solution = solve(problem, tuple(PickRule(b) for b in BUDGETS), counted.append)
     assert set(solution.frontier.keys.tolist()) == undominated(whole)
     assert solution.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
     assert (solution.covered, sum(counted)) == (len(whole), len(whole))
-    assert solution.feasible == whole.feasible.sum()
+    assert solution.way == "enumeration"
+    same_picks(whole, solution)
+
+
+def same_picks(whole: Evaluations, solution: ExactSolution) -> None:
+    """The picks are those of the whole space, every metric to the last bit."""
     for budget, pick in zip(BUDGETS, solution.picks, strict=True):
         row = best_row(whole, budget)
         assert (pick is None) == (row is None)
         if pick is not None and row is not None:
             assert pick.keys.tolist() == [whole.keys[row]]
             assert {n: c.tolist() for n, c in pick.metrics.items()} == {n: [c[row]] for n, c in whole.metrics.items()}
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=str)
+def test_sums_of_parts_give_the_same_to_the_last_bit(
+    study: dict[str, Any],
+    problem_of: Callable[..., Problem],
+    evaluated: Callable[[Problem], Evaluations],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = problem_of(**study)
+    rules = tuple(PickRule(b) for b in BUDGETS)
+    enumerated = solve(problem, rules)
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    solution = solve(problem, rules)
+    assert solution.way == "parts"
+    assert solution.frontier.keys.tolist() == enumerated.frontier.keys.tolist()
+    assert all((solution.frontier.metrics[n] == enumerated.frontier.metrics[n]).all() for n in problem.metric_names)
+    same_picks(evaluated(problem), solution)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +112,57 @@ def test_frontiers_of_the_papers_space_have_the_model_pages_sizes(study: dict[st
     assert (len(solution.frontier), solution.covered) == (size, 13_120)
 
 
-def test_a_space_beyond_enumeration_is_refused_with_its_size(
-    problem_of: Callable[..., Problem], monkeypatch: pytest.MonkeyPatch
+def test_a_metric_without_parts_is_enumerated_and_beyond_that_refused_by_name(
+    problem_of: Callable[..., Problem], user_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    name = user_module("def fn(a):\n    return a.depth / a.width\n")
+    problem = problem_of(objectives=["loss", f"{name}:fn"])
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    solution = solve(problem)
+    assert solution.way == "enumeration"
+    assert f"since {name}:fn does not say how it adds up from parts" in solution.explanation
     monkeypatch.setattr(exact_solution, "LARGEST", 161)
-    with pytest.raises(UsageError, match="at most 161 architectures, got 162; choose a search strategy"):
-        solve(problem_of())
+    with pytest.raises(UsageError, match=f"at most 161 architectures where {name}:fn does not say.*got 162; declare"):
+        solve(problem)
+    assert solve(problem_of()).way == "parts"
+
+
+def test_too_many_partners_are_enumerated(problem_of: Callable[..., Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    monkeypatch.setattr(exact_solution, "PARTNERS", 5)
+    assert "depth, width and KV heads alone have" in solve(problem_of()).explanation
+
+
+def test_a_quick_frontier_is_had_in_seconds_or_not_at_all(
+    problem_of: Callable[..., Problem], user_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = problem_of()
+    quick = quick_frontier(problem)
+    assert quick is not None
+    assert quick.frontier.keys.tolist() == solve(problem).frontier.keys.tolist()
+    name = user_module("def fn(a):\n    raise AssertionError('called')\n")
+    assert quick_frontier(problem_of(objectives=["loss", f"{name}:fn"])) is None
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    monkeypatch.setattr(exact_solution, "SECONDS", 3)
+    assert quick_frontier(problem) is None
+
+
+@pytest.mark.parametrize(("space", "size"), [("paper", 13_120), ("fine", 1_268_202_600), ("huge", 1_502_920_036_352)])
+def test_shipped_spaces_have_the_model_pages_sizes(space: str, size: int) -> None:
+    assert assemble({"space": space}, {}).problem.space.size == size
+
+
+@pytest.mark.slow
+def test_the_frontier_of_the_fine_space_covers_it_and_is_better_everywhere() -> None:
+    """Its members cannot be checked one by one; the paper's designs in it and its neighbours can."""
+    problem = assemble({"space": "fine"}, {}).problem
+    solution = solve(problem)
+    values, space = solution.frontier.values, problem.space
+    assert solution.covered == 1_268_202_600
+    assert len(non_dominated(values)) == len(values)
+    near = problem.evaluate(space.neighbours(solution.frontier.genotypes))
+    far = problem.evaluate(space.sample(200_000, np.random.default_rng(0)))
+    for rivals in (near, far):
+        others = rivals.feasible & ~np.isin(rivals.keys, solution.frontier.keys)
+        both = np.concatenate([values, rivals.values[others]])
+        assert (non_dominated(both) < len(values)).all()

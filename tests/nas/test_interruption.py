@@ -53,6 +53,7 @@ def cost(a):
     return a.depth * a.width / 1e4 + 1 / (1 + a.n_kv_heads)
 """
 PARAMETERS = {"population": 12, "batch": 12}
+OWN = {"optuna_gp": ["--param=startup=234"]}  # a model a second
 
 
 def settings(algo: str) -> list[str]:
@@ -65,6 +66,7 @@ def settings(algo: str) -> list[str]:
         "--algo",
         algo,
         *small,
+        *OWN.get(algo, []),
         *([f"--evaluations={EVALUATIONS}"] if module.TRAITS.takes_evaluations else []),
     ]
 

@@ -1,7 +1,9 @@
 """What a user gets wrong, and what the machine refuses: one clear line, an exit code, nothing written."""
 
+import importlib.util
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -194,3 +196,20 @@ def test_a_folder_that_is_read_only_is_read(
         refused(commands("select", place / "run", "--out", place / "x.csv"), 1)
     finally:
         subprocess.run(["umount", place], check=True)
+
+
+def test_a_strategy_without_its_extra_says_which(inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "torch" else found(name, *more)
+    )
+    monkeypatch.delitem(sys.modules, "nas.strategies.optuna_gp", raising=False)
+    for line in (["run", "--algo", "optuna_gp"], ["schema", "optuna_gp"]):
+        answer = inside(*line)
+        assert answer.code == 2
+        (said,) = answer.err.splitlines()
+        assert said.endswith(
+            "expected the package torch for optuna_gp, got none installed; pip install 'plas-codesign[gp]'"
+        )
+    assert inside("list", "strategies").code == 0
+    assert not list(Path().iterdir())

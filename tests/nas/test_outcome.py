@@ -125,7 +125,8 @@ def test_the_summary_says_what_every_number_is_relative_to(files: Callable[..., 
     outcome, folder = files(100)
     said = json.loads((folder / "summary.json").read_text())
     assert said["evaluations"] == {"asked": 100, "distinct": 100, "repeats": 0, "failed": 0, "feasible": 100}
-    assert said["space"] == {"name": "tiny", "architectures": 162, "covered": 100}
+    how = "every one of 162 architectures was evaluated"
+    assert said["space"] == {"name": "tiny", "architectures": 162, "covered": 100, "exact_frontier": how}
     assert said["scale"]["bounds_from"] == "exact frontier"
     assert said["scale"]["total_ms"]["scale"] == "log"
     assert set(said["seconds"]) == {"strategy", "objectives", "store"}
@@ -146,7 +147,7 @@ def test_exact_covers_everything_and_measures_no_distance_to_itself(concluded: C
     assert (outcome.covered, outcome.exact, outcome.distance) == (162, None, None)
     assert (
         certainty(outcome)[-1]
-        == f"Exact: all 162 architectures were covered; the frontier holds {len(outcome.frontier)}."
+        == f"Exact: the frontier of all 162 architectures holds {len(outcome.frontier)}; every one of 162 architectures was evaluated."
     )
 
 

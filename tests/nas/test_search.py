@@ -11,9 +11,11 @@ import pytest
 from nas.assemble import strategy_module
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
+from nas.handling import as_seen, problem_as_seen
 from nas.problem import Problem
 from nas.search import STALLED_ASKS, Archive, Limits, Search
-from nas.store import FILE, Recorded, RunStore
+from nas.store import FILE, STRATEGY, Recorded, RunStore
+from nas.strategies._optuna import OneByOne
 from nas.strategy import Brief
 from search_spaces.arrays import IntArray
 
@@ -283,3 +285,120 @@ def test_the_archive_grows_past_its_first_size(problem_of: Callable[..., Problem
     assert found.keys.tolist() == keys.tolist()
     assert (found.values == problem.evaluate(problem.space.genotypes(keys)).values).all()
     assert archive.rows(archive.index.rows(keys[[7, 4999]])).keys.tolist() == keys[[7, 4999]].tolist()
+
+
+# Stored state
+
+RESTORABLE: list[dict[str, Any]] = [
+    {"startup": 8},
+    {"startup": 8, "batch": 7},
+    {"startup": 8, "batch": 3, "repeats": "redraw", "encoding": "integers"},
+]
+
+
+def asked_by(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Notes how many rows optuna_tpe proposes."""
+    counts, ask = list[int](), OneByOne.ask
+
+    def counted(self: OneByOne, at_most: int) -> IntArray:
+        found = ask(self, at_most)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(OneByOne, "ask", counted)
+    return counts
+
+
+@pytest.mark.parametrize("parameters", RESTORABLE, ids=["one by one", "batches", "redrawn"])
+@pytest.mark.parametrize("stops", [(1,), (9, 15), (30, 34)], ids=str)
+def test_a_stored_state_shortens_the_replay_and_changes_nothing(
+    parameters: dict[str, Any],
+    stops: tuple[int, ...],
+    tmp_path: Path,
+    problem: Problem,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    long_search, long = run(tmp_path / "long.sqlite", problem, "optuna_tpe", 40, **parameters)
+    path, asked = tmp_path / "short.sqlite", asked_by(monkeypatch)
+    run(path, problem, "optuna_tpe", stops[0], **parameters)
+    for stop in (*stops[1:], 40):
+        asked.clear()
+        before = recorded(path, problem)
+        search, log = run(path, problem, "optuna_tpe", stop, before, **parameters)
+        again = sum(asked) - (stop - len(before.batches))
+        assert again <= 2 * parameters.get("batch", 1), "what the state covers was asked again"
+    assert log == long
+    assert (search.progress.batch, search.progress.repeats) == (
+        long_search.progress.batch,
+        long_search.progress.repeats,
+    )
+    assert search.progress.replayed == stops[-1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM notes",
+        "UPDATE notes SET text = replace(text, '\"rows\": ', '\"rows\": 1')",
+        "UPDATE notes SET text = 'nothing'",
+        "UPDATE notes SET digest = text",
+        "DROP TABLE notes",
+        "newer",
+    ],
+)
+def test_a_state_that_does_not_fit_is_replayed_instead(
+    change: str, tmp_path: Path, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, long = run(tmp_path / "long.sqlite", problem, "optuna_tpe", 24, startup=8)
+    run(tmp_path / FILE, problem, "optuna_tpe", 20, startup=8)
+    with stored(tmp_path / FILE, problem) as store, store.connection:
+        if change == "newer":
+            saved = store.kept(STRATEGY) or {}
+            store.keep(STRATEGY, {**saved, "strategy": {**saved["strategy"], "versions": {"optuna": "99"}}})
+        else:
+            store.connection.execute(change)
+    asked = asked_by(monkeypatch)
+    _, log = run(tmp_path / FILE, problem, "optuna_tpe", 24, recorded(tmp_path / FILE, problem), startup=8)
+    assert log == long
+    assert sum(asked) == 24
+
+
+def test_a_state_of_rows_that_the_log_lacks_is_replayed_instead(tmp_path: Path, problem: Problem) -> None:
+    _, long = run(tmp_path / "long.sqlite", problem, "optuna_tpe", 24, startup=8)
+    run(tmp_path / FILE, problem, "optuna_tpe", 20, startup=8)
+    with stored(tmp_path / FILE, problem) as store, store.connection:
+        for table, column in (("evaluations", '"index"'), ("batches", "start")):
+            store.connection.execute(f"DELETE FROM {table} WHERE {column} >= 13")
+    _, log = run(tmp_path / FILE, problem, "optuna_tpe", 24, recorded(tmp_path / FILE, problem), startup=8)
+    assert log == long
+
+
+def test_a_state_survives_failures_given_designs_and_a_penalty(
+    tmp_path: Path, problem_of: Callable[..., Problem], user_module: Callable[[str], str]
+) -> None:
+    name = user_module("import numpy as np\ndef fn(a):\n    return np.where(a.depth == 8, np.nan, a.depth / 3)\n")
+    problem = problem_of(objectives=["loss", f"{name}:fn"], budgets={"total_ms": 30})
+    given = problem.space.genotypes(np.array([3, 77, 20, 5, 1]))
+    logs = []
+    for path, stops in ((tmp_path / "long.sqlite", [40]), (tmp_path / "short.sqlite", [4, 12, 40])):
+        for stop in stops:
+            module = strategy_module("optuna_tpe")
+            brief = Brief(problem_as_seen(problem, "penalty"), 3, given, 40)
+            strategy = module.build(brief, module.Parameters(startup=8, batch=3))
+            with stored(path, problem) as store:
+                search = Search(problem, strategy, store, store.read(), shown=lambda e: as_seen(e, "penalty", 10.0))
+                search.run(Limits(stop))
+                logs.append(store.read().evaluations.keys.tolist())
+                assert bool(store.kept(STRATEGY)) == (stop > 4)
+    assert logs[0] == logs[-1]
+
+
+@pytest.mark.parametrize("longest", [100, 40_000])
+def test_the_archive_keeps_every_gene_of_long_axes(longest: int, problem_of: Callable[..., Problem]) -> None:
+    axes = {"depth": [4], "width": [768], "expert_size": {"from": 1, "to": longest, "step": 1}, "n_kv_heads": [1]}
+    problem = problem_of(space={"name": "long", "axes": axes}, baselines=[])
+    archive, genotypes = Archive(problem), problem.space.genotypes(np.arange(longest)[::-1])
+    archive.add(problem.evaluate(genotypes))
+    assert (archive.all().genotypes == genotypes).all()
+    assert (problem.space.keys(archive.all().genotypes) == np.arange(longest)[::-1]).all()
+    assert archive.rows(np.array([0, 5])).genotypes.tolist() == genotypes[[0, 5]].tolist()

@@ -25,6 +25,7 @@ from search_spaces.arrays import IntArray
 
 STRATEGIES = importable("nas.strategies")
 ASKS = 7
+OWN: dict[str, dict[str, Any]] = {"optuna_gp": {"startup": 10_000}}  # its models have tests of their own
 OBJECTIVES = [
     ["loss"],
     ["loss", "total_ms"],
@@ -44,16 +45,23 @@ Searched = Callable[..., Search]
 pytestmark = pytest.mark.parametrize("algo", STRATEGIES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def made(problem_of: Made) -> Made:
-    """Problems over the tiny space without the default budget."""
-    return lambda **raw: problem_of(**{"default_budget": "none", "baselines": [], "applications": {}, **raw})
+    """Problems over the tiny space without the default budget, each assembled once."""
+    known: dict[str, Problem] = {}
+
+    def build(**raw: Any) -> Problem:
+        if repr(raw) not in known:
+            known[repr(raw)] = problem_of(**{"default_budget": "none", "baselines": [], "applications": {}, **raw})
+        return known[repr(raw)]
+
+    return build
 
 
 def build(algo: str, problem: Problem, seed: int = 0, **parameters: Any) -> Any:
     """A strategy as a study builds it, with a population that a tiny space can fill a few times."""
     module = strategy_module(algo)
-    small = {name: 20 for name in ("population", "batch") if name in module.Parameters.model_fields}
+    small = {name: 20 for name in ("population", "batch") if name in module.Parameters.model_fields} | OWN.get(algo, {})
     brief = Brief(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
     return module.build(brief, module.Parameters.model_validate({**small, **parameters}))
 
@@ -307,8 +315,8 @@ def test_exact_above_its_limit_asks_for_the_frontier_and_the_picks_alone(
 ) -> None:
     if algo != "exact":
         pytest.skip("only exact solves before it asks")
-    monkeypatch.setattr(importlib.import_module("nas.strategies.exact"), "STORED_WHOLE", 10)
-    monkeypatch.setattr(exact_solution, "BLOCK", 13)
+    monkeypatch.setattr(importlib.import_module("nas.strategies.exact"), "SMALL", 10)
+    monkeypatch.setattr(exact_solution, "SMALL", 10)
     problem = problem_of()
     truth = whole(problem)
     found = searched(algo, problem, None).archive.all()

@@ -1,6 +1,5 @@
 """What a comparison is asked for: files, flags, studies, variants; who takes part and who is left out."""
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def test_a_missing_extra_is_skipped_by_name(plan_of: PlanOf, monkeypatch: pytest
             raise UsageError(
                 "expected the package torch for sobol, got none installed; pip install 'plas-codesign[gp]'"
             )
-        return importlib.import_module(f"nas.strategies.{algo}")
+        return strategy_module(algo)
 
     monkeypatch.setattr(plan_module, "strategy_module", missing)
     plan = plan_of()

@@ -1,0 +1,52 @@
+"""The best architectures known so far, evaluated whole."""
+
+import numpy as np
+
+from nas.decomposition.table import Table
+from nas.dominance import frontier_rows
+from nas.evaluations import Evaluations, joined
+from search_spaces.arrays import BoolArray, FloatArray
+
+
+class Incumbents:
+    """Feasible non-dominated architectures; ties are all kept.
+
+    New ones wait until there are enough to renew the table or, rarer, the frontier.
+    """
+
+    def __init__(self) -> None:
+        self.front: Evaluations | None = None
+        self.waiting: list[Evaluations] = []
+        self.unseen = 0
+        self.table: Table | None = None
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Take in evaluated architectures."""
+        kept = evaluations[frontier_rows(evaluations)]
+        if len(kept) == 0:
+            return
+        self.waiting.append(kept)
+        self.unseen += len(kept)
+        known = 0 if self.front is None else len(self.front)
+        if self.table is None or sum(map(len, self.waiting)) > max(2000, known // 2):
+            self.settle()
+        elif self.unseen > max(200, known // 50):
+            self.table.add(np.concatenate([part.values for part in self.waiting]))
+            self.unseen = 0
+
+    def settle(self) -> Evaluations | None:
+        """The frontier of all that was taken in, in file order; None when nothing was feasible."""
+        for part in self.waiting:
+            self.front = part if self.front is None else joined(self.front, part)
+        if self.front is not None and self.waiting:
+            distinct = self.front[np.unique(self.front.keys, return_index=True)[1]]
+            self.front = distinct[frontier_rows(distinct)]
+            self.table = Table(self.front.values)
+        self.waiting, self.unseen = [], 0
+        return self.front
+
+    def behind(self, values: list[FloatArray]) -> BoolArray:
+        """Which points (objective by objective, each (n,)) an incumbent beats in every objective."""
+        if self.table is None:
+            return np.zeros(len(values[0]), dtype=bool)
+        return self.table.behind(values)

@@ -1,0 +1,116 @@
+"""Metrics of FFN boxes with partners, as sums of parts: exact for one FFN, the best imaginable for several."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from nas.decomposition.boxes import Boxes
+from nas.decomposition.grid import Grid, Partners, one_layer
+from nas.problem import Problem
+from objectives.parts import Composition, PartAssessment, Share, composition
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import FloatArray, IntArray
+
+CORNERS = 4
+Bound = tuple[str, int]
+
+
+def own_functions(problem: Problem) -> dict[str, Any]:
+    """The user's metrics by name."""
+    return {metric.name: metric.function for metric in problem.functions}
+
+
+def undeclared(problem: Problem, metrics: tuple[str, ...]) -> str | None:
+    """The first metric that does not follow from sums of parts, if any."""
+    own = own_functions(problem)
+    return next((metric for metric in metrics if composition(metric, problem.scenario, own) is None), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Parts of some metrics over a grid.
+
+    A bound is a quantity with the sign in which some metric depends on it: its least value over a
+    box where the metric rises with it, its largest where it falls. `beside` holds, per bound and
+    partner, base + l · attention_l + attention.
+    """
+
+    problem: Problem
+    grid: Grid
+    partners: Partners
+    compositions: Mapping[str, Composition]
+    bounds: tuple[Bound, ...]
+    depth: FloatArray
+    beside: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
+        """The sums of metrics that all declare their parts."""
+        own, partners = own_functions(problem), Partners.of(grid)
+        found = {metric: composition(metric, problem.scenario, own) for metric in metrics}
+        compositions = {metric: known for metric, known in found.items() if known is not None}
+        bounds = _bounds(compositions)
+        whole = partners.architectures(problem.space)
+        depth = whole.depth.astype(np.float64)
+        base, attention = (
+            _shares(problem, bounds, whole, "base"),
+            _shares(problem, bounds, one_layer(whole), "attention"),
+        )
+        nothing = np.zeros(len(whole))
+        beside = [
+            sum(b.once, nothing) + depth * sum(a.per_layer, nothing) + sum(a.once, nothing)
+            for b, a in zip(base, attention, strict=True)
+        ]
+        return cls(problem, grid, partners, compositions, bounds, depth, np.stack(beside))
+
+    def restricted(self, metrics: tuple[str, ...]) -> Self:
+        """The same sums of fewer metrics."""
+        compositions = {metric: self.compositions[metric] for metric in metrics}
+        bounds = _bounds(compositions)
+        beside = self.beside[[self.bounds.index(bound) for bound in bounds]]
+        return replace(self, compositions=compositions, bounds=bounds, beside=beside)
+
+    def ffn(self, boxes: Boxes) -> FloatArray:
+        """Best per-layer and one-off FFN share per bound and box, (bounds, 2, boxes).
+
+        A term rises or falls with E and with m, so that its extremes over a box lie at its corners.
+        """
+        corners = boxes.corners()
+        code = np.ravel_multi_index(corners, [int(corner.max(initial=0)) + 1 for corner in corners])
+        _, first, back = np.unique(code, return_index=True, return_inverse=True)
+        ffns = self.grid.ffns(*(corner[first] for corner in corners))
+        best = np.zeros((len(self.bounds), 2, len(boxes)))
+        for row, share, (_, sign) in zip(
+            best, _shares(self.problem, self.bounds, ffns, "ffn"), self.bounds, strict=True
+        ):
+            for half, terms in zip(row, (share.per_layer, share.once), strict=True):
+                for term in terms:
+                    at_corners = term[back].reshape(CORNERS, len(boxes))
+                    half += at_corners.min(axis=0) if sign > 0 else at_corners.max(axis=0)
+        return best
+
+    def values(self, metric: str, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
+        """The metric's best value of pairs of a box and a partner, (n,)."""
+        known = self.compositions[metric]
+        return known.value(*(self._quantity(self.bounds.index(b), ffn, box, partner) for b in known.quantities.items()))
+
+    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
+        per_layer, once = ffn[row]
+        total: FloatArray = self.beside[row][partner]
+        if per_layer.any():
+            total = total + self.depth[partner] * per_layer[box]
+        if once.any():
+            total = total + once[box]
+        return total
+
+
+def _bounds(compositions: Mapping[str, Composition]) -> tuple[Bound, ...]:
+    return tuple(dict.fromkeys(item for known in compositions.values() for item in known.quantities.items()))
+
+
+def _shares(problem: Problem, bounds: tuple[Bound, ...], architectures: Architectures, part: Part) -> list[Share]:
+    """The shares of every bound's quantity."""
+    shares = PartAssessment(problem.dressed(architectures), problem.scenario, part, own_functions(problem))
+    return [shares[quantity] for quantity, _ in bounds]

@@ -1,0 +1,61 @@
+"""Whether a point is behind known points in every objective, answered by one look-up."""
+
+import numpy as np
+
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+
+SLACK = 1e-9  # relative; sums of parts and whole architectures agree far more closely
+CELLS = 1 << 18
+
+
+class Table:
+    """The least value of one objective among points in strictly smaller bins of all others.
+
+    Points in smaller bins have smaller values, so what the table calls behind is behind; what lies in
+    the same bin as its better is let through.
+    """
+
+    def __init__(self, points: FloatArray) -> None:
+        least, most = points.min(axis=0), points.max(axis=0)
+        self.kept = int(np.argmin((most - least) / np.maximum(np.abs(most), 1e-300)))  # bins would tell least of it
+        others = [i for i in range(points.shape[1]) if i != self.kept]
+        side = int(CELLS ** (1 / max(len(others), 1)))
+        self.bins = [(i, Bins(least[i], most[i], side)) for i in others]
+        self.least = np.full([bins.count + 2 for _, bins in self.bins] or [1], np.inf)
+        self.add(points)
+
+    def add(self, points: FloatArray) -> None:
+        """Take in further points (n, m); each counts from the bins after its own on."""
+        cells = tuple(bins.of(points[:, i]) + 1 for i, bins in self.bins)
+        np.minimum.at(self.least, cells or (np.zeros(len(points), dtype=np.int64),), points[:, self.kept])
+        for axis in range(len(self.bins)):
+            np.minimum.accumulate(self.least, axis=axis, out=self.least)
+
+    def behind(self, values: list[FloatArray]) -> BoolArray:
+        """Which points (objective by objective, each (n,)) are beaten in every objective, by more than SLACK."""
+        lowered = [column - SLACK * np.abs(column) for column in values]
+        cells = tuple(bins.of(lowered[i]) for i, bins in self.bins)
+        behind: BoolArray = self.least[cells or 0] < lowered[self.kept]
+        return behind
+
+
+class Bins:
+    """A weakly rising map from values to 0 … count, even in what floating point resolves: nearly logarithmic."""
+
+    def __init__(self, low: float, high: float, count: int) -> None:
+        first, last = ordered(np.array([low, high])).tolist()
+        self.low, self.high, self.count = low, high, count
+        self.shift = max((last - first) // (count - 1), 0).bit_length()
+        self.first = first >> self.shift
+
+    def of(self, values: FloatArray) -> IntArray:
+        """Bins (n,) of values (n,); those outside the range share the end bins."""
+        bins = (ordered(np.clip(values, self.low, self.high)) >> self.shift) - self.first
+        return np.where(values > self.high, self.count, bins)
+
+
+def ordered(values: FloatArray) -> IntArray:
+    """Integers (n,) in the order of floating-point values (n,)."""
+    whole = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+    integers: IntArray = np.where(whole < 0, np.int64(-(2**63)) - whole, whole)
+    return integers

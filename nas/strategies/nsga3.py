@@ -1,0 +1,24 @@
+"""NSGA-III (Deb and Jain 2014) on integer genes, new architectures only (pymoo)."""
+
+from pydantic import Field
+from pymoo.algorithms.moo.nsga3 import NSGA3
+
+from nas.strategies._directions import directions
+from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
+from nas.strategies._tournament import tournament
+from nas.strategy import Brief, Traits
+
+TRAITS = Traits(seedable=True)
+
+
+class Parameters(Variation):
+    """Parameters of the strategy."""
+
+    population: int = Field(100, strict=True, ge=4, le=5000, description="Individuals kept and bred per generation")
+    divisions: int | None = DIVISIONS
+
+
+def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its brief and parameters."""
+    towards = directions(len(brief.problem.objectives), parameters.population, parameters.divisions)
+    return PymooStrategy(brief, parameters, lambda **operators: NSGA3(towards, selection=tournament(), **operators))

@@ -1,0 +1,65 @@
+"""Gaussian processes with expected hypervolume improvement (Daulton et al. 2020; Ament et al. 2023), new architectures only (Optuna)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from optuna.samplers import GPSampler
+from pydantic import BaseModel, ConfigDict, Field
+
+from nas.evaluations import Evaluations
+from nas.strategies._optuna import REPEATS, OneByOne, Repeats, quiet
+from nas.strategy import Brief, Traits
+from search_spaces.arrays import FloatArray, IntArray
+
+TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4)
+
+
+class Parameters(BaseModel):
+    """Parameters of the strategy."""
+
+    model_config = ConfigDict(extra="forbid")
+    startup: int = Field(10, strict=True, ge=1, le=100_000, description="Random architectures before the first model")
+    deterministic: bool = Field(
+        True,
+        strict=True,
+        description="Whether the objectives have no noise, so that the models pass through the values",
+    )
+    batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures asked for at once")
+    repeats: Repeats = Field("neighbour", description=REPEATS)
+
+
+class OnTheirScales(OneByOne):
+    """Latencies reach the models as logarithms: the frontier is the same, and what is gained counts as in the results."""
+
+    def __init__(self, brief: Brief, repeats: Repeats, batch: int, make: Callable[[int], GPSampler]) -> None:
+        super().__init__(brief, "integers", repeats, batch, make)
+        self.objectives = brief.problem.objectives
+
+    def ask(self, at_most: int) -> IntArray:
+        """New architectures, on one thread of torch: its small steps gain nothing from more, and the bits stay the same."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return super().ask(at_most)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _values(self, evaluations: Evaluations) -> FloatArray:
+        columns = zip(self.objectives, evaluations.values.T, strict=True)
+        return np.stack([objective.scaled(column) for objective, column in columns], axis=1)
+
+
+def build(brief: Brief, parameters: Parameters) -> OnTheirScales:
+    """The strategy from its brief and parameters."""
+
+    def make(seed: int) -> GPSampler:
+        with quiet():
+            return GPSampler(
+                n_startup_trials=parameters.startup,
+                deterministic_objective=parameters.deterministic,
+                warn_independent_sampling=False,
+                seed=seed,
+            )
+
+    return OnTheirScales(brief, parameters.repeats, parameters.batch, make)

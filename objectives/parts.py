@@ -1,0 +1,101 @@
+"""Metrics as sums over the parts of an architecture, so that a space can be searched part by part.
+
+An architecture of width d has three parts: its base (depth and what width alone decides), its
+attention (n_kv) and its FFN (E, K, m). A metric that declares `parts` is
+
+    u = base(l, d) + l · (attention_l(d, n_kv) + ffn_l(d, E, K, m)) + attention(d, n_kv) + ffn(d, E, K, m)
+
+where a term of the FFN part rises or falls (weakly) with E among E > 1, and with m, the rest fixed.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+from objectives import closed_form, roofline
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """What one part adds to a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
+
+    per_layer: tuple[FloatArray, ...] = ()
+    once: tuple[FloatArray, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)((*self.per_layer, *other.per_layer), (*self.once, *other.once))
+
+    def times(self, factor: float) -> Self:
+        """The share of `factor` times the quantity; factor is positive."""
+        per_layer = tuple(term * factor for term in self.per_layer)
+        return type(self)(per_layer, tuple(term * factor for term in self.once))
+
+
+@dataclass(frozen=True, eq=False)
+class PartAssessment:
+    """`shares["total_ms"]` is what a part of each architecture adds to that metric.
+
+    For attention and FFN the architectures have one layer, and only the columns that the part
+    depends on mean anything. `own` maps the names of a user's metrics to their functions.
+    """
+
+    architectures: Architectures
+    scenario: Scenario
+    part: Part
+    own: Mapping[str, Any] = field(default_factory=dict)
+    _known: dict[str, Share] = field(default_factory=dict)
+
+    def __getitem__(self, metric: str) -> Share:
+        if metric not in self._known:
+            share: Share = declaring(metric, self.own).parts(self)
+            self._known[metric] = share
+        return self._known[metric]
+
+    def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
+        """Prefill or decode latency in the scenario's fidelity, ms."""
+        model = closed_form if self.scenario.latency == "closed_form" else roofline
+        seconds = model.part_seconds(self.architectures, self.scenario, phase, self.part)
+        return Share(once=(seconds * 1e3,)) if self.part == "base" else Share(per_layer=(seconds * 1e3,))
+
+    def loss(self) -> Share:
+        """The law's terms."""
+        return Share(once=self.scenario.law.part_terms(self.architectures, self.part))
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """metric = value(u_1, …, u_k), weakly rising (+1) or falling (−1) in each additive quantity u.
+
+    `quantities` maps the name of a metric with `parts` to that sign; `value` takes the u's in this order.
+    """
+
+    quantities: Mapping[str, int]
+    value: Callable[..., FloatArray]
+
+
+def additive(metric: str) -> Composition:
+    """A metric that is its own sum of parts."""
+    return Composition(MappingProxyType({metric: 1}), lambda u: u)
+
+
+def composition(metric: str, scenario: Scenario, own: Mapping[str, Any] = MappingProxyType({})) -> Composition | None:
+    """How a metric follows from sums of parts; None when it declares nothing.
+
+    `own` maps the names of a user's metrics to their functions, which declare with attributes
+    `parts` or `composition` as a module of `objectives.metrics` does.
+    """
+    declared = declaring(metric, own)
+    if hasattr(declared, "composition"):
+        found: Composition | None = declared.composition(scenario)
+        return found
+    return additive(metric) if hasattr(declared, "parts") else None
+
+
+def declaring(metric: str, own: Mapping[str, Any]) -> Any:
+    """What holds a metric's `parts`: its module, or the user's function."""
+    return own[metric] if metric in own else importlib.import_module(f"objectives.metrics.{metric}")

@@ -1,0 +1,287 @@
+"""Frontiers from sums of parts against brute force over whole random spaces, ties and budgets included."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nas.assemble import assemble
+from nas.decomposition import frontier as frontier_module
+from nas.decomposition import search as search_module
+from nas.decomposition.checking import largest_difference
+from nas.decomposition.frontier import SumsOfParts
+from nas.decomposition.grid import Grid
+from nas.decomposition.search import Exceeded
+from nas.decomposition.sums import Sums, undeclared
+from nas.decomposition.table import SLACK, Bins, Table, ordered
+from nas.dominance import frontier_rows
+from nas.errors import UsageError
+from nas.evaluations import Evaluations
+from nas.notebook import Notebook
+from nas.objective import Budget, Objective, built_in
+from nas.problem import METRIC_ORDER, Problem
+from objectives.parts import Share
+from search_spaces.space import SearchSpace
+
+SCENARIOS = st.fixed_dictionaries(
+    {
+        "precision": st.sampled_from(["fp16", "int8", "int4"]),
+        "attention": st.sampled_from(["unfused", "fused"]),
+        "causal": st.booleans(),
+        "complete": st.booleans(),
+        "batch": st.sampled_from([1, 4]),
+        "input_tokens": st.sampled_from([1, 2, 64, 1024]),
+        "output_tokens": st.sampled_from([1, 16, 100]),
+        "vocabulary": st.sampled_from([0, 32_000]),
+    }
+)
+CLOSED_FORM = st.just({"latency": "closed_form"})
+
+
+def some(values: range, most: int) -> st.SearchStrategy[list[int]]:
+    """A few distinct values of an axis, ascending."""
+    return st.lists(st.sampled_from(values), min_size=1, max_size=most, unique=True).map(sorted)
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> SearchSpace:
+    """Spaces of up to some ten thousand architectures; sizes and experts are regular, so that ties abound."""
+    head = draw(st.sampled_from([32, 64, 128]))
+    step = draw(st.sampled_from([8, 32, 96]))
+    experts = sorted({1, *draw(some(range(2, 33), 7))})
+    axes = {
+        "depth": draw(some(range(1, 61), 6)),
+        "width": [heads * head for heads in draw(some(range(2, 33), 3))],
+        "n_experts": experts,
+        "top_k": sorted({1, *draw(some(range(1, 9), 3))}),
+        "expert_size": list(range(step, step * draw(st.integers(2, 24)), step)),
+        "n_kv_heads": "divisors",
+    }
+    conditions = draw(st.sampled_from([{}, {"max_expert_ffn_ratio": 4}, {"max_activation_rate": 0.5}]))
+    return SearchSpace.from_mapping({"head_dim": head, "axes": axes, "conditions": conditions})
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Problem, Evaluations]:
+    """A problem of one to four objectives and none to four budgets, and its whole space evaluated."""
+    raw = {"default_budget": "none", "applications": {}, "baselines": [], **draw(SCENARIOS | CLOSED_FORM)}
+    problem = replace(assemble(raw, {}).problem, space=draw(spaces()))
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    metrics = st.sampled_from(METRIC_ORDER)
+    objectives = draw(st.lists(metrics, min_size=1, max_size=4, unique=True))
+    limits = draw(st.dictionaries(metrics, st.integers(0, problem.space.size - 1), max_size=4))
+    budgets = tuple(Budget(name, float(whole.metrics[name][row])) for name, row in limits.items())
+    problem = replace(problem, objectives=tuple(map(built_in, objectives)), budgets=budgets)
+    return problem, replace(whole, objectives=tuple(objectives), budgets=budgets)
+
+
+def metrics_of(problem: Problem) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)]))
+
+
+def agree(problem: Problem, whole: Evaluations) -> None:
+    """Sums of parts find the members that brute force finds, in the same order, having covered everything."""
+    sums = SumsOfParts(problem, metrics_of(problem))
+    found = sums.frontier(problem.objectives, problem.budgets)
+    assert ([] if found is None else found.keys.tolist()) == whole.keys[frontier_rows(whole)].tolist()
+    assert sums.effort.covered == problem.space.size
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every mechanism at sizes of tests: strides, blocks, pieces."""
+    monkeypatch.setattr(frontier_module, "WORTH_STRIDES", 300)
+    monkeypatch.setattr(frontier_module, "BLOCK", 50)
+    monkeypatch.setattr(frontier_module, "AT_ONCE", 200)
+    monkeypatch.setattr(search_module, "AT_ONCE", 200)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems())
+def test_sums_of_parts_find_what_brute_force_finds(small_steps: None, case: tuple[Problem, Evaluations]) -> None:
+    agree(*case)
+
+
+@pytest.mark.extended
+@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems())
+def test_sums_of_parts_find_what_brute_force_finds_a_thousand_times(case: tuple[Problem, Evaluations]) -> None:
+    agree(*case)
+
+
+@pytest.fixture
+def regular(problem_of: Callable[..., Problem]) -> Problem:
+    """86,016 architectures whose expert counts and sizes are multiples: memory ties by the thousand."""
+    axes = {
+        "depth": list(range(2, 18, 2)),
+        "width": [512, 768, 1024],
+        "n_experts": [1, 2, 4, 8, 16, 32, 64],
+        "top_k": [1, 2, 4, 8],
+        "expert_size": list(range(32, 1025, 32)),
+        "n_kv_heads": [1, 2, 4, 8],
+    }
+    space = SearchSpace.from_mapping({"axes": axes})
+    problem = assemble({"default_budget": "none", "objectives": ["loss", "memory_gb"]}, {}).problem
+    return replace(problem, space=space)
+
+
+def test_tied_members_are_all_kept(regular: Problem) -> None:
+    whole = regular.evaluate(regular.space.genotypes(np.arange(regular.space.size)))
+    expected = whole[frontier_rows(whole)]
+    assert len(expected) > len(np.unique(expected.values.round(9), axis=0)) + 100, "this space is here for its ties"
+    agree(regular, whole)
+
+
+def test_every_metric_declares_its_parts(regular: Problem) -> None:
+    assert undeclared(regular, regular.metric_names) is None
+
+
+def test_an_effort_beyond_the_limit_ends_the_search(regular: Problem) -> None:
+    with pytest.raises(Exceeded):
+        SumsOfParts(regular, ("loss", "memory_gb"), most=1000).frontier(regular.objectives, ())
+
+
+def test_report_counts_every_architecture_once(small_steps: None, regular: Problem) -> None:
+    counted: list[int] = []
+    SumsOfParts(regular, ("loss", "memory_gb")).frontier(regular.objectives, (), report=counted.append)
+    assert sum(counted) == regular.space.size
+    assert min(counted) >= 0
+
+
+class Killed(Exception):
+    """Stands for a process that dies."""
+
+
+class Mortal:
+    """Keeps what a notebook saves, and dies at one of the savings."""
+
+    def __init__(self, kept: list[str], death: int) -> None:
+        self.kept, self.left = kept, death
+
+    def __call__(self, written: Mapping[str, Any]) -> None:
+        self.kept[0], self.left = json.dumps(written), self.left - 1
+        if self.left == 0:
+            raise Killed
+
+
+def test_a_killed_solution_continues_from_its_notebook(
+    small_steps: None, regular: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nas.notebook.SAVE_EVERY_S", 0.0)
+    whole, kept = SumsOfParts(regular, ("loss", "memory_gb")), ["{}"]
+    expected = whole.frontier(regular.objectives, ())
+    for death in (2, 3, 4):
+        dying = SumsOfParts(regular, ("loss", "memory_gb"), Notebook(json.loads(kept[0]), Mortal(kept, death)))
+        with pytest.raises(Killed):
+            dying.frontier(regular.objectives, ())
+    last = SumsOfParts(regular, ("loss", "memory_gb"), Notebook(json.loads(kept[0])))
+    found = last.frontier(regular.objectives, ())
+    assert expected is not None
+    assert found is not None
+    assert found.keys.tolist() == expected.keys.tolist()
+    assert last.effort.covered == regular.space.size
+    assert last.effort.bounded < whole.effort.bounded, "what was settled before is not settled again"
+
+
+def user_metric(parts: Callable[[Any], Share], value: Callable[[Any], Any]) -> Objective:
+    """A user's metric that declares its parts."""
+
+    def function(architectures: Any) -> Any:
+        return value(architectures)
+
+    function.parts = parts  # type: ignore[attr-defined]
+    return Objective("module:metric", "", False, function)
+
+
+def experts_and_layers(shares: Any) -> Share:
+    """depth · (E + n_kv) as parts."""
+    a = shares.architectures
+    column = {"base": None, "attention": a.n_kv_heads, "ffn": a.n_experts}[shares.part]
+    return Share() if column is None else Share(per_layer=(column.astype(float),))
+
+
+def test_a_users_metric_may_declare_parts(regular: Problem) -> None:
+    metric = user_metric(experts_and_layers, lambda a: a.depth * (a.n_experts + a.n_kv_heads).astype(float))
+    problem = replace(regular, functions=(metric,), objectives=(built_in("loss"), metric))
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    agree(problem, whole)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (lambda a: a.depth * (a.n_experts + a.n_kv_heads) + 1e-6 * a.top_k, "its sum differs"),
+        (lambda a: 1.0 + a.depth * (a.n_experts + a.n_kv_heads), "its sum differs"),
+    ],
+)
+def test_parts_that_do_not_add_up_are_refused(regular: Problem, value: Callable[[Any], Any], said: str) -> None:
+    metric = user_metric(experts_and_layers, value)
+    problem = replace(regular, functions=(metric,), objectives=(metric,))
+    with pytest.raises(UsageError, match=f"module:metric: expected parts that add up.*{said}"):
+        SumsOfParts(problem, ("module:metric",))
+
+
+def hump(shares: Any) -> Share:
+    """A sum whose FFN term neither rises nor falls with m."""
+    a = shares.architectures
+    if shares.part != "ffn":
+        return Share(once=(np.ones(len(a)),))
+    return Share(once=((a.expert_size - 500.0) ** 2,))
+
+
+def test_parts_that_are_not_monotonic_are_refused(regular: Problem) -> None:
+    metric = user_metric(hump, lambda a: 2.0 + (a.expert_size - 500.0) ** 2)
+    problem = replace(regular, functions=(metric,), objectives=(metric,))
+    with pytest.raises(UsageError, match="a range of experts holds less than its ends say"):
+        SumsOfParts(problem, ("module:metric",))
+
+
+def test_differences_between_sums_and_wholes_are_rounding(regular: Problem) -> None:
+    sums = Sums.of(regular, Grid(regular.space), regular.metric_names)
+    assert largest_difference(sums, regular.metric_names, np.random.default_rng(1)) < 1e-14
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=50))
+def test_bins_never_fall(values: list[float]) -> None:
+    rising = np.sort(np.array(values))
+    assert (ordered(rising)[1:] >= ordered(rising)[:-1]).all()
+    bins = Bins(rising[len(rising) // 3], rising[-1], 16).of(rising)
+    assert (np.diff(bins) >= 0).all()
+    assert bins.min() >= 0
+    assert bins.max() <= 16
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_the_table_never_calls_behind_what_is_not(seed: int, objectives: int) -> None:
+    generator = np.random.default_rng(seed)
+    points = np.exp(generator.normal(size=(200, objectives)))
+    table = Table(points[:100])
+    table.add(points[100:150] * 0.1)
+    known = np.concatenate([points[:100], points[100:150] * 0.1])
+    asked = np.exp(generator.normal(size=(300, objectives)))
+    behind = table.behind(list(asked.T))
+    truly = (known[None] < asked[:, None] * (1 - SLACK)).all(axis=2).any(axis=1)
+    assert not (behind & ~truly).any()
+    assert behind.sum() >= 0.5 * truly.sum(), "a table that lets everything through is no use"
+
+
+def test_equal_points_are_let_through() -> None:
+    table = Table(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert table.behind([np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0])]).tolist() == [False, False, True]
+
+
+def test_a_share_times_a_factor() -> None:
+    share = Share((np.ones(2),), (np.full(2, 3.0),)).times(2.0)
+    assert [term.tolist() for term in (*share.per_layer, *share.once)] == [[2.0, 2.0], [6.0, 6.0]]
+
+
+def test_a_law_that_names_no_parts_is_said(regular: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    law = SimpleNamespace(separable=False)
+    scenario = SimpleNamespace(law=law)
+    assert undeclared(SimpleNamespace(functions=(), scenario=scenario), ("memory_gb", "perplexity")) == "perplexity"  # type: ignore[arg-type]
