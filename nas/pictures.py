@@ -55,13 +55,14 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
         if len(outcome.frontier) == 0:
             return
         if plot_axes(outcome.frontier.objectives) is not None:
-            _save(frontier_figure(outcome), folder / "frontier")
-            _save(evolution_figure(outcome), folder / "evolution")
+            save(frontier_figure(outcome), folder / "frontier")
+            save(evolution_figure(outcome), folder / "evolution")
         if outcome.study.config.algo != "exact":
-            _save(convergence_figure(outcome), folder / "convergence")
+            save(convergence_figure(outcome), folder / "convergence")
 
 
-def _save(figure: Figure, stem: Path) -> None:
+def save(figure: Figure, stem: Path) -> None:
+    """A figure as PNG and as SVG, the same bytes for the same figure."""
     FigureCanvasAgg(figure)
     figure.savefig(stem.with_suffix(".png"), dpi=160)
     figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
