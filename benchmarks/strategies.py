@@ -47,7 +47,9 @@ def study_of(flags: dict[str, Any], algo: str) -> Study:
     return assemble(*layered({**flags, "algo": name}, [f"params.{parameter}" for parameter in parameters], None))
 
 
-def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | None], float]:
+def run(
+    flags: dict[str, Any], algo: str, seed: int, most: int = max(CHECKPOINTS)
+) -> tuple[list[Figures | None], float]:
     """One seed: figures at every checkpoint (None beyond what was evaluated), ms of strategy per evaluation."""
     study = study_of(flags, algo)
     study = dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
@@ -63,7 +65,7 @@ def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | Non
         store.create({}, dict.fromkeys(columns, "REAL"))
         shown = lambda found: as_seen(found, study.handling, study.config.penalty_weight)  # noqa: E731
         search = Search(problem, study.strategy(), store, shown=shown)
-        search.run(Limits(min(cap, max(CHECKPOINTS))))
+        search.run(Limits(min(cap, most)))
         store.close()
     exact = solve(problem).frontier
     scale, found = Scale.of(problem.objectives, exact.values), search.archive.all()
@@ -81,7 +83,7 @@ def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | Non
     return figures, 1e3 * search.progress.seconds["strategy"] / max(len(found), 1)
 
 
-def table(flags: dict[str, Any], algos: list[str], seeds: int, pool: ProcessPoolExecutor) -> list[str]:
+def table(flags: dict[str, Any], algos: list[str], seeds: int, most: int, pool: ProcessPoolExecutor) -> list[str]:
     """Markdown rows: median gap, share and IGD+ per strategy and checkpoint."""
     lines = [
         "| strategy | " + " | ".join(f"{c:,}" for c in CHECKPOINTS) + " | ms per evaluation |",
@@ -93,7 +95,7 @@ def table(flags: dict[str, Any], algos: list[str], seeds: int, pool: ProcessPool
         except UsageError as error:
             lines.append(f"| {algo} | left out: {error} |" + " |" * len(CHECKPOINTS))
             continue
-        results = list(pool.map(run, [flags] * seeds, [algo] * seeds, range(seeds)))
+        results = list(pool.map(run, [flags] * seeds, [algo] * seeds, range(seeds), [most] * seeds))
         cells = [_cell([figures[i] for figures, _ in results]) for i in range(len(CHECKPOINTS))]
         lines.append(f"| {algo} | " + " | ".join(cells) + f" | {np.median([ms for _, ms in results]):.2f} |")
         print(lines[-1], flush=True)
@@ -140,6 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--algos", default=",".join(a for a in importable("nas.strategies") if a != "exact"))
+    parser.add_argument("--most", type=int, default=max(CHECKPOINTS), help="evaluations at most")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--pymoo", type=int, metavar="SEEDS")
     arguments = parser.parse_args()
@@ -153,7 +156,7 @@ def main() -> None:
             lines += [
                 f"### {name[0].upper()}{name[1:]}",
                 "",
-                *table(flags, arguments.algos.split(","), arguments.seeds, pool),
+                *table(flags, arguments.algos.split(","), arguments.seeds, arguments.most, pool),
                 "",
             ]
     lines.append(f"{arguments.seeds} seeds, {time.time() - start:.0f} s.")
