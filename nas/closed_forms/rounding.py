@@ -1,0 +1,136 @@
+"""From the continuous optimum to a design: relaxations by width and (E, K), neighbours, and what a bound cuts off."""
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import count, product
+
+import numpy as np
+
+from nas.closed_forms.frame import Frame
+from nas.closed_forms.program import Optimum
+from nas.closed_forms.relaxation import Relaxation, relaxed
+from nas.evaluations import Evaluations
+from nas.picks import best_row
+from search_spaces.arrays import IntArray
+
+MOST = 600  # relaxations of one answer
+REACH = {"depth": 3, "ffn": 2, "kv": 2}  # grid values on each side of the optimum
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """The best design found (one row, every metric; None: nothing feasible was met), all that were tried, the effort.
+
+    `bound` is certified: no design of the space within the budgets has a lower loss. `complete` says
+    that nothing was left unsolved whose bound is below the best found.
+    """
+
+    design: Evaluations | None
+    tried: Evaluations | None
+    bound: float
+    relaxations: int
+    cut_off: int
+    complete: bool
+    best: Relaxation | None
+
+
+@dataclass(order=True)
+class _Node:
+    """A range of widths of one (E, K) with its relaxation; ordered by bound."""
+
+    bound: float
+    number: int
+    pair: tuple[int, int] = field(compare=False)
+    first: int = field(compare=False)
+    last: int = field(compare=False)
+    relaxation: Relaxation = field(compare=False)
+
+
+class _Search:
+    """Best-first over nodes; keeps every design tried."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame, self.numbers = frame, count()
+        self.queue: list[_Node] = []
+        self.solves, self.leaf_bound = 0, np.inf
+        self.tried: dict[int, None] = {}
+        self.best_loss, self.least_open = np.inf, np.inf
+
+    def add(self, pair: tuple[int, int], first: int, last: int) -> None:
+        """Relax a node, try the designs around its optimum, queue it."""
+        relaxation = relaxed(self.frame, self.frame.box(first, last, pair), pair)
+        self.solves += 1 if relaxation is None else relaxation.solves
+        if relaxation is None:
+            return
+        node = _Node(relaxation.bound, next(self.numbers), pair, first, last, relaxation)
+        heapq.heappush(self.queue, node)
+        if relaxation.bound < self.best_loss:
+            self._try(node)
+
+    def _try(self, node: _Node) -> None:
+        space = self.frame.problem.space
+        widths = space.widths[node.first : node.last + 1]
+        order = np.argsort(np.abs(np.log(widths) - node.relaxation.optimum.logs[1]))[:2]
+        genotypes = np.concatenate(
+            [around(self.frame, node.relaxation.optimum, node.pair, node.first + int(i)) for i in order]
+        )
+        keys = space.keys(genotypes)
+        fresh = np.array([key not in self.tried for key in keys.tolist()])
+        self.tried |= dict.fromkeys(keys.tolist())
+        if fresh.any():
+            names = ("loss", *self.frame.limits)
+            found = self.frame.problem.evaluate(genotypes[fresh], tuple(dict.fromkeys(names)))
+            self.best_loss = min(self.best_loss, float(found.metrics["loss"][found.feasible].min(initial=np.inf)))
+
+    def run(self) -> None:
+        """Split the lowest bound until it is no better than the best design."""
+        for pair in self.frame.pairs.tolist():
+            self.add((pair[0], pair[1]), 0, len(self.frame.problem.space.widths) - 1)
+        while self.queue and self.queue[0].bound < self.best_loss and self.solves < MOST:
+            node = heapq.heappop(self.queue)
+            if node.first == node.last:
+                self.leaf_bound = min(self.leaf_bound, node.bound)
+                continue
+            middle = (node.first + node.last) // 2
+            self.add(node.pair, node.first, middle)
+            self.add(node.pair, middle + 1, node.last)
+
+
+def round_off(frame: Frame) -> Rounded:
+    """The design that the relaxations and their neighbours lead to."""
+    search = _Search(frame)
+    search.run()
+    waiting = min((node.bound for node in search.queue), default=np.inf)
+    complete = not search.queue or waiting >= search.best_loss
+    bound = min(search.leaf_bound, waiting)
+    problem = frame.problem
+    tried = problem.space.genotypes(np.array(sorted(search.tried), dtype=np.int64)) if search.tried else None
+    evaluated = None if tried is None else problem.evaluate(tried)
+    row = None if evaluated is None else best_row(evaluated, None)
+    design = None if row is None or evaluated is None else evaluated[row : row + 1]
+    best = min(search.queue, default=None)
+    return Rounded(
+        design, evaluated, bound, search.solves, len(search.queue), complete, None if best is None else best.relaxation
+    )
+
+
+def around(frame: Frame, optimum: Optimum, pair: tuple[int, int], width: int) -> IntArray:
+    """Genotypes around a continuous optimum at one width (gene) and one (E, K), (n, 6)."""
+    space, point = frame.problem.space, optimum.point
+    sizes, kvs = space.ffn_gene.nth[width], space.kv_gene.nth[width]
+    sizes, kvs = sizes[: space.ffn_gene.counts[width]], kvs[: space.kv_gene.counts[width]]
+    kvs = kvs[np.argsort(space.kv_values[width, kvs])]
+    d = float(space.widths[width])
+    kv_heads = d / (point["gqa"] * frame.setting.head_dim)
+    depth = _near(space.depths, point["depth"], REACH["depth"])
+    size = sizes[_near(space.expert_sizes[width, sizes], point["ffn_ratio"] * d / pair[1], REACH["ffn"])]
+    kv = kvs[_near(space.kv_values[width, kvs], kv_heads, REACH["kv"])]
+    expert, top_k = np.searchsorted(space.experts, pair[0]), np.searchsorted(space.top_ks, pair[1])
+    rows = [(a, width, expert, top_k, b, c) for a, b, c in product(depth.tolist(), size.tolist(), kv.tolist())]
+    return np.array(rows, dtype=np.int64)
+
+
+def _near(axis: IntArray, value: float, reach: int) -> IntArray:
+    """Positions of the `reach` values on each side of a value on an ascending axis."""
+    place = int(np.searchsorted(axis, value))
+    return np.arange(max(0, place - reach), min(len(axis), place + reach))
