@@ -183,7 +183,8 @@ def _dual_rate(c: Coefficients, setting: Setting, width: float, latency: LayerCo
         left = c["alpha_rho"] * share * rate + c["alpha_rho"] - c["alpha_r"]
         return steep * rate ** c["alpha_rho"] * left - c["alpha_r"] * c["kappa_d"]
 
-    return 1.0 if surplus(0.0) <= 0.0 else exp(_root(surplus, -200.0, 0.0))
+    rate: float = 1.0 if surplus(0.0) <= 0.0 else exp(_root(surplus, -200.0, 0.0))
+    return rate
 
 
 def _root(function: Callable[[float], float], low: float = LOWEST, high: float = HIGHEST) -> float:

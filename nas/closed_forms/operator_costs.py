@@ -55,8 +55,9 @@ def sides(metric: str, phases: tuple[Sides, Sides], output_tokens: int) -> Sides
     parts = [part for part, wanted in zip(phases, PHASES[metric], strict=True) if wanted]
     scale = 1.0 / output_tokens if metric == "tpot_ms" else 1.0
     return Sides(
-        *(np.concatenate([getattr(p, name) for p in parts]) * scale for name in ("compute", "memory")),
-        np.concatenate([p.depths for p in parts]),
+        np.concatenate([part.compute for part in parts]) * scale,
+        np.concatenate([part.memory for part in parts]) * scale,
+        np.concatenate([part.depths for part in parts]),
     )
 
 
@@ -109,7 +110,9 @@ def _sample(setting: Setting) -> Architectures:
 
 
 def _logs(a: Architectures) -> FloatArray:
-    return np.log(np.stack([a.depth, a.width, a.ffn_ratio, a.gqa, a.activation_rate], axis=1).astype(np.float64))
+    columns = np.stack([a.depth, a.width, a.ffn_ratio, a.gqa, a.activation_rate], axis=1)
+    logs: FloatArray = np.log(columns.astype(np.float64))
+    return logs
 
 
 def _fitted(basis: FloatArray, values: FloatArray | float) -> FloatArray:

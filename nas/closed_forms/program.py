@@ -33,7 +33,8 @@ class Box:
         """Logarithms of the point with the least of every cost, (5,)."""
         low, high = self.lower, self.upper
         gqa = high[3] if self.least_kv_dim == 0.0 else min(high[3], low[1] / self.least_kv_dim)
-        return np.log(np.array([low[0], low[1], low[2], gqa, high[4]]))
+        corner: FloatArray = np.log(np.array([low[0], low[1], low[2], gqa, high[4]]))
+        return corner
 
     def fixed(self, **values: float) -> "Box":
         """The box with some variables fixed."""
@@ -161,15 +162,15 @@ def solve(program: Program, start: FloatArray | None = None) -> Optimum:
     x[~free] = np.log(program.box.lower[~free])
     slack = np.maximum(-program.excess(x), 0.1)
     price = 0.1 / slack
-    for step in range(1, STEPS + 1):
-        state = _residuals(program, x, slack, price)
-        if max(np.abs(state.stationarity[free]).max(initial=0.0), np.abs(state.violation).max(initial=0.0)) < TOLERANCE:
-            if (slack * price).max(initial=0.0) < TOLERANCE:
-                break
-        if not state.progress:
-            break
+    steps = 0
+    while not _met(state := _residuals(program, x, slack, price), free, slack * price) and steps < STEPS:
         x, slack, price = _stepped(program, x, slack, price, state)
-    return _certified(program, x, price, step)
+        steps += 1
+    return _certified(program, x, price, steps)
+
+
+def _met(state: "_State", free: BoolArray, gaps: FloatArray) -> bool:
+    return all(np.abs(part).max(initial=0.0) < TOLERANCE for part in (state.stationarity[free], state.violation, gaps))
 
 
 def _middle(box: Box) -> FloatArray:
@@ -184,8 +185,6 @@ class _State:
     violation: FloatArray
     gradients: FloatArray
     hessian: FloatArray
-    size: float
-    progress: bool = True
 
 
 def _residuals(program: Program, x: FloatArray, slack: FloatArray, price: FloatArray) -> _State:
@@ -194,9 +193,7 @@ def _residuals(program: Program, x: FloatArray, slack: FloatArray, price: FloatA
     gradients, shares = program.slopes(x)
     stationarity = terms @ objective.exponents + price @ gradients
     hessian = (objective.exponents.T * terms) @ objective.exponents + program.curvature(shares, gradients, price)
-    violation = program.excess(x) + slack
-    size = float(np.sqrt(stationarity[program.free] @ stationarity[program.free] + violation @ violation))
-    return _State(stationarity, violation, gradients, hessian, size)
+    return _State(stationarity, program.excess(x) + slack, gradients, hessian)
 
 
 CENTRING, TO_BOUNDARY, LONGEST = 0.1, 0.995, 3.0

@@ -22,7 +22,8 @@ class Rounded:
     """The best design found (one row, every metric; None: nothing feasible was met), all that were tried, the effort.
 
     `bound` is certified: no design of the space within the budgets has a lower loss. `complete` says
-    that nothing was left unsolved whose bound is below the best found.
+    that nothing was left unsolved whose bound is below the best found; `lowest` is the lowest
+    relaxation of any (E, K) with every width.
     """
 
     design: Evaluations | None
@@ -31,7 +32,7 @@ class Rounded:
     relaxations: int
     cut_off: int
     complete: bool
-    best: Relaxation | None
+    lowest: Relaxation | None
 
 
 @dataclass(order=True)
@@ -53,8 +54,9 @@ class _Search:
         self.frame, self.numbers = frame, count()
         self.queue: list[_Node] = []
         self.solves, self.leaf_bound = 0, np.inf
+        self.lowest: Relaxation | None = None
         self.tried: dict[int, None] = {}
-        self.best_loss, self.least_open = np.inf, np.inf
+        self.best_loss = np.inf
 
     def add(self, pair: tuple[int, int], first: int, last: int) -> None:
         """Relax a node, try the designs around its optimum, queue it."""
@@ -86,6 +88,7 @@ class _Search:
         """Split the lowest bound until it is no better than the best design."""
         for pair in self.frame.pairs.tolist():
             self.add((pair[0], pair[1]), 0, len(self.frame.problem.space.widths) - 1)
+        self.lowest = self.queue[0].relaxation if self.queue else None
         while self.queue and self.queue[0].bound < self.best_loss and self.solves < MOST:
             node = heapq.heappop(self.queue)
             if node.first == node.last:
@@ -108,10 +111,7 @@ def round_off(frame: Frame) -> Rounded:
     evaluated = None if tried is None else problem.evaluate(tried)
     row = None if evaluated is None else best_row(evaluated, None)
     design = None if row is None or evaluated is None else evaluated[row : row + 1]
-    best = min(search.queue, default=None)
-    return Rounded(
-        design, evaluated, bound, search.solves, len(search.queue), complete, None if best is None else best.relaxation
-    )
+    return Rounded(design, evaluated, bound, search.solves, len(search.queue), complete, search.lowest)
 
 
 def around(frame: Frame, optimum: Optimum, pair: tuple[int, int], width: int) -> IntArray:
