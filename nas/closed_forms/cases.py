@@ -181,10 +181,9 @@ def _dual_rate(c: Coefficients, setting: Setting, width: float, latency: LayerCo
     def surplus(log_rate: float) -> float:
         rate = exp(log_rate)
         left = c["alpha_rho"] * share * rate + c["alpha_rho"] - c["alpha_r"]
-        return steep * rate ** c["alpha_rho"] * left - c["alpha_r"] * c["kappa_d"]
+        return float(steep * rate ** c["alpha_rho"] * left - c["alpha_r"] * c["kappa_d"])
 
-    rate: float = 1.0 if surplus(0.0) <= 0.0 else exp(_root(surplus, -200.0, 0.0))
-    return rate
+    return 1.0 if surplus(0.0) <= 0.0 else exp(_root(surplus, -200.0, 0.0))
 
 
 def _root(function: Callable[[float], float], low: float = LOWEST, high: float = HIGHEST) -> float:

@@ -122,8 +122,8 @@ def _fitted(basis: FloatArray, values: FloatArray | float) -> FloatArray:
         return np.zeros(basis.shape[1])
     scaled = basis / values[:, None]
     norms = np.sqrt((scaled**2).sum(axis=0))
-    found = np.linalg.lstsq(scaled / norms, np.ones(len(basis)), rcond=None)[0]
-    found = np.where(np.abs(found) * (scaled / norms).max(axis=0) < AGREE, 0.0, found) / norms
+    solution = np.linalg.lstsq(scaled / norms, np.ones(len(basis)), rcond=None)[0]
+    found: FloatArray = np.where(np.abs(solution) * (scaled / norms).max(axis=0) < AGREE, 0.0, solution) / norms
     if (found < 0.0).any() or np.abs(basis @ found / values - 1.0).max() > AGREE:
         raise ValueError("operator: expected a positive combination of the seven monomials, got another function")
     return found

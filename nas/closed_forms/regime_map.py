@@ -82,12 +82,12 @@ def map_figure(frame: Frame, metric: str) -> Figure:
     reach = np.geomspace(1.0 / SPAN, SPAN, SIDE)
     found = regime_map(frame, metric, frame.limits[metric] * reach, frame.limits["memory_gb"] * reach)
     figure = Figure(figsize=(9.6, 6.2))
-    figure.subplots_adjust(left=0.07, right=0.985, bottom=0.08, top=0.94, hspace=0.28, wspace=0.2)
+    figure.subplots_adjust(left=0.07, right=0.955, bottom=0.08, top=0.94, hspace=0.28, wspace=0.2)
     panels = figure.subplots(2, 3)
     for ax, (variable, text) in zip(panels[0], ((4, "ρ*"), (0, "l*"), (1, "d*")), strict=True):
         ax.pcolormesh(found.latencies, found.memories, found.binding, cmap=COLOURS, vmin=0, vmax=3, shading="nearest")
         drawn = ax.contour(found.latencies, found.memories, found.points[:, :, variable], 6, colors=INK, linewidths=0.7)
-        ax.clabel(drawn, fontsize=7, fmt="%.3g")
+        ax.clabel(drawn, fontsize=7, fmt=lambda value: f"{value:.3g}" if value < 100 else f"{value:.0f}")
         _axes(ax, metric, f"{text} of the program")
     _legend(panels[0][0])
     _exact_panels(frame, metric, found, panels[1])
@@ -102,7 +102,14 @@ def _exact_panels(
         if exact is None:
             ax.text(0.5, 0.5, "space too large to draw", ha="center", transform=ax.transAxes)
             continue
-        mesh = ax.pcolormesh(found.latencies, found.memories, exact[:, :, variable], cmap="Blues", shading="nearest")
+        mesh = ax.pcolormesh(
+            found.latencies,
+            found.memories,
+            exact[:, :, variable],
+            cmap="Blues",
+            norm="log" if variable == 2 else None,
+            shading="nearest",
+        )
         ax.figure.colorbar(mesh, ax=ax, pad=0.02)
         _axes(ax, metric, f"{text} of the exact discrete optimum")
 
@@ -130,7 +137,7 @@ def _axes(ax: Axes, metric: str, title: str) -> None:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(f"{label(metric)} budget")
-    ax.set_ylabel("Memory budget (GB)")
+    ax.set_ylabel("Memory budget (GB)", labelpad=1)
     ax.set_title(title, loc="left", color="#555555")
 
 
@@ -147,7 +154,7 @@ def curve_figure(frame: Frame, name: str) -> Figure:
     figure.subplots_adjust(left=0.13, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels = figure.subplots(len(MOVING) + 1, 1, sharex=True)
     for ax, (text, values) in zip(panels, (("loss", points[:, 5]), *zip(MOVING, points.T, strict=False)), strict=True):
-        ax.plot(limits, values, color=FRONTIER, linewidth=1.3)
+        ax.plot(limits, np.round(values, 6), color=FRONTIER, linewidth=1.3)
         ax.axvline(frame.limits[name], color=PICK if text != "loss" else EXACT, linewidth=0.8, linestyle="--")
         ax.set_ylabel(text)
         ax.yaxis.set_label_coords(-0.09, 0.5)
