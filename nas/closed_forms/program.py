@@ -12,7 +12,7 @@ import numpy as np
 from nas.closed_forms.posynomial import VARIABLES, Posynomial
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-STEPS, TOLERANCE = 100, 1e-11
+STEPS, TOLERANCE, LAST = 100, 1e-11, 1e-14
 ACTIVE = 1e-6  # a multiplier above this share of the largest marks a limit as active
 
 
@@ -163,14 +163,16 @@ def solve(program: Program, start: FloatArray | None = None) -> Optimum:
     slack = np.maximum(-program.excess(x), 0.1)
     price = 0.1 / slack
     steps = 0
-    while not _met(state := _residuals(program, x, slack, price), free, slack * price) and steps < STEPS:
+    while not _met(state := _residuals(program, x, slack, price), program.free, slack * price) and steps < STEPS:
         x, slack, price = _stepped(program, x, slack, price, state)
         steps += 1
     return _certified(program, x, price, steps)
 
 
 def _met(state: "_State", free: BoolArray, gaps: FloatArray) -> bool:
-    return all(np.abs(part).max(initial=0.0) < TOLERANCE for part in (state.stationarity[free], state.violation, gaps))
+    """Whether the conditions hold, or the slacks are at the end of what float64 can tell apart."""
+    parts = (state.stationarity[free], state.violation, gaps)
+    return gaps.max(initial=0.0) < LAST or all(np.abs(part).max(initial=0.0) < TOLERANCE for part in parts)
 
 
 def _middle(box: Box) -> FloatArray:
