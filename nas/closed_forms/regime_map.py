@@ -53,11 +53,12 @@ def draw(prediction: Prediction, folder: Path) -> list[str]:
     return drawn
 
 
-def save(figure: Figure, stem: Path) -> None:
-    """PNG and SVG, the same bytes every time."""
+def save(figure: Figure, stem: Path, *, svg: bool = True) -> None:
+    """PNG and, if asked, SVG: the same bytes every time."""
     FigureCanvasAgg(figure)
-    figure.savefig(stem.with_suffix(".png"), dpi=160, metadata={"Software": None})
-    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(stem.with_suffix(".png"), dpi=130, metadata={"Software": None})
+    if svg:
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
 
 
 def regime_map(frame: Frame, metric: str, latencies: FloatArray, memories: FloatArray) -> RegimeMap:
