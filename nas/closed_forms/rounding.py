@@ -14,6 +14,7 @@ from nas.picks import best_row
 from search_spaces.arrays import IntArray
 
 MOST = 600  # relaxations of one answer
+PAIRS = 300  # (E, K) that are relaxed; of more, those nearest the program's activation rate
 REACH = {"depth": 3, "ffn": 2, "kv": 2}  # grid values on each side of the optimum
 
 
@@ -21,7 +22,8 @@ REACH = {"depth": 3, "ffn": 2, "kv": 2}  # grid values on each side of the optim
 class Rounded:
     """The best design found (one row, every metric; None: nothing feasible was met), all that were tried, the effort.
 
-    `bound` is certified: no design of the space within the budgets has a lower loss. `complete` says
+    `bound` is certified: no design of the space within the budgets has a lower loss (−inf where not
+    every (E, K) was relaxed). `complete` says
     that nothing was left unsolved whose bound is below the best found; `lowest` is the lowest
     relaxation of any (E, K) with every width.
     """
@@ -56,7 +58,7 @@ class _Search:
         self.solves, self.leaf_bound = 0, np.inf
         self.lowest: Relaxation | None = None
         self.tried: dict[int, None] = {}
-        self.best_loss = np.inf
+        self.best_loss, self.every_pair = np.inf, True
 
     def add(self, pair: tuple[int, int], first: int, last: int) -> None:
         """Relax a node, try the designs around its optimum, queue it."""
@@ -86,8 +88,9 @@ class _Search:
 
     def run(self) -> None:
         """Split the lowest bound until it is no better than the best design."""
-        for pair in self.frame.pairs.tolist():
-            self.add((pair[0], pair[1]), 0, len(self.frame.problem.space.widths) - 1)
+        pairs, self.every_pair = _nearest(self.frame)
+        for experts, top_k in pairs.tolist():
+            self.add((experts, top_k), 0, len(self.frame.problem.space.widths) - 1)
         self.lowest = self.queue[0].relaxation if self.queue else None
         while self.queue and self.queue[0].bound < self.best_loss and self.solves < MOST:
             node = heapq.heappop(self.queue)
@@ -99,13 +102,23 @@ class _Search:
             self.add(node.pair, middle + 1, node.last)
 
 
+def _nearest(frame: Frame) -> tuple[IntArray, bool]:
+    """The (E, K) to relax, and whether these are all."""
+    pairs = frame.pairs
+    whole = relaxed(frame, frame.box()) if len(pairs) > PAIRS else None
+    if whole is None:
+        return pairs, True
+    away = np.abs(np.log(pairs[:, 1] / pairs[:, 0]) - whole.optimum.logs[4])
+    return pairs[np.lexsort((pairs[:, 1], np.round(away, 2)))[:PAIRS]], False
+
+
 def round_off(frame: Frame) -> Rounded:
     """The design that the relaxations and their neighbours lead to."""
     search = _Search(frame)
     search.run()
     waiting = min((node.bound for node in search.queue), default=np.inf)
-    complete = not search.queue or waiting >= search.best_loss
-    bound = min(search.leaf_bound, waiting)
+    complete = search.every_pair and (not search.queue or waiting >= search.best_loss)
+    bound = min(search.leaf_bound, waiting) if search.every_pair else -np.inf
     problem = frame.problem
     tried = problem.space.genotypes(np.array(sorted(search.tried), dtype=np.int64)) if search.tried else None
     evaluated = None if tried is None else problem.evaluate(tried)

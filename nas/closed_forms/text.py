@@ -140,9 +140,12 @@ def _show_rounded(prediction: Prediction) -> None:
     tried = 0 if rounded.tried is None else len(rounded.tried)
     say(f"  {_design(prediction, rounded.design.genotypes)}")
     metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.frame.limits))
-    whole = "" if rounded.complete else "; stopped early, the bound is lower than it could be"
+    whole = "" if rounded.complete else "; stopped early"
+    bound = (
+        f"no design below {rounded.bound:.4f}" if np.isfinite(rounded.bound) else "no bound: too many (E, K) for all"
+    )
     say(
-        f"  {metrics}; no design below {rounded.bound:.4f} ({rounded.relaxations} relaxations, {rounded.cut_off} cut off, {tried} designs tried{whole})"
+        f"  {metrics}; {bound} ({rounded.relaxations} relaxations, {rounded.cut_off} cut off, {tried} designs tried{whole})"
     )
     if exact is not None:
         on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"

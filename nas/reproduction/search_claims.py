@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,9 @@ MODELS = {"operator": "operator model", "closed_form": "closed form"}
 MANY, MINUTES = 50_000, 20
 
 
-def by_phase(value: Callable[[Whole, np.ndarray[tuple[int], np.dtype[np.int64]]], str], **setting: object) -> str:
+def by_phase(value: Callable[[Whole, np.ndarray[tuple[int], np.dtype[np.int64]]], str], **setting: Any) -> str:
     """`prefill …, decode …, total …` of a quantity of each frontier."""
-    every = whole(**setting)  # type: ignore[arg-type]
+    every = whole(**setting)
     return ", ".join(f"{SHORT[phase]} {value(every, every.frontier(phase))}" for phase in PHASES)
 
 

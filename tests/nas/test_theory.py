@@ -10,6 +10,7 @@ import pytest
 
 from nas.assemble import assemble
 from nas.candidates import read_candidates
+from nas.closed_forms import regime_map
 from nas.closed_forms.costs import COSTS, LATENCIES
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.prediction import predict
@@ -166,7 +167,9 @@ def test_new_hardware_and_applications(inside: Callable[..., Any]) -> None:
 
 
 @pytest.mark.slow
-def test_the_pictures(inside: Callable[..., Any], tmp_path: Any) -> None:
+def test_the_pictures(inside: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regime_map, "SIDE", 7)
+    monkeypatch.setattr(regime_map, "ALONG", 7)
     said = inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=2", "--no-exact", "--plots", "drawn")
     assert said.code == 0, said.err
     first = {path.name: path.read_bytes() for path in (tmp_path / "drawn").iterdir()}
