@@ -68,7 +68,8 @@ class _Search:
             return
         node = _Node(relaxation.bound, next(self.numbers), pair, first, last, relaxation)
         heapq.heappush(self.queue, node)
-        if relaxation.bound < self.best_loss:
+        root = last - first == len(self.frame.problem.space.widths) - 1
+        if root or relaxation.bound < self.best_loss:  # at the roots for the sake of designs of every sparsity
             self._try(node)
 
     def _try(self, node: _Node) -> None:

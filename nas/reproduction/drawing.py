@@ -64,4 +64,6 @@ def evolution() -> Figure:
             ax.set_ylabel(name)
             if name == MOVING[-1]:
                 ax.set_xlabel(label(phase))
+            if name == MOVING[0]:
+                ax.legend(loc="upper left")
     return figure

@@ -264,7 +264,7 @@ def evolution() -> Claim:
         "Depth, width, experts and FFN ratio shift systematically with the budget",
         "fig:config_evolution",
         CONDITIONS,
-        f"Rank correlation with latency along the frontier: {by_phase(ranks)}. Depth, width and experts do; the FFN ratio hardly. "
+        f"Rank correlation with latency along the frontier: {by_phase(ranks)}. Depth, width and experts do; the FFN ratio stays small and rises only at the slow end. "
         "Picture below.",
     )
 
