@@ -8,7 +8,7 @@ import pytest
 from nas.assemble import load_device, load_law
 from nas.closed_forms import cases
 from nas.closed_forms.budgets import normalised
-from nas.closed_forms.costs import Setting, decode_bytes, flops, weight_bytes
+from nas.closed_forms.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
 from nas.closed_forms.loss_terms import loss_above_limit
 from nas.closed_forms.program import Box, Program, solve
 from nas.closed_forms.regimes import DUAL, LATENCY, MEMORY, paper_rule, plain_unit, regime, thresholds
@@ -186,6 +186,39 @@ def test_regimes_at_the_corrections_points(setting: Setting, width: float) -> No
         assert [name for name in ("latency", "memory") if name in active] == binds.split(" and ")
     assert paper_rule(0.05) == MEMORY
     assert paper_rule(4.0) == LATENCY
+
+
+def regime_agrees(setting: Setting, seed: int) -> str:
+    """The diagnosis of a random bounded problem against the active set of the program with both budgets."""
+    other, width, memory = randomised(setting, seed)
+    g = np.random.default_rng(1000 + seed)
+    box = Box(np.array([1, width, 0.1, 1, RATE]), np.array([400, width, 20, 64, 1.0]))
+    loss, metric = loss_above_limit(other.scenario.law), ("decode_ms", "prefill_ms")[seed % 2]
+    memory_gb = memory / 1e9 * np.exp(g.uniform(0, 2))
+    limit = float(np.exp(g.uniform(np.log(0.01), 0)) * memory_gb / plain_unit(metric, other))
+    latency, stored = COSTS[metric](other), COSTS["memory_gb"](other)
+    both = Program(loss, {LATENCY: latency.times(1 / limit), MEMORY: stored.times(1 / memory_gb)}, box)
+    if (both.cheapest_excess() > -0.01).any():
+        return "nothing fits"
+    active = set(solve(both).active) & {LATENCY, MEMORY}
+    if not active:
+        return "neither"
+    found = regime(loss, box, other, metric, limit, memory_gb)
+    near = min(abs(found.ratio / edge - 1) for edge in (found.low, found.high)) < 1e-4
+    assert near or set(found.binds.split(" and ")) == active, (seed, found, active)
+    return found.binds
+
+
+def test_regimes_on_random_problems(setting: Setting) -> None:
+    found = [regime_agrees(setting, seed) for seed in range(80)]
+    assert sum(binds in (LATENCY, MEMORY, DUAL) for binds in found) >= 50
+    assert {LATENCY, MEMORY, DUAL} <= set(found)
+
+
+@pytest.mark.extended
+def test_regimes_on_five_hundred_random_problems(setting: Setting) -> None:
+    found = [regime_agrees(setting, seed) for seed in range(80, 880)]
+    assert sum(binds in (LATENCY, MEMORY, DUAL) for binds in found) >= 500
 
 
 def test_normalised_budgets_of_the_worked_example(setting: Setting) -> None:
