@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nas.assemble import Study, assemble
+from nas.assemble import Study, assemble, under_preset
 from nas.candidates import write_candidates
 from nas.closed_forms.prediction import Prediction, predict
 from nas.closed_forms.text import as_json, show
@@ -76,12 +76,13 @@ def answer(request: Request) -> None:
         UsageError: what the theory does not cover.
         InfeasibleError: nothing meets the budgets.
     """
-    problem = _problem(request)
+    study = _study(request)
+    problem = study.problem if request.application is None else _with_application(study, request.application)
     prediction = predict(problem, request.width, exact=request.exact)
     if request.json:
         say_json(as_json(prediction))
     else:
-        show(prediction)
+        show(prediction, *under_preset(study, "device"))
     if request.out is not None:
         _write(request, prediction)
     if request.plots is not None:
@@ -104,14 +105,13 @@ def _write(request: Request, prediction: Prediction) -> None:
             notice(f"{len(columns['id'])} designs worth training written to {request.out}")
 
 
-def _problem(request: Request) -> Problem:
+def _study(request: Request) -> Study:
     hardware = request.hardware.mapping()
     if hardware is not None and "device" in request.flags:
         raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
     flags = {**request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
     raw, origins = layered(flags, request.settings, request.config)
-    study = assemble({**raw, "params": {}}, origins)
-    return study.problem if request.application is None else _with_application(study, request.application)
+    return assemble({**raw, "params": {}}, origins)
 
 
 def _with_application(study: Study, name: str) -> Problem:

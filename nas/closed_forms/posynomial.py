@@ -42,6 +42,6 @@ class Posynomial:
             np.concatenate([self.coefficients, other.coefficients]), np.concatenate([self.exponents, other.exponents])
         )
 
-    def times(self, factor: float, exponents: tuple[float, ...] = (0.0,) * 5) -> "Posynomial":
-        """The posynomial times a monomial with a positive factor."""
-        return Posynomial(self.coefficients * factor, self.exponents + np.array(exponents))
+    def times(self, factor: float) -> "Posynomial":
+        """The posynomial times a positive factor."""
+        return Posynomial(self.coefficients * factor, self.exponents)

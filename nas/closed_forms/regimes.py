@@ -16,7 +16,7 @@ class Regime:
 
     ratio is η, or what it is for the metric at hand; `low` is the ratio of what the latency-only
     optimum uses of both, `high` that of the memory-only optimum: latency alone binds for ratio ≤ low,
-    memory alone for ratio ≥ high, both between (ERRATA 6). `rate_at_least` says that ρ is at its bound.
+    memory alone for ratio ≥ high, both between (ERRATA 6).
     """
 
     metric: str

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from nas.answer_text import describe
+from nas.closed_forms.cases import decode_layer, memory_layer
+from nas.closed_forms.costs import LATENCIES
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
 from nas.closed_forms.validation import worth_training
 from nas.console import say, table
+from nas.problem import Problem
 from objectives.law import Law
 
-OUTSIDE = {"depth": "depth", "width": "width", "activation_rate": "activation_rate"}
 
-
-def show(prediction: Prediction) -> None:
-    """Print a prediction."""
+def show(prediction: Prediction, on_device: Problem, note: str) -> None:
+    """Print a prediction; `on_device` is the problem under preset `device`, `note` names its calibration."""
     for line in _budget_lines(prediction):
         say(line)
     say(
@@ -34,6 +35,7 @@ def show(prediction: Prediction) -> None:
     if prediction.operator is not None:
         _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
     _show_rounded(prediction)
+    _show_worth(prediction, on_device, note)
 
 
 def _fixed(prediction: Prediction) -> bool:
@@ -75,10 +77,21 @@ def _show_forms(prediction: Prediction) -> None:
         table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", "stands?"), rows)
     for form in prediction.forms:
         if form.paper_rate is not None:
-            say(f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which misses its own constraint ratio")
+            asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
+            say(
+                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} where {asked:.4f} is asked"
+            )
     law = prediction.frame.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
         say("  α_ρ ≤ α_r: the memory cases have no sparse optimum, ρ* = 1")
+
+
+def _paper_ratio(prediction: Prediction, checked: CheckedForm) -> float:
+    """The constraint ratio that the printed D3 arrives at."""
+    f, setting = checked.form, prediction.frame.setting
+    assert checked.paper_rate is not None
+    stored = memory_layer(setting, f.width, checked.paper_rate)
+    return decode_layer(setting, f.width)(f.ffn_ratio, f.gqa) / stored(f.ffn_ratio, f.gqa)
 
 
 def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
@@ -151,7 +164,6 @@ def _show_rounded(prediction: Prediction) -> None:
         on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
         say(f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f}, {_design(prediction, exact.pick.genotypes)}")
         say(f"  the rounded design loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
-    _show_worth(prediction)
 
 
 def _design(prediction: Prediction, genotypes: Any) -> str:
@@ -159,18 +171,21 @@ def _design(prediction: Prediction, genotypes: Any) -> str:
     return describe(shapes) + (" *" if prediction.frame.problem.scenario.law.extrapolates(shapes)[0] else "")
 
 
-def _show_worth(prediction: Prediction) -> None:
+def _show_worth(prediction: Prediction, on_device: Problem, note: str) -> None:
     found = worth_training(prediction)
     if found is None:
         return
     reasons, chosen = found
-    say("\nWorth training to check the prediction")
-    names = ("loss", *prediction.frame.limits)
+    metric = next((m for m in prediction.frame.limits if m in LATENCIES), None)
+    columns = {m: chosen.metrics[m] for m in ("loss", *prediction.frame.limits)}
+    if metric is not None:
+        columns["device time"] = on_device.evaluate(chosen.genotypes, (metric,)).metrics[metric]
+    say("\nWorth training to check the prediction" + (f" (device time: preset device, {note})" if metric else ""))
     rows = [
-        (reason, *(f"{chosen.metrics[m][i]:.4g}" for m in names), _design(prediction, chosen.genotypes[i : i + 1]))
+        (reason, *(f"{c[i]:.4g}" for c in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
         for i, reason in enumerate(reasons)
     ]
-    table(("why", *names, "architecture"), rows)
+    table(("why", *columns, "architecture"), rows)
 
 
 def as_json(prediction: Prediction) -> dict[str, Any]:
