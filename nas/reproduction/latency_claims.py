@@ -84,7 +84,8 @@ def projections() -> Claim:
         "FFN is 60 to 70 % of FLOPs at r ≈ 4; gqa 8 saves 44 % of projections",
         "tab:ffn_comparison",
         CONDITIONS,
-        f"6r/ξ_F at r = 4: {percent(shares[0])} with gqa 1, {percent(shares[1])} with gqa 8, outside 60 to 70 %. "
+        f"6r/ξ_F at r = 4: {percent(shares[0])} with gqa 1, {percent(shares[1])} with gqa 8, of the linear operators; with the scores' 4S/d at S = d and gqa 1 "
+        f"{percent(24 / (24 + 8 + 4))}. "
         f"Projections: {percent(1 - (2 + 2 / 8) / 4)} saved, as printed.",
         "python -m nas.explain --model qwen2.5_0.5b",
     )

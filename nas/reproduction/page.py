@@ -8,13 +8,15 @@ from typing import Any
 from nas.reproduction import latency_claims, search_claims, theory_claims
 from nas.reproduction.claim import VERDICTS, Claim
 from nas.reproduction.corrections import Correction, corrections
+from nas.reproduction.sensitivity import HEADER, rows
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Claims by section, and the corrections."""
+    """Claims by section, rows of the sensitivity table, and the corrections."""
 
     sections: dict[str, list[Claim]]
+    sensitivity: list[tuple[str, ...]]
     corrections: list[Correction]
 
     @property
@@ -31,7 +33,7 @@ def reproduction() -> Reproduction:
         "Latency, comparison, transfer, costs": latency_claims.claims(),
         "Theory": theory_claims.claims(),
     }
-    return Reproduction(sections, corrections())
+    return Reproduction(sections, rows(), corrections())
 
 
 def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
@@ -54,12 +56,12 @@ def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
             *_table(("claim", "label", "verdict", "what we find", "command"), _claim_rows(claims)),
             "",
         ]
-    lines += ["## Pictures", ""]
+    lines += ["## What the paper leaves open", "", *_table(HEADER, found.sensitivity), "", "## Pictures", ""]
     for name, caption in pictures.items():
         lines += [f"![{caption}]({folder}/{name})", "", f"*{caption}*", ""]
     lines += ["## Every correction", ""]
-    rows = [(str(i), c.label, c.paper, c.holds) for i, c in enumerate(found.corrections, 1)]
-    return "\n".join([*lines, *_table(("#", "label", "the paper", "what holds"), rows), ""])
+    numbered = [(str(i), c.label, c.paper, c.holds) for i, c in enumerate(found.corrections, 1)]
+    return "\n".join([*lines, *_table(("#", "label", "the paper", "what holds"), numbered), ""])
 
 
 def _claim_rows(claims: list[Claim]) -> Iterator[tuple[str, ...]]:
@@ -77,5 +79,6 @@ def as_json(found: Reproduction) -> dict[str, Any]:
     return {
         "verdicts": found.verdicts,
         "claims": [{"section": title, **asdict(c)} for title, claims in found.sections.items() for c in claims],
+        "sensitivity": [dict(zip(HEADER, row, strict=True)) for row in found.sensitivity],
         "corrections": [asdict(c) for c in found.corrections],
     }

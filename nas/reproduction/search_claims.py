@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 
 from nas.answer_text import describe
-from nas.dominance import non_dominated
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
+from nas.reproduction.sensitivity import COARSE, without_router
 from nas.reproduction.spaces import NEEDED, PHASES, Whole, problem, whole
 from nas.study_config import PAPER_APPLICATIONS
-from objectives.dimensions import Dimensions
-from objectives.operators import phases
-from objectives.roofline import phase_times
 from search_spaces.arrays import FloatArray
 
 SHORT = {"prefill_ms": "prefill", "decode_ms": "decode", "total_ms": "total"}
@@ -116,27 +113,10 @@ def sparse_share(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]])
     return percent(float((every.shapes.n_experts[rows] > 1).mean()))
 
 
-def without_router(phase: str) -> str:
-    """Share of sparse designs on the frontier if the router took no time."""
-    every = whole()
-    scenario, x, spent = every.problem.scenario, Dimensions(every.shapes), np.zeros(len(every.shapes))
-    for one, name in zip(phases(scenario), ("prefill_ms", "decode_ms"), strict=True):
-        if phase in (name, "total_ms"):
-            routers = [t.seconds for t in phase_times(x, one, scenario).ffn if t.operator.name == "router"]
-            spent = spent + 1e3 * every.shapes.depth * sum(routers, np.zeros(len(every.shapes)))
-    rows = non_dominated(np.stack([every.metrics["loss"], every.metrics[phase] - spent], axis=1))
-    return sparse_share(every, rows)
-
-
 def moe() -> list[Claim]:
     """MoE is 100 % of the frontier."""
+    free = ", ".join(f"{SHORT[phase]} {sparse_share(whole(), without_router(phase))}" for phase in PHASES)
     models = "; ".join(f"{MODELS[m]}: {by_phase(sparse_share, latency=m)}" for m in MODELS)
-    open_ = [
-        f"fused attention: {by_phase(sparse_share, attention='fused')}",
-        f"d_h 128: {by_phase(sparse_share, head_dim=128)}",
-        f"r_single from 1 up: {by_phase(sparse_share, ratios=(1.0, 1.5, 2.0, 2.5, 3.0, 4.0))}",
-        f"router for nothing: {', '.join(f'{SHORT[p]} {without_router(p)}' for p in PHASES)}",
-    ]
     rows = whole().frontier("prefill_ms")
     dense = rows[whole().shapes.n_experts[rows] == 1]
     slowest = whole().metrics["prefill_ms"][dense].max() if len(dense) else 0.0
@@ -146,7 +126,7 @@ def moe() -> list[Claim]:
             "sec:arch_evolution",
             CONDITIONS,
             f"FP16, {models}. The dense exceptions are the fastest designs (prefill up to {slowest:.3g} ms). "
-            f"What the paper leaves open, in the operator model: {'; '.join(open_)}.",
+            f"Without router cost: {free}. More of what the paper leaves open in the table below.",
             "python -m nas.run --algo exact",
         )
     ]
@@ -230,7 +210,7 @@ def compact_ffn() -> Claim:
         "sec:arch_evolution",
         HOLDS,
         f"Total activated ratio r = K r_single: {by_phase(ratio)}. With r_single from 1 up: "
-        f"{by_phase(ratio, ratios=(1.0, 1.5, 2.0, 2.5, 3.0, 4.0))}. Small ratios are at the end of the grid, which the paper does not print.",
+        f"{by_phase(ratio, ratios=COARSE)}. Small ratios are at the end of the grid, which the paper does not print.",
     )
 
 
