@@ -13,6 +13,7 @@ from nas.closed_forms.posynomial import VARIABLES, Posynomial
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 STEPS, TOLERANCE, LAST = 100, 1e-11, 1e-14
+ROUNDING = 1e-12  # of a limit's logarithm
 ACTIVE = 1e-6  # a multiplier above this share of the largest marks a limit as active
 
 
@@ -112,9 +113,10 @@ class Program:
         weighted: FloatArray = (exponents.T * (shares * own[owner])) @ exponents - (some.T * own) @ some
         return weighted
 
-    def cheapest_excess(self) -> FloatArray:
-        """Excess of the posynomial limits where every cost is least; above 0, nothing in the box meets that limit."""
-        return self.excess(self.box.cheapest)[: len(self.limits)]
+    @property
+    def feasible(self) -> bool:
+        """Whether the point where every cost is least meets the posynomial limits, up to rounding; if not, nothing does."""
+        return bool((self.excess(self.box.cheapest)[: len(self.limits)] <= ROUNDING).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,4 +244,4 @@ def _certified(program: Program, x: FloatArray, price: FloatArray, steps: int) -
     residual = float(
         max(np.abs(slope).max(initial=0.0), excess.max(initial=0.0), np.abs(price * excess).max(initial=0.0))
     )
-    return Optimum(program, x, value, price, residual, value + float(price @ excess) - lost, steps)
+    return Optimum(program, x, value, price, residual, min(value, value + float(price @ excess) - lost), steps)

@@ -70,7 +70,7 @@ def regime_map(frame: Frame, metric: str, latencies: FloatArray, memories: Float
         for j, latency in enumerate(latencies.tolist()):
             limits = {metric: costs[metric].times(1.0 / latency), "memory_gb": costs["memory_gb"].times(1.0 / memory)}
             program = Program(frame.loss, limits, frame.box())
-            if (program.cheapest_excess() > 0.0).any():
+            if not program.feasible:
                 continue
             optimum = solve(program)
             points[i, j] = np.exp(optimum.logs)
@@ -174,7 +174,7 @@ def along(frame: Frame, name: str, limits: FloatArray) -> FloatArray:
         asked = {b.metric: b.limit for b in (*others, Budget(name, limit))}
         costs = {metric: COSTS[metric](frame.setting).times(1.0 / most) for metric, most in asked.items()}
         program = Program(frame.loss, costs, frame.box())
-        if not (program.cheapest_excess() > 0.0).any():
+        if program.feasible:
             optimum = solve(program)
             rows[i] = [*np.exp(optimum.logs), optimum.value + frame.least_loss]
     return rows

@@ -46,7 +46,7 @@ def relaxed(frame: Frame, box: Box, pair: tuple[int, int] | None = None) -> Rela
     cuts = _first_cuts(frame, box, curved)
     for number in range(1, ROUNDS + 1):
         program = Program(frame.loss, {**limits, **cuts}, box)
-        if (program.cheapest_excess() > 0.0).any():
+        if not program.feasible:
             return None
         optimum = solve(program)
         fresh = _cuts(frame, curved, optimum, number)

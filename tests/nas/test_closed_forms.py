@@ -198,7 +198,7 @@ def regime_agrees(setting: Setting, seed: int) -> str:
     limit = float(np.exp(g.uniform(np.log(0.01), 0)) * memory_gb / plain_unit(metric, other))
     latency, stored = COSTS[metric](other), COSTS["memory_gb"](other)
     both = Program(loss, {LATENCY: latency.times(1 / limit), MEMORY: stored.times(1 / memory_gb)}, box)
-    if (both.cheapest_excess() > -0.01).any():
+    if (both.excess(box.cheapest)[:2] > -0.01).any():
         return "nothing fits"
     active = set(solve(both).active) & {LATENCY, MEMORY}
     if not active:

@@ -113,6 +113,17 @@ def test_resident_and_parameter_budgets() -> None:
     assert rounded.bound <= exact <= rounded.design.metrics["loss"][0] <= exact + 0.01
 
 
+@pytest.mark.parametrize("metric", ["decode_ms", "total_ms", "memory_gb", "resident_gb"])
+@pytest.mark.parametrize("latency", ["closed_form", "operator"])
+def test_a_budget_that_one_design_just_meets(latency: str, metric: str) -> None:
+    asked = problem(latency=latency, default_budget="none")
+    every = asked.evaluate(asked.space.genotypes(np.arange(asked.space.size)), ("loss", metric))
+    least = float(every.metrics[metric].min())
+    rounded = round_off(Frame(replace(asked, budgets=(Budget(metric, least),))))
+    assert rounded.design is not None
+    assert rounded.bound <= every.metrics["loss"][every.metrics[metric] <= least].min() + 1e-9
+
+
 def test_what_the_theory_does_not_cover() -> None:
     asked = problem(budgets={"decode_ms": 20})
     with pytest.raises(UsageError, match="expected a budget, got none"):
