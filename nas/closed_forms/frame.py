@@ -1,0 +1,107 @@
+"""What a problem's space and scenario are to the theory: bounds of the variables and the setting of the costs."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from nas.closed_forms.costs import Setting
+from nas.closed_forms.loss_terms import loss_above_limit, refuse_other_forms
+from nas.closed_forms.operator_costs import Sides, sides, sides_of_phases
+from nas.closed_forms.posynomial import Posynomial
+from nas.closed_forms.program import Box
+from nas.errors import UsageError
+from nas.problem import Problem
+from search_spaces.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A problem seen as a geometric program.
+
+    Raises:
+        UsageError: a law of another form, a user's metric as a budget.
+    """
+
+    problem: Problem
+    _sides: dict[tuple[int, int], tuple[Sides, Sides]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        refuse_other_forms(self.problem.scenario.law)
+
+    @cached_property
+    def setting(self) -> Setting:
+        """The setting of the costs, (E, K) left open."""
+        problem = self.problem
+        return Setting(problem.scenario, problem.space.specification.head_dim, problem.vocabulary, problem.tied)
+
+    @cached_property
+    def loss(self) -> Posynomial:
+        """L − L_∞."""
+        return loss_above_limit(self.problem.scenario.law)
+
+    @property
+    def least_loss(self) -> float:
+        """L_∞, nats per token."""
+        return self.problem.scenario.law.coefficients["l_inf"]
+
+    @cached_property
+    def pairs(self) -> IntArray:
+        """Valid (E, K), (pairs, 2)."""
+        space = self.problem.space
+        genes = np.argwhere(space.top_k_gene.valid)
+        return np.stack([space.experts[genes[:, 0]], space.top_ks[genes[:, 1]]], axis=1)
+
+    def setting_of(self, pair: tuple[int, int]) -> Setting:
+        """The setting with (E, K) decided."""
+        return replace(self.setting, experts=pair)
+
+    def sides(self, metric: str, pair: tuple[int, int]) -> Sides:
+        """Compute and memory side of every operator of a latency metric, for one (E, K)."""
+        if pair not in self._sides:
+            self._sides[pair] = sides_of_phases(self.setting_of(pair))
+        return sides(metric, self._sides[pair], self.problem.scenario.output_tokens)
+
+    @cached_property
+    def _ratio_ends(self) -> FloatArray:
+        """Least and largest m/d per width, (widths, 2)."""
+        space = self.problem.space
+        ratios = space.expert_sizes / space.widths[:, None]
+        valid = space.ffn_gene.valid
+        return np.stack(
+            [np.where(valid, ratios, np.inf).min(axis=1), np.where(valid, ratios, -np.inf).max(axis=1)], axis=1
+        )
+
+    @cached_property
+    def _kv_ends(self) -> FloatArray:
+        """Least and largest number of KV heads per width, (widths, 2)."""
+        space = self.problem.space
+        values, valid = space.kv_values.astype(np.float64), space.kv_gene.valid
+        return np.stack(
+            [np.where(valid, values, np.inf).min(axis=1), np.where(valid, values, -np.inf).max(axis=1)], axis=1
+        )
+
+    def box(self, first: int = 0, last: int = -1, pair: tuple[int, int] | None = None) -> Box:
+        """Bounds that hold every design of a range of widths (genes) and, if given, of one (E, K)."""
+        space = self.problem.space
+        last = len(space.widths) - 1 if last < 0 else last
+        rows = slice(first, last + 1)
+        pairs = self.pairs if pair is None else np.array([pair])
+        rates = pairs[:, 1] / pairs[:, 0]
+        heads, kv = space.n_heads[rows], self._kv_ends[rows]
+        lower = [space.depths[0], space.widths[first], pairs[:, 1].min() * self._ratio_ends[rows, 0].min()]
+        upper = [space.depths[-1], space.widths[last], pairs[:, 1].max() * self._ratio_ends[rows, 1].max()]
+        lower += [(heads / kv[:, 1]).min(), rates.min()]
+        upper += [(heads / kv[:, 0]).max(), rates.max()]
+        least = float(kv[:, 0].min()) * self.setting.head_dim
+        return Box(np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64), least)
+
+    @cached_property
+    def limits(self) -> dict[str, float]:
+        """Budgets by metric; the tightest where one is named twice."""
+        found: dict[str, float] = {}
+        for budget in self.problem.budgets:
+            found[budget.metric] = min(budget.limit, found.get(budget.metric, np.inf))
+        if not found:
+            raise UsageError("theory: expected a budget, got none; add for example --budget decode_ms=20")
+        return found

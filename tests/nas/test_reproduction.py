@@ -1,0 +1,82 @@
+"""The claims recomputed: labels exist once in the page, verdicts are known, numbers of the corrections, same bytes twice."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas.reproduction import latency_claims, search_claims, spaces, theory_claims
+from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim
+from nas.reproduction.corrections import corrections
+from nas.reproduction.page import as_json, page, reproduction
+
+EXPECTED = {
+    "1,942": (UNKNOWN, "13,120"),
+    "INT8 gains": (HOLDS, "decode 1.93"),
+    "100 %": (CONDITIONS, "prefill 93 %, decode 99 %, total 98 %"),
+    "INT8 consistently": (HOLDS, "fp16 prefill 268, decode 181, total 202"),
+    "about 8 experts": (FAILS, "1024 in / 16 out 45 %"),
+    "Four applications": (HOLDS, "l 16, d 2304, E 8 K 1, r_single 0.5, n_kv 4 (gqa 9), loss 3.1446"),
+    "19.42": (UNKNOWN, "27.3 % lower at 93.4 ms"),
+    "13,600": (HOLDS, "13,600"),
+    "Memory-only: ρ*": (CONDITIONS, "0.1730 at d = 2048 and 0.3955 at 1024"),
+    "ρ* ∝ d^−1.19": (CONDITIONS, "factor 2.286"),
+    "by a quadratic": (FAILS, "0.2176, 0.4338, 0.6486"),
+    "η much less": (FAILS, "η_lo = 0.1392, memory alone from η_hi = 0.3799"),
+    "10 TOPS": (FAILS, "ρ* 0.0953"),
+    "l* ∝": (FAILS, "+0.13 (D2, 4 GB)"),
+    "Memory-only optima": (CONDITIONS, "35 at 131k"),
+}
+
+
+@pytest.fixture(scope="module")
+def claims() -> list[Claim]:
+    """Every claim, recomputed."""
+    return [*search_claims.claims(), *latency_claims.claims(), *theory_claims.claims()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", list(EXPECTED))
+def test_verdicts_and_numbers(claims: list[Claim], words: str) -> None:
+    claim = next(c for c in claims if words in c.text)
+    verdict, number = EXPECTED[words]
+    assert claim.verdict == verdict
+    assert number in claim.found
+
+
+@pytest.mark.slow
+def test_every_claim_names_its_place_and_its_command(claims: list[Claim]) -> None:
+    assert len(claims) > 30
+    assert {claim.verdict for claim in claims} == set(VERDICTS)
+    assert all(claim.label and claim.found and claim.command.startswith("python ") for claim in claims)
+    assert len({claim.text for claim in claims}) == len(claims)
+
+
+@pytest.mark.slow
+def test_all_corrections_with_their_numbers() -> None:
+    found = corrections()
+    assert len(found) == 26
+    assert "136 M" in found[13].holds
+    assert "0.337, 0.275, 0.224, 0.182" in found[22].holds
+    assert "11 %" in found[17].holds
+    assert "the standard one 202" in found[3].holds
+    assert "0.140" in found[21].holds
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_same_page_every_time(inside: Callable[..., Any], tmp_path: Path) -> None:
+    said = inside("reproduce", "--out", "page.md")
+    assert said.code == 0, said.err
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    for picture in (tmp_path / "images").iterdir():
+        assert f"(images/{picture.name})" in text
+    spaces.whole.cache_clear()
+    again = reproduction()
+    before, _, after = page(again, {}, "images").partition("## Pictures")
+    assert text.startswith(before)
+    assert text.endswith(after.lstrip())
+    content = as_json(again)
+    assert sum(content["verdicts"].values()) == len(content["claims"])
+    assert json.loads(json.dumps(content)) == content
