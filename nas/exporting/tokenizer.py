@@ -54,7 +54,7 @@ def byte_level() -> Tokenizer:
     vocabulary = {character: byte for byte, character in enumerate(_characters())} | {END: 256}
     end = {"id": 256, "content": END, "single_word": False, "lstrip": False, "rstrip": False}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    content = {
+    content: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
