@@ -19,7 +19,6 @@ from nas.exporting.recipe import Recipe, load_recipe
 from nas.exporting.rounding import Rounded, changes, to_multiple
 from nas.exporting.stack import shown, stack, stack_names
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
-from nas.exporting.weights import weight_bytes
 from nas.exporting.writing import whole_folder
 from nas.tables import write_json
 from search_spaces.arrays import AnyArray
@@ -74,7 +73,7 @@ def export(request: Request) -> None:
         PlasError: no space left; nothing was kept.
     """
     prepared = prepare(request)
-    needed = sum(weight_bytes(model) for model in prepared.models) if request.weights else 0
+    needed = sum(stack(name).size(model) for model in prepared.models for name in prepared.stacks)
     with whole_folder(request.out, needed) as folder:
         for number, model in enumerate(prepared.models, 1):
             write_model(folder, prepared.stacks, model)

@@ -8,7 +8,7 @@ from nas.exporting.fields import architecture_fields
 from nas.exporting.hf_config import architecture_of, config_of
 from nas.exporting.model import Model
 from nas.exporting.tensors import tensors
-from nas.exporting.weights import read_headers, write_weights
+from nas.exporting.weights import read_headers, weight_bytes, write_weights
 
 TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
@@ -26,6 +26,11 @@ def emit(model: Model, folder: Path) -> None:
 
 def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def size(model: Model) -> int:
+    """Bytes of the weights."""
+    return weight_bytes(model) if model.weights else 0
 
 
 def cautions(model: Model) -> list[str]:

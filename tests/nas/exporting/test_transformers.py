@@ -159,9 +159,7 @@ def test_weights_load_exactly_and_train(
 
 
 @pytest.mark.slow
-def test_the_tokenizer_keeps_every_text(
-    exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_the_tokenizer_keeps_every_text(exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(written(exported(small["dense"]), tmp_path / "hf"))
