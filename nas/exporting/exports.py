@@ -21,6 +21,7 @@ from nas.exporting.stack import shown, stack, stack_names
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
 from nas.exporting.writing import whole_folder
 from nas.tables import write_json
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 
 
@@ -168,6 +169,8 @@ def _show(request: Request, prepared: Export) -> None:
     for model, change in zip(models, prepared.rounded, strict=True):
         if change is not None:
             say(f"Rounded {model.id}: {change}")
+    for line in _doubts(prepared):
+        say(line)
     if not request.quiet:
         for (name, text), ids in prepared.cautions().items():
             whom = (
@@ -189,16 +192,41 @@ def _recipe_line(recipe: Recipe) -> str:
 
 
 def _table(prepared: Export, most: int = 20) -> None:
-    c, body = prepared.columns, []
+    c, body, outside = prepared.columns, [], _outside(prepared)
     for i, model in enumerate(prepared.models[:most]):
         sizes = (count(float(c["params_total"][i])), count(float(c["params_active"][i])))
         cost = (f"{c['training_flops'][i]:.3g}", f"{c['gpu_hours'][i]:.4g}")
-        shown_row = (model.id, f"{c['loss'][i]:.4f}", f"{c['total_ms'][i]:.5g}", *sizes, *cost)
+        shown_row = (
+            model.id,
+            f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}",
+            f"{c['total_ms'][i]:.5g}",
+            *sizes,
+            *cost,
+        )
         body.append((*shown_row, f"{model.schedule.peak:.3g}", describe(model.architecture)))
     header = ("id", "loss", "total_ms", "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
     table(header, body)
     if len(prepared.models) > most:
         say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")
+
+
+def _outside(prepared: Export) -> list[bool]:
+    """Which exported candidates lie outside the loss law's range."""
+    exported = Architectures.concatenate([model.architecture for model in prepared.models])
+    outside: list[bool] = prepared.chosen.study.problem.scenario.law.extrapolates(exported).tolist()
+    return outside
+
+
+def _doubts(prepared: Export) -> list[str]:
+    """Extrapolated losses and budgets that candidates exceed."""
+    problem, said = prepared.chosen.study.problem, []
+    if any(_outside(prepared)):
+        said.append(f"* outside the range that law {problem.scenario.law.name} was fitted on")
+    for budget in problem.budgets:
+        over = int((budget.violation(prepared.columns[budget.metric]) > 0).sum())
+        if over:
+            said.append(f"Over budget {budget}: {over:,} of {len(prepared.models):,}")
+    return said
 
 
 def _plain(value: Any) -> Any:
