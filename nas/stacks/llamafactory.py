@@ -21,7 +21,10 @@ def emit(model: Model, folder: Path) -> None:
 
 
 def content(model: Model) -> dict[str, Any]:
-    """The keys of pretrain.yaml."""
+    """The keys of pretrain.yaml.
+
+    Stage pt packs by itself; `packing: true` besides would shorten every sequence by a token.
+    """
     recipe, plan = model.recipe, model.schedule
     return {
         "model_name_or_path": PIVOT_PATH,
@@ -32,7 +35,6 @@ def content(model: Model) -> dict[str, Any]:
         "finetuning_type": "full",
         "dataset": "c4_demo",
         "cutoff_len": recipe.sequence_length,
-        "packing": True,
         "output_dir": f"saves/{model.folder}",
         "per_device_train_batch_size": 1,
         "gradient_accumulation_steps": recipe.global_batch,
@@ -84,6 +86,8 @@ def read(folder: Path) -> dict[str, Any]:
     for key, value in {"stage": "pt", "finetuning_type": "full", "lr_scheduler_type": "cosine_with_min_lr"}.items():
         if c.get(key) != value:
             raise ValueError(f"{key}: expected {value!r}, got {c.get(key)!r}")
+    if "packing" in c:
+        raise ValueError("packing: expected nothing, which packs whole sequences, got a value")
     return {
         **referred_architecture(folder, c["model_name_or_path"]),
         "steps": c["max_steps"],
