@@ -124,12 +124,14 @@ def _refuse_impossible(model: Model) -> None:
 def folder_names(ids: list[str]) -> list[str]:
     """A distinct folder name per id, of letters, digits, dots, underscores and hyphens."""
     names: list[str] = []
+    used = {FILE, MANIFEST}
     for identity in ids:
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip(".-")[:100] or "candidate"
         name, n = base, 1
-        while name.lower() in {used.lower() for used in names} or name in (FILE, MANIFEST):
+        while name.lower() in used:
             n += 1
             name = f"{base}-{n}"
+        used.add(name.lower())
         names.append(name)
     return names
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from nas.assemble import load_device
+from nas.errors import UsageError
 from nas.exporting.recipe import Recipe
 from objectives.parameters import count
 from search_spaces.architectures import Architectures
@@ -29,5 +30,11 @@ def gpu_hours(flops: FloatArray, recipe: Recipe) -> FloatArray:
     Raises:
         UsageError: an accelerator that the catalogue does not have.
     """
-    hours: FloatArray = flops / (recipe.utilisation * load_device(recipe.accelerator).fp16) / 3600.0
+    try:
+        peak = load_device(recipe.accelerator).fp16
+    except UsageError as error:
+        raise UsageError(
+            f"recipe {recipe.name}: accelerator: {str(error).removeprefix('--device: device: ')}"
+        ) from None
+    hours: FloatArray = flops / (recipe.utilisation * peak) / 3600.0
     return hours

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nas.assemble import baseline
 from nas.errors import UsageError
 from nas.exporting import weights
 from nas.exporting.families import family_of
-from nas.exporting.gguf import entries, read_gguf, write_gguf
+from nas.exporting.fields import architecture_fields
+from nas.exporting.gguf import entries, holds, read_gguf, write_gguf
 from nas.exporting.hf_config import architecture_of, config_of
 from nas.exporting.model import Model
 from nas.exporting.recipe import load_recipe, schedule
@@ -48,9 +51,7 @@ def test_tensors_of_published_models_hold_their_parameters(exported: Exported) -
 def test_config_reads_back(exported: Exported, small: dict[str, dict[str, Any]], name: str) -> None:
     model = exported(small[name])
     again = architecture_of(json.loads(json.dumps(config_of(model))))
-    assert again.columns().keys() == model.architecture.columns().keys()
-    for column in again._stored():
-        assert getattr(again, column) == getattr(model.architecture, column), column
+    assert architecture_fields(again) == architecture_fields(model.architecture)
 
 
 @pytest.mark.parametrize(("top_k", "renormalised"), [(1, False), (2, True), (3, True)])
@@ -216,6 +217,43 @@ def test_training_flops_of_one_by_hand() -> None:
     assert gpu_hours(training_flops(a, recipe), recipe)[0] == pytest.approx(
         expected / (0.4 * 989.5e12 * 3600), rel=1e-3
     )
+
+
+def test_an_unknown_accelerator_is_a_fault_of_the_recipe() -> None:
+    recipe = load_recipe("paper").model_copy(update={"accelerator": "h100_sxn"})
+    with pytest.raises(UsageError, match=r"recipe paper: accelerator: expected a device.*did you mean h100_sxm"):
+        gpu_hours(np.ones(1), recipe)
+
+
+@st.composite
+def architectures(draw: st.DrawFn) -> Architectures:
+    """Any architecture that a class holds."""
+    experts = draw(st.integers(1, 12))
+    flags = draw(st.sampled_from([{}, {"qk_norm": "no"}, {"qk_norm": "no", "qkv_bias": True}])) if experts == 1 else {}
+    kv = draw(st.integers(1, 4))
+    columns = {
+        "depth": draw(st.integers(1, 5)),
+        "width": draw(st.integers(1, 40)) * 8,
+        "head_dim": draw(st.sampled_from([16, 64, 128])),
+        "n_kv_heads": kv,
+        "n_heads": kv * draw(st.integers(1, 4)),
+        "n_experts": experts,
+        "top_k": draw(st.integers(1, max(experts - 1, 1))),
+        "expert_size": draw(st.integers(1, 500)),
+        "vocabulary": draw(st.integers(257, 1000)),
+        "tied": draw(st.booleans()),
+    }
+    return one({**columns, **flags})
+
+
+@given(architectures())
+def test_any_architecture_reads_back_with_all_its_parameters(exported: Exported, architecture: Architectures) -> None:
+    model = exported(architecture)
+    wanted = architecture_fields(architecture)
+    assert architecture_fields(architecture_of(json.loads(json.dumps(config_of(model))))) == wanted
+    assert sum(t.size for t in tensors(model)) == parameters.total(architecture)[0]
+    if holds(model):
+        assert sum(math.prod(e.shape) for e in entries(model)) == parameters.total(architecture)[0]
 
 
 def test_rounding_shows_both_numbers(default_problem: Problem) -> None:
