@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.assemble import normalised
 from nas.candidates import read_candidates
 from nas.console import say, say_json
 from nas.errors import PlasError, UsageError
@@ -13,11 +12,10 @@ from nas.exporting.fields import differences
 from nas.exporting.launch_list import FILE
 from nas.exporting.manifest import read_manifest
 from nas.exporting.model import Model
-from nas.exporting.stack import PACKAGE, PIVOT, shown, stack
+from nas.exporting.stack import PIVOT, shown, stack
 from nas.exporting.tokenizer import tokenizer_for
 from nas.exporting.transformers_check import built_parameters, transformers_version
 from objectives import parameters
-from objectives.plugins import importable
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,8 @@ def findings(folder: Path) -> list[Finding]:
     Raises:
         UsageError: not an export.
     """
-    content, recipe, workload = read_manifest(folder)
+    written = read_manifest(folder)
     architectures, ids = read_candidates(folder / FILE)
-    stacks = [normalised(str(name)) for name in content["stacks"]]
-    if unknown := [name for name in stacks if name not in importable(PACKAGE)]:
-        raise UsageError(
-            f"{folder}: expected stacks of this version, got {', '.join(unknown)}; check with the version that wrote it"
-        )
     found = []
     for i, (identity, place) in enumerate(zip(ids, folder_names(ids), strict=True)):
         try:
@@ -69,9 +62,9 @@ def findings(folder: Path) -> list[Finding]:
         except UsageError as error:
             found.append(Finding(identity, PIVOT, 0, [str(error)]))
             continue
-        weights, seed = bool(content["weights"]), int(content["seed"])
-        model = Model(identity, place, architectures[i : i + 1], tokenizer, recipe, workload, weights, seed)
-        found += [_checked(model, name, folder / place / shown(name)) for name in stacks]
+        how = (written.recipe, written.workload, written.weights, written.seed)
+        model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
+        found += [_checked(model, name, folder / place / shown(name)) for name in written.stacks]
     return found
 
 

@@ -121,6 +121,27 @@ def test_verification_finds_what_changed(inside: Inside, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"layout": 9}, "layout 9"),
+        ({"recipe": {}}, "Recipe"),
+        ({"workload": {"batch": 1}}, "input_tokens"),
+        ({"stacks": 3}, "TypeError"),
+        ({"stacks": ["hf", "nemo"]}, "expected a stack"),
+        ({"seed": None}, "TypeError"),
+    ],
+)
+def test_a_damaged_export_is_a_usage_error(inside: Inside, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    assert inside("export", candidates(tmp_path), "--out", "out").code == 0
+    path = Path("out/export.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    result = inside("export", "--verify", "out")
+    assert result.code == 2
+    assert said in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--to", "hf,megatorn"], "did you mean megatron?"),
