@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-COMMANDS = ("run", "select", "explain", "export", "list", "init", "schema")
+COMMANDS = ("run", "compare", "select", "explain", "export", "list", "init", "schema")
 
 
 def main() -> None:

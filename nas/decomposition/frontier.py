@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -87,13 +87,14 @@ class SumsOfParts:
         done = page.get("done", 0) if page.get("grid") == number else 0
         if page.get("grid", -1) > number:
             return
-        search.effort.covered = page.get("covered", 0) if done else 0
+        if done:
+            search.effort = Effort(**page["effort"])
         report(search.effort.covered if last else 0)
         blocks = search.blocks(BLOCK if last else AT_ONCE)
         for block_number, block in enumerate(blocks[done:], done + 1):
             search.settle(block, report if last else lambda covered: None)
             if self.notebook.due:
-                note = {"grid": number, "done": block_number, "covered": search.effort.covered}
+                note = {"grid": number, "done": block_number, "effort": asdict(search.effort)}
                 self.notebook.write(section, {**note, "keys": _keys(search.known)})
         search.known.settle()
         self.effort.bounded += search.effort.bounded

@@ -28,7 +28,7 @@ class Exceeded(Exception):
     """More items had to be bounded than allowed."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BranchAndBound:
     """Finds every member of a problem's feasible frontier over a grid that the incumbents lack.
 
