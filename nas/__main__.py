@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-COMMANDS = ("run", "compare", "select", "explain", "theory", "reproduce", "list", "init", "schema")
+COMMANDS = ("run", "compare", "select", "explain", "theory", "reproduce", "export", "list", "init", "schema")
 
 
 def main() -> None:

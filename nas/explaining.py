@@ -13,10 +13,10 @@ from nas.errors import InfeasibleError, UsageError
 from nas.explanation import Explanation, OperatorRow, explained
 from nas.gain_text import described, gain_lines
 from nas.gains import Gains, gains
-from nas.layers import layered, over, preset_keys
+from nas.layers import layered
 from nas.recorded_run import recorded_run
+from nas.recorded_study import study_of
 from nas.selection import check_form, parse_budget, select
-from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 
 
@@ -96,18 +96,7 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
             f"--select: expected best, knee or budget:metric=limit, got {request.how!r}; one architecture is explained"
         )
     run = recorded_run(path)
-    shipped = importable("objectives.metrics")
-    kept = {
-        "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
-        "algo": "random",
-        "params": {},
-        "applications": {},
-    }
-    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
-    base = {**run.run.resolved, **kept, "budgets": budgets}
-    if "preset" in request.flags:
-        base = {key: value for key, value in base.items() if key not in preset_keys()}
-    study = assemble(*over(base, {}, request.flags, request.settings))
+    study = study_of(run, request.flags, request.settings)
     if request.index is None:
         feasible = run.evaluations.feasible.any()
         rows = select(run.evaluations, request.how, run.scale()).tolist() if feasible else []

@@ -1,4 +1,4 @@
-"""List strategies, spaces, laws, devices, models, metrics, presets or studies."""
+"""List strategies, spaces, laws, devices, models, metrics, presets, studies, stacks or recipes."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -19,6 +19,8 @@ class Kind(StrEnum):
     metrics = "metrics"
     presets = "presets"
     studies = "studies"
+    stacks = "stacks"
+    recipes = "recipes"
 
 
 def list_(

@@ -6,6 +6,7 @@ from typing import Any
 
 from nas.assemble import EXTRAS, load_device, load_space
 from nas.console import say, say_json, table
+from nas.exporting.stack import PACKAGE, shown
 from nas.yaml_source import read
 from objectives.plugins import documents, importable, imports, summary
 
@@ -112,6 +113,11 @@ def studies() -> list[Row]:
     ]
 
 
+def stacks() -> list[Row]:
+    """Stacks that candidates are exported to, as --to takes them."""
+    return [{**row, "name": shown(row["name"])} for row in plugins(PACKAGE)]
+
+
 ROWS: dict[str, Callable[[], list[Row]]] = {
     "strategies": strategies,
     "spaces": spaces,
@@ -121,4 +127,6 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "metrics": lambda: plugins("objectives.metrics"),
     "presets": presets,
     "studies": studies,
+    "stacks": stacks,
+    "recipes": lambda: documented("nas.exporting.recipes"),
 }

@@ -1,4 +1,4 @@
-"""Print the JSON schema of studies, spaces, laws, devices or a strategy's parameters."""
+"""Print the JSON schema of studies, spaces, laws, devices, recipes or a strategy's parameters."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from nas import options as o
 
 
 def schema(
-    what: Annotated[str, typer.Argument(help="study, space, law, device, or a strategy's name.")] = "study",
+    what: Annotated[str, typer.Argument(help="study, space, law, device, recipe, or a strategy's name.")] = "study",
 ) -> None:
     """Print a JSON schema, for editors and checkers."""
     from pydantic import BaseModel
@@ -16,6 +16,7 @@ def schema(
     from nas.assemble import strategy_module
     from nas.console import say_json
     from nas.errors import UsageError
+    from nas.exporting.recipe import Recipe
     from nas.faults import unknown
     from nas.study_config import StudyConfig
     from objectives.device import Device
@@ -28,6 +29,7 @@ def schema(
         "space": SpaceSpecification,
         "law": Law,
         "device": Device,
+        "recipe": Recipe,
     }
     if what in models:
         say_json(models[what].model_json_schema(by_alias=True))

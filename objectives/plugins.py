@@ -23,8 +23,8 @@ def importable(package: str) -> tuple[str, ...]:
 @cache
 def documents(package: str) -> dict[str, Path]:
     """YAML files by name of a package, or of a folder inside one (`objectives.devices`)."""
-    parent, _, last = package.partition(".")
-    return {path.stem: path for path in sorted((folder(parent) / last).glob("*.yaml"))}
+    parent, *inner = package.split(".")
+    return {path.stem: path for path in sorted(folder(parent).joinpath(*inner).glob("*.yaml"))}
 
 
 def summary(package: str, name: str) -> str:

@@ -1,0 +1,235 @@
+"""The work of `export`: candidates chosen, rounded if asked for, written for every stack, and said."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer_text import count, describe
+from nas.candidates import write_candidates
+from nas.console import notice, say, say_json, table
+from nas.errors import UsageError
+from nas.exporting.candidates import Chosen, chosen, with_vocabulary
+from nas.exporting.families import family_of
+from nas.exporting.launch_list import FILE, launch_columns
+from nas.exporting.manifest import MANIFEST, manifest
+from nas.exporting.model import Model, Workload
+from nas.exporting.recipe import Recipe, load_recipe
+from nas.exporting.rounding import Rounded, changes, to_multiple
+from nas.exporting.stack import shown, stack, stack_names
+from nas.exporting.tokenizer import refuse_larger, tokenizer_for
+from nas.exporting.writing import whole_folder
+from nas.tables import write_json
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `export` was asked for."""
+
+    source: Path
+    how: str | None
+    stacks: str
+    out: Path
+    recipe: str
+    tokenizer: str
+    weights: bool
+    multiple: int
+    config: str | None
+    settings: list[str]
+    flags: Mapping[str, Any]
+    seed: int
+    quiet: bool
+    json: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """Everything that is written, in memory."""
+
+    chosen: Chosen
+    stacks: tuple[str, ...]
+    models: list[Model]
+    rounded: list[Rounded | None]
+    columns: dict[str, AnyArray]
+
+    def cautions(self) -> dict[tuple[str, str], list[str]]:
+        """Every caution once, by stack and text, with the candidates that it concerns."""
+        said: dict[tuple[str, str], list[str]] = {}
+        for model in self.models:
+            for name in self.stacks:
+                for text in stack(name).cautions(model):
+                    said.setdefault((shown(name), text), []).append(model.id)
+        return said
+
+
+def export(request: Request) -> None:
+    """Choose, write, show.
+
+    Raises:
+        UsageError: anything asked for that cannot be done; nothing was written.
+        InfeasibleError: nothing to export.
+        PlasError: no space left; nothing was kept.
+    """
+    prepared = prepare(request)
+    needed = sum(stack(name).size(model) for model in prepared.models for name in prepared.stacks)
+    with whole_folder(request.out, needed) as folder:
+        for number, model in enumerate(prepared.models, 1):
+            write_model(folder, prepared.stacks, model)
+            if request.weights and not request.quiet:
+                notice(f"{number:,} of {len(prepared.models):,} candidates written")
+        write_candidates(folder / FILE, prepared.columns)
+        write_json(
+            folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _said(prepared))
+        )
+    _show(request, prepared)
+
+
+def prepare(request: Request) -> Export:
+    """Everything but the files, so that whatever is wrong is said before anything is written.
+
+    Raises:
+        UsageError: unknown names, an architecture that no class holds, a tokenizer that does not fit.
+        InfeasibleError: nothing to export.
+    """
+    stacks, recipe = stack_names(request.stacks), load_recipe(request.recipe)
+    tokenizer = tokenizer_for(request.tokenizer)
+    if request.flags.get("vocabulary") == 0:
+        raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
+    found = chosen(request.source, request.how, request.config, request.settings, request.flags)
+    given = None if request.tokenizer == "bytes" else tokenizer.size
+    asked = with_vocabulary(found.architectures, request.flags.get("vocabulary"), given)
+    exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
+    scenario = found.study.problem.scenario
+    workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
+    models = []
+    for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
+        model = Model(name, folder, exported[i : i + 1], tokenizer, recipe, workload, request.weights, request.seed)
+        _refuse_impossible(model)
+        models.append(model)
+    columns = launch_columns(found.study.problem, models)
+    return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
+
+
+def _refuse_impossible(model: Model) -> None:
+    try:
+        family_of(model.architecture)
+        refuse_larger(model.tokenizer, model.column("vocabulary"))
+    except UsageError as error:
+        raise UsageError(f"{model.id}: {error}") from None
+
+
+def folder_names(ids: list[str]) -> list[str]:
+    """A distinct folder name per id, of letters, digits, dots, underscores and hyphens."""
+    names: list[str] = []
+    used = {FILE, MANIFEST}
+    for identity in ids:
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip(".-")[:100] or "candidate"
+        name, n = base, 1
+        while name.lower() in used:
+            n += 1
+            name = f"{base}-{n}"
+        used.add(name.lower())
+        names.append(name)
+    return names
+
+
+def write_model(folder: Path, stacks: tuple[str, ...], model: Model) -> None:
+    """One candidate's folder with a folder per stack.
+
+    Raises:
+        OSError: no space left.
+    """
+    for name in stacks:
+        place = folder / model.folder / shown(name)
+        place.mkdir(parents=True)
+        stack(name).emit(model, place)
+
+
+def _said(prepared: Export) -> dict[str, Any]:
+    """Cautions and roundings for the manifest."""
+    rounded = {m.id: r.mapping() for m, r in zip(prepared.models, prepared.rounded, strict=True) if r}
+    cautions = [{"stack": s, "text": t, "candidates": ids} for (s, t), ids in prepared.cautions().items()]
+    return {"rounded": rounded, "cautions": cautions}
+
+
+def _show(request: Request, prepared: Export) -> None:
+    if request.json:
+        rows = [
+            dict(zip(prepared.columns, row, strict=True))
+            for row in zip(*map(list, prepared.columns.values()), strict=True)
+        ]
+        say_json({"candidates": [{k: _plain(v) for k, v in row.items()} for row in rows], **_said(prepared)})
+        return
+    recipe, models = prepared.models[0].recipe, prepared.models
+    names = ", ".join(shown(name) for name in prepared.stacks)
+    say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
+    say(_recipe_line(recipe))
+    _table(prepared)
+    for model, change in zip(models, prepared.rounded, strict=True):
+        if change is not None:
+            say(f"Rounded {model.id}: {change}")
+    for line in _doubts(prepared):
+        say(line)
+    if not request.quiet:
+        for (name, text), ids in prepared.cautions().items():
+            whom = (
+                ""
+                if len(ids) == len(models)
+                else f" ({', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''})"
+            )
+            say(f"Caution, {name}{whom}: {text}")
+    say(f"Check: python -m nas.export --verify {request.out}")
+
+
+def _recipe_line(recipe: Recipe) -> str:
+    rate = recipe.learning_rate
+    return (
+        f"  {recipe.tokens / 1e9:g} B tokens in batches of {recipe.global_batch} x {recipe.sequence_length:,}, AdamW {recipe.beta1:g}/{recipe.beta2:g}, "
+        f"decay {recipe.weight_decay:g}, learning rate {rate.peak:g} to {rate.final:g} by width^{rate.width_exponent:g} depth^{rate.depth_exponent:g}; "
+        f"GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak"
+    )
+
+
+def _table(prepared: Export, most: int = 20) -> None:
+    c, body, outside = prepared.columns, [], _outside(prepared)
+    for i, model in enumerate(prepared.models[:most]):
+        sizes = (count(float(c["params_total"][i])), count(float(c["params_active"][i])))
+        cost = (f"{c['training_flops'][i]:.3g}", f"{c['gpu_hours'][i]:.4g}")
+        shown_row = (
+            model.id,
+            f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}",
+            f"{c['total_ms'][i]:.5g}",
+            *sizes,
+            *cost,
+        )
+        body.append((*shown_row, f"{model.schedule.peak:.3g}", describe(model.architecture)))
+    header = ("id", "loss", "total_ms", "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
+    table(header, body)
+    if len(prepared.models) > most:
+        say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")
+
+
+def _outside(prepared: Export) -> list[bool]:
+    """Which exported candidates lie outside the loss law's range."""
+    exported = Architectures.concatenate([model.architecture for model in prepared.models])
+    outside: list[bool] = prepared.chosen.study.problem.scenario.law.extrapolates(exported).tolist()
+    return outside
+
+
+def _doubts(prepared: Export) -> list[str]:
+    """Extrapolated losses and budgets that candidates exceed."""
+    problem, said = prepared.chosen.study.problem, []
+    if any(_outside(prepared)):
+        said.append(f"* outside the range that law {problem.scenario.law.name} was fitted on")
+    for budget in problem.budgets:
+        over = int((budget.violation(prepared.columns[budget.metric]) > 0).sum())
+        if over:
+            said.append(f"Over budget {budget}: {over:,} of {len(prepared.models):,}")
+    return said
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

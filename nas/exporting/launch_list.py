@@ -1,0 +1,44 @@
+"""candidates.csv of an export: what was exported, with predicted metrics, exact parameters and training cost."""
+
+from typing import Any
+
+import numpy as np
+
+from nas.exporting.model import Model
+from nas.exporting.training import gpu_hours, training_flops
+from nas.outcome import file_columns
+from nas.problem import Problem
+from objectives import parameters
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray
+
+FILE = "candidates.csv"
+
+
+def launch_columns(problem: Problem, models: list[Model]) -> dict[str, AnyArray]:
+    """Columns of a candidate file.
+
+    Loss, latencies and memory are the study's, in its own conventions; params_total and params_active are the
+    exported model's, embeddings included, and so are FLOPs and GPU hours.
+    """
+    exported = Architectures.concatenate([model.architecture for model in models])
+    assessment = problem.assess(problem.dressed(exported))
+    own = {function.name for function in problem.functions}
+    metrics: dict[str, Any] = {name: assessment[name] for name in problem.metric_names if name not in own}
+    metrics["params_total"] = parameters.total(exported)
+    metrics["params_active"] = parameters.active(exported)
+    recipe = models[0].recipe
+    flops = training_flops(exported, recipe)
+    return {
+        "id": _texts([model.id for model in models]),
+        "folder": _texts([model.folder for model in models]),
+        **file_columns(exported, metrics),
+        "recipe": _texts([recipe.name] * len(models)),
+        "training_tokens": np.full(len(models), recipe.tokens),
+        "training_flops": flops,
+        "gpu_hours": gpu_hours(flops, recipe),
+    }
+
+
+def _texts(values: list[str]) -> AnyArray:
+    return np.array(values, dtype=object)

@@ -1,0 +1,76 @@
+"""export.json: how an export was made, so that it can be checked and repeated."""
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from nas.assemble import Study
+from nas.errors import UsageError
+from nas.exporting.model import Model, Workload
+from nas.exporting.recipe import Recipe
+from nas.exporting.stack import shown, stack_names
+
+MANIFEST = "export.json"
+LAYOUT = 1
+
+
+def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: dict[str, Any]) -> dict[str, Any]:
+    """The content of export.json."""
+    first, scenario = models[0], study.problem.scenario
+    return {
+        "layout": LAYOUT,
+        "plas": version("plas-codesign"),
+        "stacks": [shown(name) for name in stacks],
+        "recipe": first.recipe.model_dump(mode="json"),
+        "workload": {
+            "batch": first.workload.batch,
+            "input_tokens": first.workload.input_tokens,
+            "output_tokens": first.workload.output_tokens,
+        },
+        "weights": first.weights,
+        "seed": first.seed,
+        "tokenizer": first.tokenizer.kind,
+        "predictions": {
+            "device": scenario.device.name,
+            "precision": scenario.precision.name,
+            "latency": scenario.latency,
+            "calibration": study.calibration_note,
+            "vocabulary": study.problem.vocabulary,
+            "law": scenario.law.name,
+        },
+        **said,
+    }
+
+
+@dataclass(frozen=True)
+class Written:
+    """What export.json says of the files beside it."""
+
+    stacks: tuple[str, ...]
+    recipe: Recipe
+    workload: Workload
+    weights: bool
+    seed: int
+
+
+def read_manifest(folder: Path) -> Written:
+    """What verification needs of export.json.
+
+    Raises:
+        UsageError: no export, one of another layout, or with stacks that this version does not have.
+    """
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if content["layout"] != LAYOUT:
+            raise ValueError(f"layout {content['layout']}")
+        recipe, workload = Recipe.model_validate(content["recipe"]), Workload(**content["workload"])
+        return Written(
+            stack_names(",".join(content["stacks"])), recipe, workload, bool(content["weights"]), int(content["seed"])
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]
+        raise UsageError(
+            f"{folder}: expected the folder of an export, got {MANIFEST} ({reason}); check the path"
+        ) from None

@@ -1,0 +1,23 @@
+"""Stacks whose files name the Hugging Face directory instead of repeating its shape."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nas.exporting.fields import architecture_fields
+from nas.exporting.hf_config import architecture_of
+
+PIVOT_PATH = "hf"
+
+
+def referred_architecture(folder: Path, named: object) -> dict[str, Any]:
+    """The architecture behind the path that a stack's file names, seen from the candidate's folder.
+
+    Raises:
+        ValueError: it names something else than the pivot.
+        OSError: the pivot is not there.
+    """
+    if named != PIVOT_PATH:
+        raise ValueError(f"model: expected {PIVOT_PATH!r}, got {named!r}")
+    config = json.loads((folder.parent / PIVOT_PATH / "config.json").read_text(encoding="utf-8"))
+    return architecture_fields(architecture_of(config))

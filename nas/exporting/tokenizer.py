@@ -1,0 +1,140 @@
+"""The tokenizer of an exported directory: a byte-level one made here, or a given one, copied and checked."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+
+END = "<|endoftext|>"
+COPIED = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.json", "merges.txt", "tokenizer.model", "chat_template.jinja"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenizer:
+    """Files of a tokenizer, how many ids it uses, and its special ids."""
+
+    kind: str
+    size: int
+    eos: int
+    bos: int | None
+    pad: int
+    files: Mapping[str, bytes]
+
+
+def tokenizer_for(given: str) -> Tokenizer:
+    """The tokenizer `bytes`, or the one of a directory.
+
+    Raises:
+        UsageError: no directory with a tokenizer.json, or one without an end token.
+    """
+    return byte_level() if given == "bytes" else _from_folder(Path(given))
+
+
+def refuse_larger(tokenizer: Tokenizer, vocabulary: int) -> None:
+    """A tokenizer must fit the vocabulary: ids beyond the embedding crash every stack.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if tokenizer.size > vocabulary:
+        raise UsageError(
+            f"tokenizer: expected at most the vocabulary's {vocabulary:,} ids, got {tokenizer.size:,} in {tokenizer.kind}; "
+            f"give --vocabulary {tokenizer.size} or more, or a smaller tokenizer"
+        )
+
+
+def byte_level() -> Tokenizer:
+    """One id per byte and an end token, 257 ids: no training, no merges, any text."""
+    vocabulary = {character: byte for byte, character in enumerate(_characters())} | {END: 256}
+    end = {"id": 256, "content": END, "single_word": False, "lstrip": False, "rstrip": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    content: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{**end, "normalized": False, "special": True}],
+        "normalizer": None,
+        "pre_tokenizer": level,
+        "post_processor": None,
+        "decoder": level,
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": vocabulary,
+            "merges": [],
+        },
+    }
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": END,
+        "pad_token": END,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": 1_000_000_000,
+    }
+    files = {"tokenizer.json": _json(content), "tokenizer_config.json": _json(settings)}
+    return Tokenizer("bytes", 257, 256, None, 256, files)
+
+
+def _characters() -> list[str]:
+    """The printable character that stands for each byte, as byte-level tokenizers write it."""
+    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    shifted = iter(range(256, 512))
+    return [chr(byte) if byte in printable else chr(next(shifted)) for byte in range(256)]
+
+
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _from_folder(folder: Path) -> Tokenizer:
+    content = _read(folder / "tokenizer.json")
+    settings = _read(folder / "tokenizer_config.json")
+    ids = _ids(content)
+    if not ids:
+        raise UsageError(f"tokenizer: expected a vocabulary in {folder / 'tokenizer.json'}, got none; give another")
+    eos, bos, pad = (_id(settings.get(f"{name}_token"), ids) for name in ("eos", "bos", "pad"))
+    if eos is None:
+        raise UsageError(
+            f"tokenizer: expected an eos_token in {folder / 'tokenizer_config.json'} that tokenizer.json knows, "
+            f"got {settings.get('eos_token')!r}; add it"
+        )
+    files = {name: (folder / name).read_bytes() for name in COPIED if (folder / name).is_file()}
+    return Tokenizer(str(folder), max(ids.values()) + 1, eos, bos, eos if pad is None else pad, files)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no JSON"
+        raise UsageError(
+            f"tokenizer: expected 'bytes' or a folder with {path.name}, got {path} ({reason}); check the path"
+        ) from None
+    return content if isinstance(content, dict) else {}
+
+
+def _ids(content: Mapping[str, Any]) -> dict[str, int]:
+    """Every token's id, of the model and of those added."""
+    model = content.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(vocabulary, list):  # Unigram: [token, score] in the order of their ids
+        vocabulary = {str(entry[0]): i for i, entry in enumerate(vocabulary)}
+    added = content.get("added_tokens") or []
+    return {**(vocabulary or {}), **{str(t["content"]): int(t["id"]) for t in added}}
+
+
+def _id(token: Any, ids: Mapping[str, int]) -> int | None:
+    text = token.get("content") if isinstance(token, dict) else token
+    return ids.get(text) if isinstance(text, str) else None

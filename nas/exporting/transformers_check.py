@@ -1,0 +1,30 @@
+"""What transformers, where it is installed, builds from an exported directory; no weights are made."""
+
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def transformers_version() -> str | None:
+    """The version that can build models here, None without it or without torch."""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        return None
+    try:
+        return version("transformers")
+    except PackageNotFoundError:
+        return None
+
+
+def built_parameters(folder: Path) -> dict[str, int]:
+    """Total and active parameters of the model built on the meta device; of E experts K are active."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    share = getattr(config, "num_experts_per_tok", 1), getattr(config, "num_experts", 1)
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    experts = sum(size for name, size in sizes.items() if ".mlp.experts." in name)
+    total = sum(sizes.values())
+    return {"params_total": total, "params_active": total - experts + experts * share[0] // share[1]}

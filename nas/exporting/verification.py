@@ -1,0 +1,107 @@
+"""`export --verify`: every candidate rebuilt from the written files and compared, field by field, with the launch list."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.candidates import read_candidates
+from nas.console import say, say_json
+from nas.errors import PlasError, UsageError
+from nas.exporting.exports import folder_names
+from nas.exporting.fields import differences
+from nas.exporting.launch_list import FILE
+from nas.exporting.manifest import read_manifest
+from nas.exporting.model import Model
+from nas.exporting.stack import PIVOT, shown, stack
+from nas.exporting.tokenizer import tokenizer_for
+from nas.exporting.transformers_check import built_parameters, transformers_version
+from objectives import parameters
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One candidate in one stack: how many fields were compared, and which differ."""
+
+    candidate: str
+    stack: str
+    fields: int
+    faults: list[str]
+
+
+def verify(folder: Path, *, as_json: bool) -> None:
+    """Check an export and say what was found.
+
+    Raises:
+        UsageError: not an export.
+        PlasError: something differs; the differences were printed.
+    """
+    found = findings(folder)
+    wrong = [f for f in found if f.faults]
+    if as_json:
+        say_json({"transformers": transformers_version(), "findings": [f.__dict__ for f in found]})
+    else:
+        _show(found)
+    if wrong:
+        raise PlasError(
+            f"{folder}: expected every field as exported, got {len(wrong)} of {len(found)} with differences; export anew"
+        )
+
+
+def findings(folder: Path) -> list[Finding]:
+    """Every candidate in every stack of an export.
+
+    Raises:
+        UsageError: not an export.
+    """
+    written = read_manifest(folder)
+    architectures, ids = read_candidates(folder / FILE)
+    found = []
+    for i, (identity, place) in enumerate(zip(ids, folder_names(ids), strict=True)):
+        try:
+            tokenizer = tokenizer_for(str(folder / place / PIVOT))
+        except UsageError as error:
+            found.append(Finding(identity, PIVOT, 0, [str(error)]))
+            continue
+        how = (written.recipe, written.workload, written.weights, written.seed)
+        model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
+        found += [_checked(model, name, folder / place / shown(name)) for name in written.stacks]
+    return found
+
+
+def _checked(model: Model, name: str, place: Path) -> Finding:
+    """One stack's files read back; whatever they hold is a finding, never a traceback."""
+    try:
+        wanted, got = stack(name).fields(model), stack(name).read(place)
+        faults = differences(wanted, got)
+        if name == PIVOT:
+            faults += _counts(model, place)
+        return Finding(model.id, shown(name), len(wanted), faults)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300] or "nothing"
+        return Finding(model.id, shown(name), 0, [f"{type(error).__name__}: {reason}"])
+
+
+def _counts(model: Model, place: Path) -> list[str]:
+    """Parameters as transformers builds the directory, where it is installed."""
+    if transformers_version() is None:
+        return []
+    wanted: dict[str, Any] = {
+        "params_total": int(parameters.total(model.architecture)[0]),
+        "params_active": int(parameters.active(model.architecture)[0]),
+    }
+    return differences(wanted, built_parameters(place))
+
+
+def _show(found: list[Finding]) -> None:
+    version = transformers_version()
+    by = f"transformers {version} (config, and parameters of the model that it builds)" if version else "our own reader"
+    for name in dict.fromkeys(f.stack for f in found):
+        own = [f for f in found if f.stack == name]
+        good = sum(not f.faults for f in own)
+        reader = f"; read by {by}" if name == PIVOT else ""
+        say(
+            f"{name}: {good:,} of {len(own):,} candidates as exported, {max(f.fields for f in own)} fields each{reader}"
+        )
+        for finding in own:
+            for fault in finding.faults:
+                say(f"  {finding.candidate}: {fault}")

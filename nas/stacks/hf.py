@@ -1,0 +1,75 @@
+"""Hugging Face transformers: a model directory (Qwen3, Qwen3-MoE, Qwen2 or Llama classes) that every other stack starts from."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nas.exporting.fields import architecture_fields
+from nas.exporting.hf_config import architecture_of, config_of
+from nas.exporting.model import Model
+from nas.exporting.tensors import tensors
+from nas.exporting.weights import read_headers, weight_bytes, write_weights
+
+TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
+
+
+def emit(model: Model, folder: Path) -> None:
+    """config.json, generation_config.json, the tokenizer, and weights if asked for."""
+    config = config_of(model)
+    _write(folder / "config.json", config)
+    _write(folder / "generation_config.json", {"do_sample": False, **{name: config[name] for name in TOKENS}})
+    for name, content in model.tokenizer.files.items():
+        (folder / name).write_bytes(content)
+    if model.weights:
+        write_weights(folder, model)
+
+
+def _write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def size(model: Model) -> int:
+    """Bytes of the weights."""
+    return weight_bytes(model) if model.weights else 0
+
+
+def cautions(model: Model) -> list[str]:
+    """The auxiliary loss, and initial weights that transformers would draw otherwise."""
+    said = []
+    if model.sparse:
+        said.append(
+            "the auxiliary loss is off in config.json: train with output_router_logits=True, validate without it, "
+            "or every loss reported contains it"
+        )
+    if not model.weights:
+        said.append(
+            "no weights: transformers' own initialisation has no scaling by depth; --weights writes the recipe's"
+        )
+    return said
+
+
+def fields(model: Model) -> dict[str, Any]:
+    """The architecture, special ids, initialisation and, if asked for, every tensor's type and shape."""
+    config = config_of(model)
+    held = {tensor.name: ("BF16", tensor.shape) for tensor in tensors(model)} if model.weights else {}
+    return {
+        **architecture_fields(model.architecture),
+        **{name: config[name] for name in (*TOKENS, "initializer_range", "max_position_embeddings")},
+        "auxiliary_loss": model.recipe.auxiliary_loss if model.sparse else None,
+        "tensors": held,
+    }
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The same, from the files."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    generation = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    for name in TOKENS:
+        if generation[name] != config[name]:
+            raise ValueError(f"generation_config.json: {name}: expected {config[name]}, got {generation[name]}")
+    return {
+        **architecture_fields(architecture_of(config)),
+        **{name: config[name] for name in (*TOKENS, "initializer_range", "max_position_embeddings")},
+        "auxiliary_loss": config.get("router_aux_loss_coef"),
+        "tensors": read_headers(folder),
+    }

@@ -1,0 +1,92 @@
+"""llama.cpp: llama-bench on a GGUF file with random weights (--weights), prefill and decode apart; inference."""
+
+from pathlib import Path
+from typing import Any
+
+from nas.exporting.command_line import HEAD, command, number, parsed
+from nas.exporting.fields import architecture_fields
+from nas.exporting.gguf import architecture_in, entries, holds, read_gguf, write_gguf
+from nas.exporting.model import Model
+from nas.exporting.references import PIVOT_PATH, referred_architecture
+
+FILE, GGUF = "bench.sh", "model.gguf"
+PATH = f"llama-bench/{GGUF}"
+CONVERT = 'python "${LLAMA_CPP:?folder of llama.cpp}/convert_hf_to_gguf.py"'
+PROGRAM = "llama-bench"
+ROW = 256  # elements of a row that K-quants divide
+
+
+def _written(model: Model) -> bool:
+    return model.weights and holds(model)
+
+
+def emit(model: Model, folder: Path) -> None:
+    """bench.sh, and model.gguf if weights are asked for; without them, the script converts what was trained."""
+    script = HEAD
+    if _written(model):
+        write_gguf(folder / GGUF, model)
+    else:
+        script += command(CONVERT, [("--outfile", PATH), ("--outtype", "f16")]).rstrip() + f" \\\n  {PIVOT_PATH}\n"
+    w = model.workload
+    flags = [("-m", PATH), ("-p", w.input_tokens), ("-n", w.output_tokens), ("-r", 5), ("-o", "json")]
+    script += command(PROGRAM, flags).rstrip() + " > llama-bench/result.json\n"
+    (folder / FILE).write_text(script, encoding="utf-8")
+    (folder / FILE).chmod(0o755)
+
+
+def size(model: Model) -> int:
+    """Bytes of the GGUF file, without padding."""
+    return sum(entry.bytes for entry in entries(model)) if _written(model) else 0
+
+
+def cautions(model: Model) -> list[str]:
+    """Routing, conversion, quantisation, batches."""
+    said = []
+    if model.sparse and model.column("top_k") == 1:
+        said.append(
+            "llama.cpp always renormalises routing weights, to 1 for one expert per token: speed is right, text is not"
+        )
+    if not _written(model):
+        said.append(
+            "no GGUF written: bench.sh converts hf once it holds trained weights"
+            + ("" if model.tokenizer.kind != "bytes" else ", which needs a tokenizer that llama.cpp knows, not bytes")
+        )
+    if model.column("expert_size") % ROW or model.column("width") % ROW:
+        said.append(
+            f"rows are no multiple of {ROW}: K-quants fall back to larger types; --expert-multiple {ROW} rounds"
+        )
+    if model.workload.batch > 1:
+        said.append("llama-bench runs one sequence: batch is not measured")
+    return said
+
+
+def fields(model: Model) -> dict[str, Any]:
+    """The architecture, from the GGUF file's own metadata where there is one, every tensor, the workload."""
+    held = {e.name: (e.kind, e.shape) for e in entries(model)} if _written(model) else {}
+    return {
+        **architecture_fields(model.architecture),
+        "tensors": held,
+        "input_tokens": model.workload.input_tokens,
+        "output_tokens": model.workload.output_tokens,
+        "model": PATH,
+    }
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The same, from the script and the GGUF file."""
+    script = (folder / FILE).read_text(encoding="utf-8").replace(" > llama-bench/result.json", "")
+    (flags,) = parsed(script, PROGRAM)
+    held: dict[str, tuple[int, tuple[int, ...]]] = {}
+    if (folder / GGUF).exists():
+        metadata, held = read_gguf(folder / GGUF)
+        architecture = architecture_fields(architecture_in(metadata, held))
+    else:
+        named = script.split("--outtype f16", 1)[-1].split("\n")[1].strip()
+        architecture = referred_architecture(folder, named)
+    return {
+        **architecture,
+        "tensors": held,
+        "input_tokens": number(flags, "-p"),
+        "output_tokens": number(flags, "-n"),
+        "model": flags["-m"],
+    }
