@@ -135,7 +135,7 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
     spans = np.ptp(fit.vector[: model.count, None] * model.terms(fit.vector[None, model.count :])[0], axis=1)
     for i, (name, term) in enumerate(model.form.terms.items()):
         scale = 1.0 if model.form.of == model.form.residuals else float(np.median(fit.table.loss))
-        if term.features and spans[i] < fit.residual_sd * scale:
+        if term.features and 0 < spans[i] < fit.residual_sd * scale:
             said.append(
                 f"term {name} is weak: it spans {spans[i]:.2g} in the data, the residual sd is {fit.residual_sd * scale:.2g}"
             )
@@ -143,9 +143,14 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
             said.append(
                 f"term {name} is not identifiable: {fit.vector[i]:.3g} at the reference design with standard error {vector_sd[i]:.2g}"
             )
-    return said + [
-        f"{name} lies at its bound {fit.vector[i]:.3g}" for i, name in enumerate(model.names) if known.held[i]
-    ]
+    return said + [_held(fit, i) for i in np.flatnonzero(known.held).tolist()]
+
+
+def _held(fit: Fit, i: int) -> str:
+    name, value = fit.model.names[i], fit.vector[i]
+    if value in (fit.model.low[i], fit.model.high[i]):
+        return f"{name} lies at its bound {value:.3g}"
+    return f"{name} has no effect: its term is zero in this fit"
 
 
 def _inner(fit: Fit, known: Intervals) -> FloatArray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from objectives.fitting.model import Model, compiled
+from objectives.fitting.model import Model, compiled, needed
 from objectives.fitting.robust import EFFICIENT, minimised, scale_of
 from objectives.fitting.table import Table
 from objectives.fitting.varpro import projected_starts
@@ -104,13 +104,13 @@ def refuse(model: Model, table: Table) -> None:
         ValueError: a line a fault.
     """
     faults = []
-    for name in model.form.features:
+    for name in needed(model.form, model.fixed):
         column = table.feature(name)
-        needed = {
+        exponents = {
             written.removeprefix("-") for t in model.form.terms.values() for f, written in t.powers.items() if f == name
         }
         logged = any(name in term.logs for term in model.form.terms.values())
-        if float(np.ptp(column)) <= 1e-9 * float(np.abs(column).max()) and (logged or needed & set(model.free)):
+        if float(np.ptp(column)) <= 1e-9 * float(np.abs(column).max()) and (logged or exponents & set(model.free)):
             faults.append(
                 f"{name}: expected values that vary, got {column[0]:g} in every row; fix its exponent with --fix, or choose a form without it"
             )

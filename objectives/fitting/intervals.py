@@ -13,6 +13,7 @@ LEVEL = 0.95
 STEPS = 150
 CHECKED = 6  # resamplings that are also fitted from scratch
 SAME = 1e-3
+DEAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Inte
 
 
 def covariance(fit: Fit) -> tuple[FloatArray, BoolArray, float]:
-    """Covariance of the vector, coefficients held by a bound, condition number of the scaled Jacobian.
+    """Covariance of the vector, coefficients held by a bound or without effect, condition number of the scaled Jacobian.
 
     σ² (XᵀX)⁻¹ for least squares; for Huber's loss σ² becomes κ² [Σψ²/(n−p)] / [mean ψ′]² (Huber 1973).
     """
@@ -60,6 +61,9 @@ def covariance(fit: Fit) -> tuple[FloatArray, BoolArray, float]:
     _, jacobian = model.derivatives(fit.vector[None])
     held = (fit.vector <= model.low) | (fit.vector >= model.high)
     root = np.sqrt(model.weight)
+    held |= np.linalg.norm(jacobian[0], axis=1) < DEAD * np.linalg.norm(
+        model.target
+    )  # an exponent of a term that is zero
     free = np.flatnonzero(~held)
     matrix = (jacobian[0][free] * root).T
     norms = np.maximum(np.linalg.norm(matrix, axis=0), 1e-300)

@@ -144,14 +144,17 @@ def compiled(
     for name in fixed:
         if name not in form.exponents:
             raise ValueError(f"fix: expected an exponent among {', '.join(form.exponents)}, got {name!r}; correct it")
-    columns = {name: table.feature(name) for name in form.features}
+    columns = {name: table.feature(name) for name in needed(form, fixed)}
     centre = reference or {name: float(np.exp(np.log(column).mean())) for name, column in columns.items()}
+    centre = {name: centre.get(name, 1.0) for name in form.features}
     base, slopes = np.ones((len(form.terms), len(table))), np.zeros((len(form.terms), len(free), len(table)))
     for t, term in enumerate(form.terms.values()):
         base[t] = term.sign
         for name, at in term.logs.items():
             base[t] *= np.log(columns[name] / at)
         for name, written in term.powers.items():
+            if name not in columns:
+                continue
             sign, exponent = (-1.0, written[1:]) if written.startswith("-") else (1.0, written)
             logs = sign * np.log(columns[name] / centre[name])
             if exponent in free:
@@ -164,3 +167,14 @@ def compiled(
     high = np.concatenate([np.full(len(signs), np.inf), [b[1] for b in bounds]])
     target = np.log(table.loss) if form.residuals == "log_loss" else table.loss
     return Model(form, free, dict(fixed), centre, base, slopes, target, table.weight, low, high)
+
+
+def needed(form: Form, fixed: Mapping[str, float]) -> tuple[str, ...]:
+    """Quantities that matter: not those whose every exponent is fixed at zero."""
+    used = [
+        name
+        for term in form.terms.values()
+        for name in term.features
+        if name in term.logs or fixed.get(term.powers[name].removeprefix("-")) != 0.0
+    ]
+    return tuple(dict.fromkeys(used))

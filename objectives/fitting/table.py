@@ -137,10 +137,11 @@ def read_table(path: Path, renamed: Sequence[str] = (), where: Sequence[str] = (
     """
     text = _text(path)
     header, body = _rows(path, text)
-    header, notes = _named(header, renamed, path)
-    columns = {name: [row[i] for row in body] for i, name in enumerate(header)}
+    names, notes = _named(header, renamed, path)
+    columns = {name: [row[i] for row in body] for i, name in enumerate(names)}
     lines = np.arange(2, len(body) + 2)
-    keep, said = _kept(columns, lines, where, path)
+    as_written = {name: columns[new] for name, new in zip(header, names, strict=True)}
+    keep, said = _kept({**as_written, **columns}, lines, where, path)
     columns = {name: [column[i] for i in keep] for name, column in columns.items()}
     numbers = _numbers(columns, lines[keep], path)
     digest = hashlib.sha256(text.encode()).hexdigest()
