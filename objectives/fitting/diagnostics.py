@@ -139,7 +139,9 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
             said.append(
                 f"term {name} is weak: it spans {spans[i]:.2g} in the data, the residual sd is {fit.residual_sd * scale:.2g}"
             )
-        if not known.held[i] and abs(fit.vector[i]) < SIGNIFICANT * vector_sd[i]:
+        if fit.vector[i] == model.low[i]:
+            said.append(f"term {name} is zero, its bound")
+        elif abs(fit.vector[i]) < SIGNIFICANT * vector_sd[i]:
             said.append(
                 f"term {name} is not identifiable: {fit.vector[i]:.3g} at the reference design with standard error {vector_sd[i]:.2g}"
             )

@@ -55,11 +55,13 @@ def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Inte
 def covariance(fit: Fit) -> tuple[FloatArray, BoolArray, float]:
     """Covariance of the vector, coefficients held by a bound or without effect, condition number of the scaled Jacobian.
 
+    A scale at zero counts as free: what it leaves to others is as uncertain as if it were not there.
     σ² (XᵀX)⁻¹ for least squares; for Huber's loss σ² becomes κ² [Σψ²/(n−p)] / [mean ψ′]² (Huber 1973).
     """
     model, p = fit.model, len(fit.vector)
     _, jacobian = model.derivatives(fit.vector[None])
     held = (fit.vector <= model.low) | (fit.vector >= model.high)
+    held[: model.count] = False
     root = np.sqrt(model.weight)
     held |= np.linalg.norm(jacobian[0], axis=1) < DEAD * np.linalg.norm(
         model.target
