@@ -8,13 +8,15 @@ import numpy as np
 from pydantic import ValidationError
 
 from nas import yaml_source
+from nas.candidates import write_candidates
 from nas.console import notice, say, say_json
 from nas.errors import UsageError
 from nas.faults import Faults, unknown
 from nas.fit_text import terminal
+from nas.next_designs import Asked, designs, show
 from nas.tables import write
 from objectives.fitting.fit import Fit, Method, fitted
-from objectives.fitting.intervals import Intervals, intervals
+from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.report import report
 from objectives.fitting.table import Table, read_table
@@ -68,13 +70,27 @@ def execute(request: Request) -> None:
         law = law_of(fit, known, _law_name(request), _named(name, form), _tokens(request, table, form))
     except ValueError as error:
         raise UsageError(str(error)) from None
+    asked = None if request.next is None else _asked(request)
+    planned = None if asked is None else designs(asked, fit, law)
     content = report(fit, known, {each: named_form(each) for each in importable("objectives.law_forms")})
-    _write(request, law, content, fit, known)
+    _write(request, law, content, fit)
     if request.json:
-        say_json(content)
-        return
-    for line in terminal(content):
-        say(line)
+        next_ = {} if planned is None else {"next": {k: v.tolist() for k, v in planned[0].items()}}
+        say_json(content | next_)
+    else:
+        for line in terminal(content):
+            say(line)
+    if asked is not None and planned is not None:
+        if not request.json:
+            show(planned[0], asked, planned[1])
+        if asked.out is not None:
+            write_candidates(asked.out, planned[0])
+            if not request.quiet:
+                notice(f"{asked.n} candidates written to {asked.out}")
+
+
+def _asked(request: Request) -> Asked:
+    return Asked(request.next or 0, request.space, request.goal, request.candidates, request.seed)
 
 
 def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
@@ -151,7 +167,7 @@ def _tokens(request: Request, table: Table, form: Form) -> float | None:
     return float(column.max()) if "tokens" in form.features else None
 
 
-def _write(request: Request, law: Law, content: dict[str, Any], fit: Fit, known: Intervals) -> None:
+def _write(request: Request, law: Law, content: dict[str, Any], fit: Fit) -> None:
     if request.out is not None:
         write(request.out, "# Fitted by plas fit.\n" + yaml_source.dump(law.mapping()))
         if not request.quiet:
