@@ -13,6 +13,7 @@ from nas.evaluations import Evaluations
 from nas.outcome import Outcome
 from nas.picks import Pick
 from nas.scatter import Series, scatter
+from objectives.law import Law
 from search_spaces.architectures import Architectures
 
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
@@ -254,13 +255,21 @@ def limits(outcome: Outcome) -> list[str]:
         return []
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = f" on {law.tokens / 1e9:g} B tokens" if law.tokens else ""
-    uncertainty = "uncertainty unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
+    uncertainty = unknown_uncertainty(law) if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     return [
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, fitted on {ranges}; {beyond}; * extrapolates.",
         *sureness(outcome),
     ]
+
+
+def unknown_uncertainty(law: Law) -> str:
+    """That nothing is known, and what a published R² would imply."""
+    sd = law.implied_residual_sd
+    return "uncertainty unknown" + (
+        f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd else ""
+    )
 
 
 def sureness(outcome: Outcome) -> list[str]:

@@ -57,6 +57,9 @@ class Law(BaseModel):
     fitted_on: dict[str, tuple[float, float]] = {}
     tokens: Annotated[float, Field(gt=0)] | None = None
     residual_sd: Annotated[float, Field(ge=0)] | None = None
+    implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="What a published R² implies for the residuals, nats: offered, never used by itself"
+    )
     source: str = ""
     covariance: tuple[Row, ...] = ()
     draws: tuple[Row, ...] = ()
