@@ -67,11 +67,11 @@ class RawProblem(PymooProblem):  # type: ignore[misc]
         super().__init__(
             n_var=genes, n_obj=2, n_ieq_constr=1, xl=np.zeros(genes), xu=problem.space.gene_sizes - 1, vtype=int
         )
-        self.ours, self.distinct = problem, set[int]()
+        self.ours, self.distinct = problem, dict[int, None]()  # in order
 
     def _evaluate(self, x: Any, out: dict[str, Any], *_: Any, **__: Any) -> None:
         genotypes = self.ours.space.repair(np.asarray(x).astype(np.int64))
-        self.distinct.update(self.ours.space.keys(genotypes).tolist())
+        self.distinct.update(dict.fromkeys(self.ours.space.keys(genotypes).tolist()))
         found = self.ours.evaluate(genotypes, METRICS)
         out["F"], out["G"] = found.values, found.violations
 
@@ -90,6 +90,12 @@ class Enough:
 
 def raw_pymoo(seed: int, evaluations: int) -> tuple[float, int]:
     """Seconds and distinct evaluations of `pymoo.minimize` with its usual integer operators."""
+    seconds, problem = raw_nsga2(seed, evaluations)
+    return seconds, len(problem.distinct)
+
+
+def raw_nsga2(seed: int, evaluations: int) -> tuple[float, RawProblem]:
+    """Seconds of `pymoo.minimize`, and the problem that it evaluated."""
     problem = RawProblem(study_of("nsga2", seed).problem)
     algorithm = NSGA2(
         pop_size=100,
@@ -102,7 +108,7 @@ def raw_pymoo(seed: int, evaluations: int) -> tuple[float, int]:
     minimize(
         problem, algorithm, ("n_gen", 10_000), seed=seed, callback=Enough(problem, evaluations), copy_algorithm=False
     )
-    return time.perf_counter() - start, len(problem.distinct)
+    return time.perf_counter() - start, problem
 
 
 def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:

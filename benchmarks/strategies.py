@@ -1,6 +1,7 @@
 """How strategies compare at equal numbers of distinct evaluations: gap, share of the exact frontier, IGD+.
 
 python benchmarks/strategies.py [--seeds 10] [--algos nsga2,local_search] [--out docs/strategies-benchmark.md]
+python benchmarks/strategies.py --pymoo 20     our nsga2 against raw pymoo, paired over seeds
 """
 
 import argparse
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from overhead import raw_nsga2
+from scipy.stats import wilcoxon
 
 from nas.assemble import Study, assemble
 from nas.dominance import frontier_rows
@@ -39,11 +42,14 @@ Figures = tuple[float, float, float]
 
 
 def study_of(flags: dict[str, Any], algo: str) -> Study:
-    """An assembled study of the benchmark."""
-    return assemble(*layered({**flags, "algo": algo}, [], None))
+    """An assembled study of the benchmark; `optuna_tpe:encoding=integers` gives a parameter."""
+    name, *parameters = algo.split(":")
+    return assemble(*layered({**flags, "algo": name}, [f"params.{parameter}" for parameter in parameters], None))
 
 
-def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | None], float]:
+def run(
+    flags: dict[str, Any], algo: str, seed: int, most: int = max(CHECKPOINTS)
+) -> tuple[list[Figures | None], float]:
     """One seed: figures at every checkpoint (None beyond what was evaluated), ms of strategy per evaluation."""
     study = study_of(flags, algo)
     study = dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
@@ -59,7 +65,7 @@ def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | Non
         store.create({}, dict.fromkeys(columns, "REAL"))
         shown = lambda found: as_seen(found, study.handling, study.config.penalty_weight)  # noqa: E731
         search = Search(problem, study.strategy(), store, shown=shown)
-        search.run(Limits(min(cap, max(CHECKPOINTS))))
+        search.run(Limits(min(cap, most)))
         store.close()
     exact = solve(problem).frontier
     scale, found = Scale.of(problem.objectives, exact.values), search.archive.all()
@@ -77,7 +83,7 @@ def run(flags: dict[str, Any], algo: str, seed: int) -> tuple[list[Figures | Non
     return figures, 1e3 * search.progress.seconds["strategy"] / max(len(found), 1)
 
 
-def table(flags: dict[str, Any], algos: list[str], seeds: int, pool: ProcessPoolExecutor) -> list[str]:
+def table(flags: dict[str, Any], algos: list[str], seeds: int, most: int, pool: ProcessPoolExecutor) -> list[str]:
     """Markdown rows: median gap, share and IGD+ per strategy and checkpoint."""
     lines = [
         "| strategy | " + " | ".join(f"{c:,}" for c in CHECKPOINTS) + " | ms per evaluation |",
@@ -89,11 +95,38 @@ def table(flags: dict[str, Any], algos: list[str], seeds: int, pool: ProcessPool
         except UsageError as error:
             lines.append(f"| {algo} | left out: {error} |" + " |" * len(CHECKPOINTS))
             continue
-        results = list(pool.map(run, [flags] * seeds, [algo] * seeds, range(seeds)))
+        results = list(pool.map(run, [flags] * seeds, [algo] * seeds, range(seeds), [most] * seeds))
         cells = [_cell([figures[i] for figures, _ in results]) for i in range(len(CHECKPOINTS))]
         lines.append(f"| {algo} | " + " | ".join(cells) + f" | {np.median([ms for _, ms in results]):.2f} |")
         print(lines[-1], flush=True)
     return lines
+
+
+def against_pymoo(seeds: int, pool: ProcessPoolExecutor) -> None:
+    """Gaps of our nsga2 and of raw pymoo at 1,000 and 2,000 distinct evaluations, scored on everything evaluated."""
+    ours = list(pool.map(run, [{}] * seeds, ["nsga2"] * seeds, range(seeds)))
+    theirs = list(pool.map(raw_gaps, range(seeds)))
+    for i, checkpoint in enumerate((1000, 2000)):
+        mine = np.array([figures[CHECKPOINTS.index(checkpoint)][0] for figures, _ in ours])  # type: ignore[index]
+        raw = np.array([gaps[i] for gaps in theirs])
+        p = wilcoxon(mine, raw, alternative="less").pvalue
+        print(
+            f"{checkpoint:,} distinct, {seeds} seeds: median gap {100 * np.median(mine):.3g} % ours, "
+            f"{100 * np.median(raw):.3g} % raw pymoo; smaller in {(mine < raw).sum()}; Wilcoxon p = {p:.2g}"
+        )
+
+
+def raw_gaps(seed: int) -> list[float]:
+    """Gaps of raw pymoo NSGA-II after 1,000 and 2,000 distinct evaluations."""
+    _, raw = raw_nsga2(seed, 2000)
+    problem, keys = raw.ours, np.array(list(raw.distinct))
+    exact = solve(problem).frontier
+    scale, gaps = Scale.of(problem.objectives, exact.values), []
+    for checkpoint in (1000, 2000):
+        part = problem.evaluate(problem.space.genotypes(keys[:checkpoint]))
+        front = part[frontier_rows(part)]
+        gaps.append(distance(scale, front.values, exact.values, 0).gap)
+    return gaps
 
 
 def _cell(figures: list[Figures | None]) -> str:
@@ -109,15 +142,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--algos", default=",".join(a for a in importable("nas.strategies") if a != "exact"))
+    parser.add_argument("--most", type=int, default=max(CHECKPOINTS), help="evaluations at most")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--pymoo", type=int, metavar="SEEDS")
     arguments = parser.parse_args()
     start, lines = time.time(), []
+    if arguments.pymoo:
+        with ProcessPoolExecutor(2) as pool:
+            against_pymoo(arguments.pymoo, pool)
+        return
     with ProcessPoolExecutor(2) as pool:
         for name, flags in STUDIES.items():
             lines += [
                 f"### {name[0].upper()}{name[1:]}",
                 "",
-                *table(flags, arguments.algos.split(","), arguments.seeds, pool),
+                *table(flags, arguments.algos.split(","), arguments.seeds, arguments.most, pool),
                 "",
             ]
     lines.append(f"{arguments.seeds} seeds, {time.time() - start:.0f} s.")

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-COMMANDS = ("run", "select", "explain", "fit", "list", "init", "schema")
+COMMANDS = ("run", "compare", "select", "explain", "fit", "list", "init", "schema")
 
 
 def main() -> None:

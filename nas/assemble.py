@@ -182,6 +182,10 @@ def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
 def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
     """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
     able = traits.constraints or not problem.budgets
+    if not traits.takes_evaluations and config.constraints not in (None, "native"):
+        raise UsageError(
+            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
+        )
     if config.constraints is not None and (able or config.constraints != "native"):
         return config.constraints
     if able:
@@ -220,11 +224,7 @@ def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
         raise UsageError(
             f"seed_from: expected a strategy that starts from given designs ({', '.join(able_to('seedable'))}), got {config.algo}; choose one"
         )
-    if isinstance(config.seed_from, str):
-        given, _ = read_candidates(FilePath(config.seed_from))
-    else:
-        given = stack(config.seed_from)
-    keys = problem.space.find(given)
+    keys = problem.space.find(given_designs(config.seed_from))
     if (keys < 0).any():
         outside = int((keys < 0).argmax())
         raise UsageError(
@@ -232,6 +232,20 @@ def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
             f"({int((keys < 0).sum())} of {len(keys)} are); remove them"
         )
     return problem.space.genotypes(keys[np.sort(np.unique(keys, return_index=True)[1])])
+
+
+def given_designs(source: str | list[dict[str, Any]]) -> Architectures:
+    """The designs of a candidate file, or written out in the study.
+
+    Raises:
+        UsageError: rows that are no architectures.
+    """
+    if isinstance(source, str):
+        return read_candidates(FilePath(source))[0]
+    try:
+        return stack(source)
+    except ValueError as error:
+        raise UsageError(f"seed_from: {error}") from None
 
 
 def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:

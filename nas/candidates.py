@@ -9,7 +9,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.tables import csv_text, finite, write
-from search_spaces.architectures import DEFAULTS, FILE_COLUMNS, Architectures
+from search_spaces.architectures import DEFAULTS, FILE_COLUMNS, Architectures, stack
 
 
 def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
@@ -41,17 +41,12 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
     if not rows:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
     known = {*FILE_COLUMNS, *DEFAULTS}
-    parsed = []
-    for number, row in enumerate(rows):
-        try:
-            parsed.append(
-                Architectures.from_columns(
-                    {name: [value] for name, value in row.items() if name in known and value not in ("", None)}
-                )
-            )
-        except ValueError as error:
-            raise UsageError(f"{path}: row {number + 1}: {str(error).splitlines()[0]}") from None
-    return Architectures.concatenate(parsed), [str(row.get("id") or number) for number, row in enumerate(rows)]
+    given = [{name: value for name, value in row.items() if name in known and value not in ("", None)} for row in rows]
+    try:
+        found = stack(given)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    return found, [str(row.get("id") or number) for number, row in enumerate(rows)]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from search_spaces.arrays import FloatArray, IntArray
 
 DIGITS = 12
 TINY = 1e-200
+BLOCK = 131_072
 
 
 def rounded(values: FloatArray) -> FloatArray:
@@ -39,10 +40,20 @@ def non_dominated(values: FloatArray) -> IntArray:
 
 
 def frontier_rows(evaluations: Evaluations) -> IntArray:
-    """Rows of the feasible non-dominated architectures, sorted by the objectives, then by genotype."""
-    feasible = np.flatnonzero(evaluations.feasible)
-    values = evaluations.values[feasible]
-    kept = non_dominated(values)
-    rows, values = feasible[kept], rounded(values[kept])
+    """Rows of the feasible non-dominated architectures, sorted by the objectives, then by genotype.
+
+    In blocks: what a block dominates is gone before the next one, so that millions of rows take little memory.
+    """
+    rows: IntArray = np.zeros(0, dtype=np.int64)
+    for start in range(0, len(evaluations), BLOCK):
+        feasible = start + np.flatnonzero(evaluations[start : start + BLOCK].feasible)
+        rows = np.concatenate([rows, feasible])
+        rows = rows[non_dominated(objective_values(evaluations, rows))]
+    values = rounded(objective_values(evaluations, rows))
     order = np.lexsort((evaluations.keys[rows], *values.T[::-1]))
     return rows[order]
+
+
+def objective_values(evaluations: Evaluations, rows: IntArray) -> FloatArray:
+    """Objective values of some rows, (k, m)."""
+    return np.stack([evaluations.metrics[name][rows] for name in evaluations.objectives], axis=1)

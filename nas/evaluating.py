@@ -5,18 +5,22 @@ exception, a value that is not finite, a timeout or a dead worker fails its own 
 """
 
 import importlib
+import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
 
 import numpy as np
 
+from nas.errors import UsageError
 from nas.objective import Objective
-from nas.problem import call_user_metric
+from nas.problem import call_user_metric, failure
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -24,32 +28,51 @@ Answer = tuple[float, str]
 GRACE_S = 60.0  # beyond the timeout, for starting a process, before a worker is killed from outside
 
 
-class Overdue(BaseException):
+class Overdue(KeyboardInterrupt):
     """Raised inside an evaluation whose time is up; not an Exception, so that user code does not catch it."""
+
+
+def in_worker(name: str, architecture: Architectures, timeout_s: float | None) -> Answer:
+    """A user metric of one architecture, in a worker: value and reason of failure.
+
+    The clock runs from here, so that starting a process or waiting in a queue costs no time.
+    Whatever the module or the function raises fails this architecture alone.
+
+    Raises:
+        UsageError: values of another shape or type, which no architecture would get right.
+    """
+    try:
+        with clock(timeout_s):
+            module, _, attribute = name.partition(":")
+            function = getattr(importlib.import_module(module), attribute)
+            metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function)
+            values, reasons = call_user_metric(metric, architecture)
+            return float(values[0]), reasons[0]
+    except UsageError:
+        raise
+    except Overdue:
+        return np.nan, overdue(name, timeout_s)
+    except BaseException as error:
+        return np.nan, failure(name, error)
 
 
 def _interrupt(*_: object) -> None:
     raise Overdue
 
 
-def in_worker(name: str, architecture: Architectures, timeout_s: float | None) -> Answer:
-    """A user metric of one architecture, in a worker process: value and reason of failure.
-
-    The clock runs from here, so that starting a process or waiting in a queue costs no time.
-    """
-    module, _, attribute = name.partition(":")
-    function = getattr(importlib.import_module(module), attribute)
-    signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, timeout_s or 0.0)
+@contextmanager
+def clock(timeout_s: float | None) -> Iterator[None]:
+    """Raise `Overdue` in here when the time is up; an executor of threads has only the driver's clock."""
+    if timeout_s is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
     try:
-        values, reasons = call_user_metric(
-            Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function), architecture
-        )
-    except Overdue:
-        return np.nan, overdue(name, timeout_s)
+        yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-    return float(values[0]), reasons[0]
+        signal.signal(signal.SIGALRM, previous)
 
 
 def overdue(name: str, timeout_s: float | None) -> str:
@@ -58,9 +81,17 @@ def overdue(name: str, timeout_s: float | None) -> str:
 
 
 def prepare_worker(path: Sequence[str]) -> None:
-    """Workers import what the driver can import, and leave Ctrl-C to the driver."""
+    """Workers import what the driver can import, leave Ctrl-C to the driver, and end when it is killed."""
     sys.path[:] = list(path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_driver, daemon=True).start()
+
+
+def _end_with_driver() -> None:
+    driver = parent_process()
+    if driver is not None:
+        driver.join()
+        os._exit(1)
 
 
 def process_pool(workers: int) -> Executor:
@@ -96,7 +127,7 @@ class WorkerPool:
         answers: dict[int, Answer],
         at_once: int,
     ) -> list[int]:
-        """Work through `waiting`; rows in flight when a worker died are returned."""
+        """Work through `waiting`; rows in flight, or refused, when a worker died are returned."""
         flying: dict[Future[Answer], tuple[int, float]] = {}
         while waiting or flying:
             while waiting and len(flying) < at_once:
@@ -106,8 +137,7 @@ class WorkerPool:
                         in_worker, metric.name, architectures[row : row + 1], self.timeout_s
                     )
                 except BrokenExecutor:
-                    waiting.appendleft(row)
-                    return self._died(flying)
+                    return sorted([row, *self._died(flying)])
                 flying[future] = (row, time.monotonic())
             done, _ = wait(flying, timeout=self._patience(flying), return_when=FIRST_COMPLETED)
             if any(isinstance(future.exception(), BrokenExecutor) for future in done):

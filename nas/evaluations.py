@@ -52,7 +52,9 @@ class Evaluations:
 
     def __getitem__(self, rows: slice | IntArray | BoolArray) -> Self:
         metrics = {name: column[rows] for name, column in self.metrics.items()}
-        reasons = None if self.reasons is None else tuple(np.asarray(self.reasons, dtype=object)[rows])
+        reasons = self.reasons
+        if reasons is not None:
+            reasons = reasons[rows] if isinstance(rows, slice) else tuple(np.asarray(reasons, dtype=object)[rows])
         return type(self)(self.genotypes[rows], self.keys[rows], metrics, reasons, self.objectives, self.budgets)
 
 

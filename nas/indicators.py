@@ -9,6 +9,8 @@ from nas.objective import Objective
 from search_spaces.arrays import FloatArray
 
 REFERENCE = 1.1
+DIRECTIONS = 20_000  # of the approximation, whose error is about 1e-3
+EXACT_POINTS = 20_000  # of four objectives and more: beyond, exact hypervolumes take minutes
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +33,14 @@ class Scale:
         normalised: FloatArray = (_on_scale(self.objectives, values) - self.best) / np.where(extent > 0, extent, 1.0)
         return normalised
 
-    def hypervolume(self, values: FloatArray) -> float:
+    def hypervolume(self, values: FloatArray, *, approximate: bool = False) -> float:
         """Volume dominated within the reference point 1.1 in every objective; 0 of nothing."""
         if len(values) == 0:
             return 0.0
-        return float(moocore.hypervolume(self.normalise(values), ref=np.full(len(self.objectives), REFERENCE)))
+        points, reference = self.normalise(values), np.full(len(self.objectives), REFERENCE)
+        if approximate:
+            return float(moocore.hv_approx(points, ref=reference, nsamples=DIRECTIONS, seed=0))
+        return float(moocore.hypervolume(points, ref=reference))
 
     def described(self) -> dict[str, object]:
         """Bounds in the objectives' own units, scale and reference, as shown with every figure."""
@@ -48,6 +53,11 @@ class Scale:
             }
             for o, low, high in zip(self.objectives, self.best, self.worst, strict=True)
         }
+
+
+def too_many(values: FloatArray) -> bool:
+    """Whether the hypervolume of so many points (n, m) is approximated."""
+    return values.shape[1] > 3 and len(values) > EXACT_POINTS
 
 
 def _on_scale(objectives: tuple[Objective, ...], values: FloatArray) -> FloatArray:
@@ -72,7 +82,8 @@ class Distance:
 
 def distance(scale: Scale, found: FloatArray, exact: FloatArray, common: int) -> Distance:
     """Gap = 1 − HV(found)/HV(exact), share of the exact frontier found (`common` of it), IGD+, epsilon."""
-    gap = 1.0 - scale.hypervolume(found) / scale.hypervolume(exact)
+    rough = too_many(exact) or too_many(found)
+    gap = 1.0 - scale.hypervolume(found, approximate=rough) / scale.hypervolume(exact, approximate=rough)
     if len(found) == 0:
         return Distance(1.0, 0.0, 0, len(exact), float("inf"), float("inf"))
     a, b = scale.normalise(found), scale.normalise(exact)

@@ -27,9 +27,11 @@ def init(
         raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
     if path.exists():
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
-    write(path, shipped[study].read_text(encoding="utf-8"))
+    text = shipped[study].read_text(encoding="utf-8")
+    write(path, text)
     if not quiet:
-        notice(f"{path} written. Edit it, then: python -m nas.run --config {path}")
+        command = "compare" if "\nstudies:" in text else "run"
+        notice(f"{path} written. Edit it, then: python -m nas.{command} --config {path}")
 
 
 main = o.command(init)

@@ -43,8 +43,10 @@ class KeyIndex:
         return new
 
     def _merge(self) -> None:
-        keys = np.concatenate([self._keys, np.fromiter(self._recent.keys(), dtype=np.int64)])
-        rows = np.concatenate([self._rows, np.fromiter(self._recent.values(), dtype=np.int64)])
-        order = np.argsort(keys, kind="stable")
-        self._keys, self._rows = keys[order], rows[order]
+        keys = np.fromiter(self._recent.keys(), dtype=np.int64)
+        rows = np.fromiter(self._recent.values(), dtype=np.int64)
+        order = np.argsort(keys)
+        place = np.searchsorted(self._keys, keys[order])
+        self._keys = np.insert(self._keys, place, keys[order])
+        self._rows = np.insert(self._rows, place, rows[order])
         self._recent = {}

@@ -52,17 +52,25 @@ def flag_name(key: str) -> str:
 
 def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
     """Content of a study file given by path or by the name of a shipped one."""
+    path = located(config)
+    content, origins = yaml_source.read(path)
+    if content is not None and not isinstance(content, dict):
+        raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
+    if content and "studies" in content:
+        raise UsageError(
+            f"{path}: expected a study, got a comparison of several; plas compare --config {config} runs them"
+        )
+    return beside(path, content or {}), origins
+
+
+def located(config: str, inside: str = "config.yaml") -> FilePath:
+    """The file of a study given by path, by its run folder (the file `inside` it), or by the name of a shipped one."""
     path, shipped = FilePath(config), documents("configs")
     if not exists(path) and config in shipped:
         path = shipped[config]
     elif not exists(path):
         raise UsageError(f"config: {unknown('a file or a shipped study', config, shipped)}")
-    if path.is_dir() and (path / "config.yaml").exists():
-        path = path / "config.yaml"
-    content, origins = yaml_source.read(path)
-    if content is not None and not isinstance(content, dict):
-        raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
-    return beside(path, content or {}), origins
+    return path / inside if path.is_dir() and (path / inside).exists() else path
 
 
 def exists(path: FilePath) -> bool:

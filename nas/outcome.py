@@ -13,7 +13,7 @@ from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
 from nas.exact_diagnosis import diagnosed
 from nas.exact_solution import ExactSolution, quick_frontier
-from nas.indicators import Distance, Scale, distance
+from nas.indicators import Distance, Scale, distance, too_many
 from nas.picks import Pick, answer
 from nas.problem import Problem
 from nas.search import Search
@@ -125,9 +125,12 @@ def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]
 
 
 def readable(name: str, values: FloatArray) -> AnyArray:
-    """Parameter counts as whole numbers, everything else as it is."""
-    whole = name.startswith("params_") and bool(np.isfinite(values).all())
-    return values.astype(np.int64) if whole else values
+    """Parameter counts as whole numbers (NaN of a failed row stays), everything else as it is."""
+    if not name.startswith("params_"):
+        return values
+    if np.isfinite(values).all():
+        return values.astype(np.int64)
+    return np.array([int(value) if np.isfinite(value) else value for value in values.tolist()], dtype=object)
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
@@ -189,7 +192,8 @@ def _cell(value: Any) -> Any:
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
     scale, found = outcome.scale, outcome.evaluations
-    best = None if scale is None else scale.hypervolume(outcome.frontier.values)
+    rough = too_many(outcome.frontier.values)
+    best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
         "stop_reason": outcome.stop_reason,
         "space": {
@@ -207,6 +211,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         },
         "frontier": len(outcome.frontier),
         "hypervolume": best,
+        "hypervolume_is": "approximate (moocore.hv_approx, error about 1e-3)" if rough else "exact",
         "scale": None
         if scale is None
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},

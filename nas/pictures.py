@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from nas.answer_text import baseline_metric, plot_axes
 from nas.dominance import frontier_rows
+from nas.indicators import too_many
 from nas.outcome import Outcome
 from nas.problem import Problem
 from search_spaces.arrays import FloatArray
@@ -42,7 +43,9 @@ STYLE: Any = {
     "svg.fonttype": "none",
     "path.simplify": True,
 }
+MEDIAN = "#111111"  # where points are too many to see a line of their own colour
 THINNED = 20_000
+VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
 
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
@@ -52,13 +55,14 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
         if len(outcome.frontier) == 0:
             return
         if plot_axes(outcome.frontier.objectives) is not None:
-            _save(frontier_figure(outcome), folder / "frontier")
-            _save(evolution_figure(outcome), folder / "evolution")
+            save(frontier_figure(outcome), folder / "frontier")
+            save(evolution_figure(outcome), folder / "evolution")
         if outcome.study.config.algo != "exact":
-            _save(convergence_figure(outcome), folder / "convergence")
+            save(convergence_figure(outcome), folder / "convergence")
 
 
-def _save(figure: Figure, stem: Path) -> None:
+def save(figure: Figure, stem: Path) -> None:
+    """A figure as PNG and as SVG, the same bytes for the same figure."""
     FigureCanvasAgg(figure)
     figure.savefig(stem.with_suffix(".png"), dpi=160)
     figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
@@ -80,11 +84,11 @@ def frontier_figure(outcome: Outcome) -> Figure:
     assert axes_names is not None
     across, up = axes_names
     figure, ax = framed(4.2)
-    found = outcome.evaluations[outcome.evaluations.feasible]
-    rows = thinned(len(found))
+    feasible = np.flatnonzero(outcome.evaluations.feasible)
+    rows = feasible[thinned(len(feasible))]
     ax.scatter(
-        found.metrics[across][rows],
-        found.metrics[up][rows],
+        outcome.evaluations.metrics[across][rows],
+        outcome.evaluations.metrics[up][rows],
         s=3,
         color=EVALUATED,
         linewidths=0,
@@ -93,14 +97,16 @@ def frontier_figure(outcome: Outcome) -> Figure:
     )
     if outcome.exact is not None:
         exact = outcome.exact.frontier
+        rows = thinned(len(exact))
         ax.scatter(
-            exact.metrics[across],
-            exact.metrics[up],
+            exact.metrics[across][rows],
+            exact.metrics[up][rows],
             s=26,
             facecolors="none",
             edgecolors=EXACT,
             linewidths=0.7,
             label="exact frontier",
+            rasterized=len(exact) > VECTORS,
         )
     name = "exact frontier" if outcome.study.config.algo == "exact" else f"{outcome.study.config.algo} frontier"
     joined = (
@@ -116,6 +122,7 @@ def frontier_figure(outcome: Outcome) -> Figure:
         markersize=2.4,
         color=FRONTIER,
         label=name,
+        rasterized=len(outcome.frontier) > VECTORS,
         **joined,
     )
     _mark_baselines(ax, outcome, across, up)
@@ -201,8 +208,11 @@ def evolution_figure(outcome: Outcome) -> Figure:
     panels: Sequence[Axes] = figure.subplots(len(EVOLVING), 1, sharex=True)
     for ax, (name, text) in zip(panels, EVOLVING, strict=True):
         values = np.asarray(getattr(architectures, name), dtype=np.float64)
-        ax.plot(x[order], running_median(values[order]), color=FRONTIER, linewidth=1.2)
-        ax.scatter(x, values, s=7, color=FRONTIER, alpha=0.45, linewidths=0)
+        many = len(x) > VECTORS
+        ax.plot(x[order], running_median(values[order]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3)
+        ax.scatter(
+            x, values, s=3 if many else 7, color=FRONTIER, alpha=0.2 if many else 0.45, linewidths=0, rasterized=many
+        )
         ax.set_ylabel(text)
         ax.yaxis.set_label_coords(-0.075, 0.5)
     _scale_axis(panels[-1], outcome.study.problem, across)
@@ -211,18 +221,20 @@ def evolution_figure(outcome: Outcome) -> Figure:
     return figure
 
 
-def running_median(values: FloatArray, window: int = 15) -> FloatArray:
-    """Median over a centred window, shorter at the ends, (n,)."""
-    half = min(window, len(values)) // 2
+def running_median(values: FloatArray) -> FloatArray:
+    """Median over a centred window of 15 values or a fiftieth of them, shorter at the ends, (n,)."""
+    half = min(max(15, len(values) // 50), len(values)) // 2
     return np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in range(len(values))])
 
 
 def convergence_figure(outcome: Outcome) -> Figure:
     """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
-    counts, volumes = volume_over_time(outcome)
+    exact = None if outcome.exact is None else outcome.exact.frontier.values
+    rough = too_many(outcome.frontier.values) or (exact is not None and too_many(exact))
+    counts, volumes = volume_over_time(outcome, approximate=rough)
     figure, ax = framed(3.4)
-    if outcome.exact is not None and outcome.scale is not None:
-        gap = 100 * (1 - volumes / outcome.scale.hypervolume(outcome.exact.frontier.values))
+    if exact is not None and outcome.scale is not None:
+        gap = 100 * (1 - volumes / outcome.scale.hypervolume(exact, approximate=rough))
         floor = 1e-4
         ax.plot(counts, np.maximum(gap, floor), marker="o", markersize=3, color=FRONTIER)
         ax.set_yscale("log")
@@ -240,7 +252,7 @@ def convergence_figure(outcome: Outcome) -> Figure:
     return figure
 
 
-def volume_over_time(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+def volume_over_time(outcome: Outcome, *, approximate: bool = False) -> tuple[FloatArray, FloatArray]:
     """Distinct evaluations at geometric checkpoints, and the hypervolume of everything found by then."""
     n = len(outcome.evaluations)
     counts = np.unique(np.geomspace(min(10, n), n, 24).astype(int))
@@ -248,5 +260,5 @@ def volume_over_time(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
     volumes = []
     for count in counts:
         first = outcome.evaluations[slice(0, int(count))]
-        volumes.append(outcome.scale.hypervolume(first.values[frontier_rows(first)]))
+        volumes.append(outcome.scale.hypervolume(first.values[frontier_rows(first)], approximate=approximate))
     return counts.astype(np.float64), np.array(volumes)

@@ -101,11 +101,11 @@ def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[F
     """A user's function on a batch; where it raises, once per architecture to find which fail."""
     try:
         return checked(metric, architectures, metric.function(architectures))  # type: ignore[misc]
-    except UsageError:
+    except (UsageError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # SystemExit and asyncio's CancelledError are none of Exception
         if len(architectures) == 1:
-            return np.full(1, np.nan), [f"{metric.name}: {type(error).__name__}: {one_line(error)}"]
+            return np.full(1, np.nan), [failure(metric.name, error)]
     rows = [call_user_metric(metric, architectures[i : i + 1]) for i in range(len(architectures))]
     return np.concatenate([values for values, _ in rows]), [reason for _, reasons in rows for reason in reasons]
 
@@ -130,6 +130,11 @@ def reason_against(metric: Objective, value: float) -> str:
     if not math.isfinite(value):
         return f"{metric.name}: {value}"
     return f"{metric.name}: {value}, which has no logarithm (LOG_SCALE)" if metric.log_scale and value <= 0 else ""
+
+
+def failure(name: str, error: BaseException) -> str:
+    """The reason of a metric that raised."""
+    return f"{name}: {type(error).__name__}: {one_line(error)}"
 
 
 def one_line(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """One run from configuration to files: assemble, search or replay, conclude, write, say."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -95,6 +95,12 @@ def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMi
 
 def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | None") -> Outcome:
     """Lay out a run folder and search."""
+    store, manifest = laid_out(study, folder)
+    return searched(study, store, None, manifest, request, mirror)
+
+
+def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
+    """A run folder with its configuration, an empty store and a manifest that says it is running."""
     resolved, problem = study.resolved(), study.problem
     write(folder / "config.yaml", yaml_source.dump(resolved))
     store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
@@ -103,7 +109,7 @@ def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | 
     store.create(meta, store_columns(study))
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
-    return searched(study, store, None, manifest, request, mirror)
+    return store, manifest
 
 
 def new_manifest(folder: Path, study: Study) -> Manifest:
@@ -246,17 +252,8 @@ def searched(
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
     pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
-    problem = study.problem
-    solving = Ticker(problem.space.size, quiet=request.quiet)
-    search = Search(
-        problem,
-        study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), solving.settled),
-        store,
-        recorded,
-        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
-        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
-        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
-    )
+    solving = Ticker(study.problem.space.size, quiet=request.quiet)
+    search = search_of(study, store, recorded, pool, solving.settled)
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
 
     def report(search: Search) -> None:
@@ -296,12 +293,34 @@ def searched(
     return outcome
 
 
+def search_of(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    pool: WorkerPool | None,
+    settled: Callable[[int], None] = lambda count: None,
+) -> Search:
+    """The search of a study, which replays what is recorded first; `settled` hears how far a solution is."""
+    config, problem = study.config, study.problem
+    return Search(
+        problem,
+        study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), settled),
+        store,
+        recorded,
+        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
+        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
+        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
+    )
+
+
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
     """Evaluate failed architectures again; the strategy keeps what it was told then."""
     now = final(recorded.evaluations, recorded.retried)
     rows = np.flatnonzero(~now.ok)
-    for row in rows:
-        store.retry(np.array([row]), search.evaluate(now.genotypes[row : row + 1]))
+    at_once = search.pace.size if search.pace else len(rows)
+    while len(rows):
+        block, rows = rows[:at_once], rows[at_once:]
+        store.retry(block, search.evaluate(now.genotypes[block]))
 
 
 def try_update(manifest: Manifest, **changes: Any) -> None:

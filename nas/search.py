@@ -14,20 +14,21 @@ from nas.key_index import KeyIndex
 from nas.problem import Problem
 from nas.store import STRATEGY, BatchRecord, Recorded, RunStore
 from nas.strategy import Restorable, Strategy
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import AnyArray, IntArray
 
 STALLED_ASKS = 20
 STALLED_ROWS = 500
 
 
 class Archive:
-    """Everything evaluated so far, as growing columns with an index by key."""
+    """Everything evaluated so far, as growing columns with an index by key; genes in as few bytes as they need."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.index = problem, KeyIndex()
-        self._genotypes = np.zeros((1024, len(problem.space.gene_sizes)), dtype=np.int32)
-        self._keys: IntArray = np.zeros(1024, dtype=np.int64)
-        self._metrics: FloatArray = np.zeros((len(problem.metric_names), 1024))
+        genes = np.int16 if problem.space.gene_sizes.max() < 2**15 else np.int32
+        self._genotypes: AnyArray = np.zeros((len(problem.space.gene_sizes), 1024), dtype=genes)
+        self._keys: AnyArray = np.zeros(1024, dtype=np.int64)
+        self._metrics: AnyArray = np.zeros((len(problem.metric_names), 1024))
         self._reasons: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -37,31 +38,37 @@ class Archive:
         """Append rows whose keys are new."""
         start, end = len(self), len(self) + len(evaluations)
         if end > len(self._keys):
-            grow = max(end, 2 * len(self._keys)) - len(self._keys)
-            self._genotypes = np.concatenate(
-                [self._genotypes, np.zeros((grow, self._genotypes.shape[1]), dtype=np.int32)]
+            size = max(end, 2 * len(self._keys))
+            self._genotypes, self._keys, self._metrics = (
+                longer(columns, start, size) for columns in (self._genotypes, self._keys, self._metrics)
             )
-            self._keys = np.concatenate([self._keys, np.zeros(grow, dtype=np.int64)])
-            self._metrics = np.concatenate([self._metrics, np.zeros((len(self._metrics), grow))], axis=1)
-        self._genotypes[start:end], self._keys[start:end] = evaluations.genotypes, evaluations.keys
+        self._genotypes[:, start:end], self._keys[start:end] = evaluations.genotypes.T, evaluations.keys
         for row, name in enumerate(self.problem.metric_names):
             self._metrics[row, start:end] = evaluations.metrics[name]
         self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
         self.index.add(evaluations.keys)
 
     def rows(self, rows: IntArray | slice) -> Evaluations:
-        """Chosen rows as evaluations; a slice shares the archive's memory."""
+        """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
         metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
         chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
         reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
         names = tuple(objective.name for objective in self.problem.objectives)
-        return Evaluations(
-            self._genotypes[rows].astype(np.int64), self._keys[rows], metrics, reasons, names, self.problem.budgets
-        )
+        genotypes = self._genotypes[:, rows].T
+        if not isinstance(rows, slice):
+            genotypes = np.ascontiguousarray(genotypes, dtype=np.int64)
+        return Evaluations(genotypes, self._keys[rows], metrics, reasons, names, self.problem.budgets)
 
     def all(self) -> Evaluations:
         """Every row, in order of evaluation."""
         return self.rows(slice(0, len(self)))
+
+
+def longer(columns: AnyArray, used: int, size: int) -> AnyArray:
+    """The same columns with room for `size` rows; memory is taken when rows are written."""
+    grown = np.zeros((*columns.shape[:-1], size), dtype=columns.dtype)
+    grown[..., :used] = columns[..., :used]
+    return grown
 
 
 class RunningFrontier:

@@ -138,7 +138,8 @@ class RunStore:
         with explained(self.path), self._snapshot():
             n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
             cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
-            batches, keys, genotypes = (np.zeros(shape, dtype=np.int64) for shape in (n, n, (n, len(GENES))))
+            batches, keys = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+            genotypes: AnyArray = np.zeros((n, len(GENES)), dtype=np.int32)
             values, reasons, start = np.zeros((len(self.metrics), n)), dict[int, str](), 0
             while rows := cursor.fetchmany(BLOCK):
                 columns, part = list(zip(*rows, strict=True)), slice(start, start + len(rows))
@@ -257,6 +258,15 @@ class RunStore:
                 "SELECT TOTAL(strategy_s), TOTAL(objectives_s) FROM batches"
             ).fetchone()
         return float(strategy), float(objectives)
+
+    def spent(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Per logged block, in order: its rows, seconds of strategy, seconds of objectives; each (blocks,)."""
+        with explained(self.path):
+            parts = self.connection.execute(
+                "SELECT rows, strategy_s, objectives_s FROM batches ORDER BY start"
+            ).fetchall()
+        rows, strategy, objectives = np.array(parts, dtype=np.float64).reshape(-1, 3).T
+        return rows.astype(np.int64), strategy, objectives
 
     def close(self) -> None:
         """Fold the write-ahead log in and close."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from nas.errors import PlasError
 
-BLOCK = 50_000  # rows of a table written at once
+BLOCK = 5_000  # rows of a table written at once
 
 
 def csv_text(columns: Mapping[str, Any], *, header: bool = True) -> str:
@@ -27,6 +27,8 @@ def csv_text(columns: Mapping[str, Any], *, header: bool = True) -> str:
 
 def _cells(column: Any) -> list[Any]:
     cells = column.tolist() if hasattr(column, "tolist") else list(column)
+    if hasattr(column, "dtype") and column.dtype.kind in "if" and (column == column).all():  # no NaN
+        return cells
     if any(isinstance(cell, float) and math.isnan(cell) for cell in cells):
         cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
     return cells

@@ -305,5 +305,15 @@ def one(row: Mapping[str, Any]) -> Architectures:
 
 
 def stack(rows: Sequence[Mapping[str, Any]]) -> Architectures:
-    """One architecture per mapping, in order."""
-    return Architectures.concatenate([one(row) for row in rows])
+    """One architecture per mapping, in order.
+
+    Raises:
+        ValueError: the first fault, with the number of its row.
+    """
+    made = []
+    for number, row in enumerate(rows, 1):
+        try:
+            made.append(one(row))
+        except ValueError as error:
+            raise ValueError(f"row {number}: {str(error).splitlines()[0]}") from None
+    return Architectures.concatenate(made)

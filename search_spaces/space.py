@@ -155,7 +155,7 @@ class SearchSpace:
 
     def keys(self, genotypes: IntArray) -> IntArray:
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
-        depth, width, experts, top_k, ffn, kv = genotypes.T
+        depth, width, experts, top_k, ffn, kv = genotypes.T.astype(np.int64, copy=False)
         pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
         within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[width] + self.kv_gene.rank[width, kv]

@@ -19,6 +19,14 @@ settings.register_profile("explore", deadline=None, print_blob=True, max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is extended is slow as well, so that `-m "not slow"` is the fast tier whatever else is marked."""
+    for item in items:
+        if item.get_closest_marker("extended"):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def reference() -> ModuleType:
     """`tests/reference.py`, loaded by its path: no package of another project can stand in for it."""

@@ -259,6 +259,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
         "resident_gb",
         "budgets",
         "steps",
+        "gains",
     }
     assert parsed("explain", "--model", "qwen2.5_0.5b", "--json")["metrics"]["loss"] == pytest.approx(
         3.475358, abs=1e-6

@@ -102,7 +102,8 @@ def test_a_mapping_in_a_file_can_be_changed_inside(written: Written, tiny: dict[
 
 def test_shipped_studies_are_found_by_name_and_hold() -> None:
     for name in documents("configs"):
-        assert study(name).config.name
+        if not name.startswith("compare"):
+            assert study(name).config.name
     assert study("robot_int8").problem.scenario.precision.name == "int8"
 
 

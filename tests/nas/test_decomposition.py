@@ -26,8 +26,9 @@ from nas.evaluations import Evaluations
 from nas.notebook import Notebook
 from nas.objective import Budget, Objective, built_in
 from nas.problem import METRIC_ORDER, Problem
+from objectives import parameters
 from objectives.law import Law
-from objectives.parts import Share
+from objectives.parts import Composition, Share
 from search_spaces.space import SearchSpace
 
 SCENARIOS = st.fixed_dictionaries(
@@ -211,6 +212,21 @@ def test_a_users_metric_may_declare_parts(regular: Problem) -> None:
     metric = user_metric(experts_and_layers, lambda a: a.depth * (a.n_experts + a.n_kv_heads).astype(float))
     problem = replace(regular, functions=(metric,), objectives=(built_in("loss"), metric))
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    agree(problem, whole)
+
+
+def test_a_metric_may_fall_with_what_it_is_made_of(regular: Problem) -> None:
+    """Bounds of a falling metric come from the largest sums: 1 / parameters beside the loss."""
+
+    def value(architectures: Any) -> Any:
+        return 1e9 / parameters.total(architectures)
+
+    metric = Objective("module:scarcity", "", False, value)
+    value.composition = lambda scenario: Composition({"params_total": -1}, lambda n: 1e9 / n)  # type: ignore[attr-defined]
+    objectives = (built_in("memory_gb"), metric)
+    problem = replace(regular, functions=(metric,), objectives=objectives, budgets=(Budget("module:scarcity", 5.0),))
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    assert 0 < whole.feasible.sum() < len(whole)
     agree(problem, whole)
 
 

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from nas import dominance
 from nas.dominance import frontier_rows, non_dominated, rounded
 from nas.evaluations import Evaluations
 from nas.problem import Problem
@@ -152,3 +153,18 @@ def test_a_frontier_within_budgets_is_the_definition(
     assert 0 < len(feasible) < len(found)
     expected = feasible[by_definition(found.values[feasible])]
     assert sorted(frontier_rows(found).tolist()) == sorted(expected.tolist())
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+def test_blocks_change_nothing(
+    block: int,
+    problem_of: Callable[..., Problem],
+    evaluated: Callable[[Problem], Evaluations],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = problem_of(objectives=["loss", "decode_ms", "memory_gb"], budgets={"total_ms": 30})
+    found = evaluated(problem)[np.random.default_rng(block).permutation(problem.space.size)]
+    whole = frontier_rows(found).tolist()
+    monkeypatch.setattr(dominance, "BLOCK", block)
+    assert frontier_rows(found).tolist() == whole
+    assert frontier_rows(problem_of(budgets={"total_ms": 1e-3}).evaluate(found.genotypes)).tolist() == []

@@ -391,3 +391,14 @@ def test_a_state_survives_failures_given_designs_and_a_penalty(
                 logs.append(store.read().evaluations.keys.tolist())
                 assert bool(store.kept(STRATEGY)) == (stop > 4)
     assert logs[0] == logs[-1]
+
+
+@pytest.mark.parametrize("longest", [100, 40_000])
+def test_the_archive_keeps_every_gene_of_long_axes(longest: int, problem_of: Callable[..., Problem]) -> None:
+    axes = {"depth": [4], "width": [768], "expert_size": {"from": 1, "to": longest, "step": 1}, "n_kv_heads": [1]}
+    problem = problem_of(space={"name": "long", "axes": axes}, baselines=[])
+    archive, genotypes = Archive(problem), problem.space.genotypes(np.arange(longest)[::-1])
+    archive.add(problem.evaluate(genotypes))
+    assert (archive.all().genotypes == genotypes).all()
+    assert (problem.space.keys(archive.all().genotypes) == np.arange(longest)[::-1]).all()
+    assert archive.rows(np.array([0, 5])).genotypes.tolist() == genotypes[[0, 5]].tolist()

@@ -1,0 +1,1 @@
+"""Strategies compared over seeds and studies: runs, measures, statistics, tables, pictures."""

@@ -1,0 +1,191 @@
+"""What a comparison is asked for: strategies, seeds, evaluations, studies; from a file, a folder or flags."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from nas import yaml_source
+from nas.errors import UsageError
+from nas.faults import Faults, Path, unknown
+from nas.layers import beside, from_file, located, over, parsed_settings
+from nas.study_config import Count, split_names
+from objectives.plugins import importable
+
+NAME = r"^[A-Za-z0-9_.-]{1,60}$"
+FILE = "comparison.yaml"
+OWN_KEYS = ("algo", "seed", "params")
+
+
+class ComparisonConfig(BaseModel):
+    """The keys of a comparison's YAML."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Annotated[str, Field(pattern=NAME)] = "comparison"
+    algos: Annotated[list[str], BeforeValidator(split_names), Field(min_length=1)] = ["all"]
+    baselines: Annotated[bool, Field(strict=True)] = True
+    variants: dict[Annotated[str, Field(pattern=NAME)], str] = {}
+    params: dict[str, dict[str, Any]] = {}
+    seeds: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 15
+    evaluations: Count = 1000
+    study: str | dict[str, Any] = {}
+    studies: dict[Annotated[str, Field(pattern=NAME)], dict[str, Any] | None] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A comparison's file: content, `file:line` per key, and where it lies."""
+
+    content: dict[str, Any]
+    origins: dict[Path, str]
+    path: FilePath
+
+    @classmethod
+    def read(cls, config: str) -> "Source":
+        """The file by path, by the folder of a comparison or a run, or by the name of a shipped one."""
+        path = located(config, FILE)
+        content, origins = yaml_source.read(located(config) if path.is_dir() else path)
+        return cls(content if isinstance(content, dict) else {}, origins, path)
+
+
+@dataclass(frozen=True, eq=False)
+class AskedStudy:
+    """A study before it is assembled: raw keys, where each came from, and the group it is reported in."""
+
+    name: str
+    group: str
+    raw: dict[str, Any]
+    origins: dict[Path, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A comparison as it was asked for."""
+
+    config: ComparisonConfig
+    studies: tuple[AskedStudy, ...]
+
+
+def asked(
+    given: Mapping[str, Any],
+    flags: Mapping[str, Any],
+    settings: list[str],
+    config: str | None,
+    names: Sequence[str] | None,
+) -> Asked:
+    """A comparison from its flags.
+
+    `given`: the comparison's own keys; `flags`, `settings`: a study's, which apply to every study;
+    `config`: a comparison or a study, file or shipped name; `names`: studies of the comparison, or
+    shipped studies, or files.
+
+    Raises:
+        UsageError: every fault of the file at once.
+    """
+    source = Source({}, {}, FilePath()) if config is None else Source.read(config)
+    if config is not None and "studies" not in source.content:
+        source, names = Source({}, {}, FilePath()), [config, *(names or ())]
+    known = checked({**source.content, **given}, source.origins)
+    studies = [_within(known, name, source) for name in known.studies if not names or name in names]
+    studies += [_from_file(name) for name in names or () if name not in known.studies]
+    if not studies and "studies" not in source.content:
+        studies = [AskedStudy("paper", "", {}, {})]
+    if "name" not in known.model_fields_set and len(studies) == 1:
+        known = known.model_copy(update={"name": studies[0].name})
+    return Asked(known, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
+
+
+def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> ComparisonConfig:
+    """The comparison's keys.
+
+    Raises:
+        UsageError: every fault at once.
+    """
+    faults = Faults(origins)
+    try:
+        return ComparisonConfig.model_validate(dict(content))
+    except ValidationError as error:
+        faults.add_validation(error, model=ComparisonConfig)
+    faults.raise_if_any()
+    raise AssertionError
+
+
+def _within(config: ComparisonConfig, name: str, source: Source) -> AskedStudy:
+    """A study of the comparison's file: what all share, and its own keys over that."""
+    shared, known = (
+        from_file(config.study)
+        if isinstance(config.study, str)
+        else (deepcopy(config.study), {path[1:]: at for path, at in source.origins.items() if path[:1] == ("study",)})
+    )
+    own = deepcopy(config.studies[name] or {})
+    group = own.pop("group", "")
+    if not isinstance(group, str):
+        raise UsageError(f"studies.{name}.group: expected a word, got {group!r}; name the group it is reported in")
+    known |= {path[2:]: at for path, at in source.origins.items() if path[:2] == ("studies", name)}
+    return AskedStudy(name, group, beside(source.path, {**shared, **own}), known)
+
+
+def _from_file(config: str) -> AskedStudy:
+    """A study of its own file, or a shipped one."""
+    raw, origins = from_file(config)
+    return AskedStudy(str(raw.get("name", located(config).stem)), "", raw, origins)
+
+
+def _distinct(studies: list[AskedStudy]) -> list[AskedStudy]:
+    names = [study.name for study in studies]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"studies: expected a name each, got {name} twice; change 'name' in one of them")
+    return studies
+
+
+def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: list[str]) -> AskedStudy:
+    """The study under the command's flags; the strategy, its parameters and the seed are the comparison's."""
+    for key in OWN_KEYS:
+        if key in parsed_settings(settings):
+            raise UsageError(f"--set {key}: expected --algos, --seeds or --param in a comparison, got it in a study")
+    raw = {key: value for key, value in study.raw.items() if key not in (*OWN_KEYS, "evaluations", "name")}
+    raw, origins = over(raw, dict(study.origins), flags, settings)
+    if raw.get("optuna_storage", "none") != "none":
+        raise UsageError(f"optuna_storage: expected none in a comparison, got one in {study.name}; mirror single runs")
+    return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
+
+
+def parameters_by_strategy(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """`nsga2.population=50` texts as parameters of each strategy."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in parsed_settings(list(texts), "--param").items():
+        strategy, dot, parameter = name.partition(".")
+        if not dot:
+            raise UsageError(
+                f"--param: expected strategy.name=value in a comparison, got {name!r}; write for example nsga2.{name}"
+            )
+        found.setdefault(strategy, {})[parameter] = value
+    return found
+
+
+def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequence[str]) -> list[str]:
+    """Strategies in the order of the tables: those asked for (`all` is every one), then the baselines.
+
+    Raises:
+        UsageError: an unknown name, with the nearest.
+    """
+    known = {*importable("nas.strategies"), *config.variants}
+    names: list[str] = []
+    for name in config.algos:
+        if name == "all":
+            names += [*competing, *config.variants]
+        elif name in known:
+            names.append(name)
+        else:
+            raise UsageError(f"algos: {unknown('a strategy, or all', name, [*known, 'all'])}")
+    for label in config.params:
+        if label not in known:
+            raise UsageError(f"params: {unknown('a strategy', label, known)}")
+    for label, strategy in config.variants.items():
+        if strategy not in importable("nas.strategies"):
+            raise UsageError(f"variants.{label}: {unknown('a strategy', strategy, importable('nas.strategies'))}")
+    return list(dict.fromkeys([*names, *(baselines if config.baselines else ())]))

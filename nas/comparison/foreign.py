@@ -1,0 +1,122 @@
+"""Traces of other tools: a CSV of run, order of evaluation and objectives, read as runs of a strategy."""
+
+import csv
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nas.comparison.reference import Reference, keys_by_value
+from nas.comparison.trace import Trace
+from nas.errors import UsageError
+from nas.objective import Objective, built_in
+from objectives.plugins import importable
+from search_spaces.arrays import BoolArray, FloatArray
+
+LABELS = ("strategy", "run", "study", "evaluation", "violation")
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignRun:
+    """One run as the file has it: values (n, m) in order of evaluation, NaN where a cell is empty."""
+
+    strategy: str
+    run: str
+    study: str
+    values: FloatArray
+    within: BoolArray
+
+
+def objectives_of(path: Path) -> tuple[Objective, ...]:
+    """The objectives of a file: every column that is no label, on our scale where we know the metric.
+
+    Raises:
+        UsageError: none.
+    """
+    names = [name for name in _rows(path)[0] if name not in LABELS]
+    if not names:
+        raise UsageError(
+            f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them"
+        )
+    known = importable("objectives.metrics")
+    return tuple(built_in(name) if name in known else Objective(name) for name in names)
+
+
+def read_runs(path: Path, objectives: Sequence[str], studies: Collection[str] | None = None) -> list[ForeignRun]:
+    """Every run of a file, or those of the given studies, in the order in which they begin.
+
+    Columns: run; one per objective; optionally evaluation (the order, else the file's), strategy (else
+    the file's name), study, and violation (feasible at ≤ 0).
+
+    Raises:
+        UsageError: unreadable, a column missing, or a cell that is no number.
+    """
+    rows = _rows(path)
+    chosen = [(i, row) for i, row in enumerate(rows, 2) if studies is None or (row.get("study") or "") in studies]
+    for name in ("run", *objectives) if chosen else ():
+        if name not in rows[0]:
+            raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
+    grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
+    for line, row in chosen:
+        label = (row.get("strategy") or path.stem, row["run"], row.get("study") or "")
+        grouped.setdefault(label, []).append((line, row))
+    return [_run(path, label, found, objectives) for label, found in grouped.items()]
+
+
+def _run(
+    path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], objectives: Sequence[str]
+) -> ForeignRun:
+    if "evaluation" in found[0][1]:
+        found = sorted(found, key=lambda item: _number(path, item[0], item[1], "evaluation"))
+    values = [[_number(path, line, row, name) for name in objectives] for line, row in found]
+    within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
+    return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool))
+
+
+def _rows(path: Path) -> list[Row]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "not UTF-8 text"
+        raise UsageError(f"{path}: expected a readable CSV file, got {reason}; check the path") from None
+    if not rows:
+        raise UsageError(f"{path}: expected a header and a row per evaluation, got none; check the file")
+    return rows
+
+
+def _number(path: Path, line: int, row: Row, name: str) -> float:
+    text = (row.get(name) or "").strip()
+    try:
+        return float(text) if text else np.nan
+    except ValueError:
+        raise UsageError(f"{path}:{line}: {name}: expected a number or nothing, got {text!r}; correct it") from None
+
+
+def traces(
+    runs: Sequence[ForeignRun], objectives: tuple[Objective, ...], known: Reference | None, asked: int
+) -> list[Trace]:
+    """Runs as traces of at most `asked` designs; rows of a run with equal finite values are one design, counted once.
+
+    A value that is not finite, or has no logarithm where its objective needs one, is a failed evaluation.
+    """
+    if not runs:
+        return []
+    keys = keys_by_value(np.concatenate([run.values for run in runs]), known)
+    parts = np.split(keys, np.cumsum([len(run.values) for run in runs])[:-1])
+    found = []
+    for run, own in zip(runs, parts, strict=True):
+        scaled = np.stack([o.scaled(_positive(o, column)) for o, column in zip(objectives, run.values.T, strict=True)])
+        usable = np.isfinite(run.values).all(axis=1) & np.isfinite(scaled).all(axis=0)
+        labels = np.where(usable, own, np.iinfo(np.int64).min + np.arange(len(own)))
+        first = np.sort(np.unique(labels, return_index=True)[1])[:asked]
+        ended = "" if len(first) >= asked else "stopped"
+        within = (usable & run.within)[first]
+        found.append(Trace(run.strategy, run.run, None, run.values[first], within, own[first], ended))
+    return found
+
+
+def _positive(objective: Objective, values: FloatArray) -> FloatArray:
+    return np.where(values > 0, values, np.nan) if objective.log_scale else values

@@ -1,0 +1,66 @@
+"""A recorded comparison with more strategies, seeds, evaluations or studies; what is there stays as it is."""
+
+from pathlib import Path
+
+from nas import run_folder
+from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, checked
+from nas.comparison.plan import planned
+from nas.comparison.request import Request
+from nas.errors import UsageError
+from nas.study_config import split_names
+
+
+def extended(request: Request, folder: Path) -> Asked:
+    """What a comparison's folder holds, with what is asked for in addition."""
+    if request.out is not None:
+        raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
+    if not (folder / FILE).is_file():
+        raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
+    old = asked({}, {}, [], str(folder), None)
+    given = request.own
+    for key in ("seeds", "evaluations") if old.studies else ():
+        if given.get(key, getattr(old.config, key)) < getattr(old.config, key):
+            raise UsageError(f"{key}: expected at least {getattr(old.config, key)}, which {folder} has; ask for more")
+    for strategy, values in given.get("params", {}).items():
+        if strategy in old.config.algos and values != old.config.params.get(strategy):
+            raise UsageError(
+                f"params.{strategy}: expected those of the comparison, got {values}; start a new one instead"
+            )
+    merged = {
+        **old.config.model_dump(),
+        **given,
+        "algos": [*old.config.algos, *split_names(given.get("algos", ""))],
+        "params": {**old.config.params, **given.get("params", {})},
+    }
+    return Asked(checked(merged, {}), (*old.studies, *further(request, old)))
+
+
+def further(request: Request, old: Asked) -> list[AskedStudy]:
+    """Studies that are added; one whose name is there already must be the same."""
+    if request.config is None and not request.studies:
+        if request.flags or request.settings:
+            raise UsageError(
+                "resume: expected flags of a study only with --studies or --config, which add studies; "
+                f"{', '.join([*request.flags, *request.settings])} of the recorded ones stay as they are"
+            )
+        return []
+    new = asked({}, request.flags, request.settings, request.config, request.studies).studies
+    known = {study.name: study for study in old.studies}
+    for study in new:
+        if study.name in known:
+            refuse_another(known[study.name], study)
+    return [study for study in new if study.name not in known]
+
+
+def refuse_another(recorded: AskedStudy, given: AskedStudy) -> None:
+    """Say so when a study of the same name is another.
+
+    Raises:
+        UsageError: with the first difference.
+    """
+    one, two = (
+        next(iter(planned(Asked(ComparisonConfig(algos=["random"], baselines=False), (study,))).studies.values()))
+        for study in (recorded, given)
+    )
+    if found := run_folder.difference(one.resolved(), two.resolved()):
+        raise UsageError(f"studies: {recorded.name} is there as another study: {found}; give the new one another name")

@@ -1,0 +1,117 @@
+"""What a comparison says in words: per study, over studies, and what was left out."""
+
+from collections.abc import Sequence
+
+from nas.comparison.plan import BASELINES
+from nas.comparison.ranking import Ranking, named
+from nas.comparison.reference import UNION
+from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
+from nas.comparison.statistics import quantile, seeds_needed
+from nas.comparison.tables import Table, percent, rank_table, result_table, target_table
+
+
+def sentences(r: StudyResult) -> list[str]:
+    """A reading of one study."""
+    if r.reference is None:
+        return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
+    said = [*best(r), *baseline(r), *too_few(r)]
+    if r.reference.source == UNION:
+        said.append(
+            "There is no exact frontier here: gaps are to the union of all runs, so they depend on which runs there are."
+        )
+    return said
+
+
+def best(r: StudyResult) -> list[str]:
+    """Which strategy came closest, and which ones it is not shown to differ from."""
+    order = r.ranking()
+    if not order:
+        return [f"{r.name}: every run failed."]
+    first = order[0]
+    verdicts = {
+        p.second if p.first == first else p.first: p.better for p in pairs(r, "gap") if first in (p.first, p.second)
+    }
+    same = [name for name in order[1:] if verdicts[name] == NONE_SHOWN]
+    least, *others = (quantile(r.last(name, "gap"), 0.5) for name in order)
+    equal = [name for name, median in zip(order[1:], others, strict=True) if median == least]
+    level = f" (the same median: {', '.join(equal)})" if equal else ""
+    text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(least)}{level}."
+    if len(order) > 1 and not too_few(r):
+        text += f" No difference shown from it: {', '.join(same)}." if same else " Shown to be better than every other."
+    return [text]
+
+
+def baseline(r: StudyResult) -> list[str]:
+    """Which strategies are not shown to be better than random search."""
+    found = against(r, "gap", BASELINES[0])
+    if not found:
+        return []
+    words = {"better": [], "worse": [], NONE_SHOWN: []}  # type: dict[str, list[str]]
+    for pair in found:
+        words[NONE_SHOWN if pair.better == NONE_SHOWN else "better" if pair.better == pair.first else "worse"].append(
+            pair.first
+        )
+    parts = [
+        f"{label}: {', '.join(names)}"
+        for label, names in (
+            ("better", words["better"]),
+            ("worse", words["worse"]),
+            ("no difference shown", words[NONE_SHOWN]),
+        )
+        if names
+    ]
+    return [f"Against {BASELINES[0]} search (Holm, 5 %): {'; '.join(parts)}."]
+
+
+def too_few(r: StudyResult) -> list[str]:
+    """Say so when no data could show a difference."""
+    family = len(r.strategies) * (len(r.strategies) - 1) // 2
+    runs = min((len(r.of(name)) for name in r.strategies), default=0)
+    paired = all(run.seed is not None for run in r.runs)
+    if family and paired and runs < seeds_needed(family):
+        return [
+            f"{runs} seeds cannot show a difference between any two of {len(r.strategies)} strategies ({family} pairs): "
+            f"at least {seeds_needed(family)} are needed."
+        ]
+    return []
+
+
+def left_out(results: Sequence[StudyResult]) -> list[str]:
+    """Strategies that were skipped and runs that failed, each with its reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for r in results:
+        for strategy, reason in r.skipped.items():
+            reasons.setdefault((f"Skipped: {strategy}", reason), []).append(r.name)
+        for run, reason in r.failures.items():
+            reasons.setdefault((f"Failed: {run}", reason), []).append(r.name)
+    everywhere = len(results)
+    return [
+        f"{what}{'' if len(names) == everywhere else ' in ' + ', '.join(names)}: {reason}"
+        for (what, reason), names in reasons.items()
+    ]
+
+
+def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> str:
+    """The comparison as a Markdown page; nothing on it depends on the clock."""
+    parts = [f"# {name}"]
+    for r in results:
+        parts += [f"## {r.name}", " ".join(sentences(r))]
+        if r.reference is not None:
+            parts += [_titled(result_table(r)), _titled(target_table(r)), _pictures(r)]
+    for ranking in rankings if len(results) > 1 else ():
+        parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
+        if ranking.shown:
+            parts += [_titled(rank_table(ranking)), f"![ranks](plots/{named('ranks', ranking.group)}.png)"]
+        parts.append(ranking.said())
+    if notes := left_out(results):
+        parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _titled(table: Table) -> str:
+    return f"{table.title}.\n\n{table.markdown()}"
+
+
+def _pictures(r: StudyResult) -> str:
+    names = ["anytime", "frontiers", *(("attainment", "difference") if len(r.objectives) == 2 else ())]
+    return "\n".join(f"![{name}](plots/{r.name}-{name}.png)" for name in names)

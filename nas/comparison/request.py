@@ -1,0 +1,37 @@
+"""What `compare` was asked for on the command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.comparison.configuration import parameters_by_strategy
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `compare` was asked for; `given` are keys of the comparison, `flags` those of a study."""
+
+    given: Mapping[str, Any]
+    flags: Mapping[str, Any]
+    settings: list[str]
+    config: str | None
+    studies: list[str]
+    params: list[str]
+    traces: list[Path]
+    workers: int | None
+    resume: Path | None
+    retry_failed: bool
+    out: Path | None
+    quiet: bool
+    json: bool
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Keys of the comparison with the parameters of its strategies."""
+        return {**self.given, **({"params": parameters_by_strategy(self.params)} if self.params else {})}
+
+    @property
+    def traces_alone(self) -> bool:
+        """Whether traces of other tools are all there is."""
+        return bool(self.traces) and not (self.given.keys() & {"algos"} or self.config or self.studies or self.flags)

@@ -1,0 +1,122 @@
+"""Everything that a study's runs came to: what tables and pictures are made of."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from nas.comparison.measures import LARGER_IS_BETTER, TARGETS, Measured
+from nas.comparison.reference import Reference
+from nas.comparison.statistics import LEVEL, a12, holm, paired_p, unpaired_p
+from nas.objective import Objective
+from search_spaces.arrays import FloatArray, IntArray
+
+NONE_SHOWN = "no difference shown"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two strategies on one measure: p corrected by Holm over the family, and what it shows at 5 %.
+
+    a12: how often the first's run is better than the second's, ties half.
+    """
+
+    first: str
+    second: str
+    test: str
+    runs: int
+    a12: float
+    p: float
+    p_holm: float
+
+    @property
+    def better(self) -> str:
+        """The strategy shown to be better, or `NONE_SHOWN`."""
+        if not self.p_holm <= LEVEL or self.a12 == 0.5:
+            return NONE_SHOWN
+        return self.first if self.a12 > 0.5 else self.second
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """A study's runs, measured at the same checkpoints against the same reference (None: nothing feasible)."""
+
+    name: str
+    group: str
+    what: str
+    objectives: tuple[Objective, ...]
+    reference: Reference | None
+    counts: IntArray
+    instants: FloatArray
+    runs: tuple[Measured, ...]
+    skipped: dict[str, str]
+    failures: dict[str, str]
+
+    @cached_property
+    def strategies(self) -> list[str]:
+        """Strategies with a run that did not fail, by name."""
+        return sorted({run.strategy for run in self.runs if run.ended != "failed"})
+
+    def of(self, strategy: str) -> list[Measured]:
+        """A strategy's runs that did not fail, in order."""
+        return [run for run in self.runs if run.strategy == strategy and run.ended != "failed"]
+
+    def failed(self, strategy: str) -> int:
+        """How many of a strategy's runs failed."""
+        return sum(run.strategy == strategy and run.ended == "failed" for run in self.runs)
+
+    def ended(self, strategy: str) -> str:
+        """Why runs of a strategy hold fewer designs than asked, with how many; "" when none does."""
+        marks = [run.ended for run in self.of(strategy) if run.ended]
+        counted = [(mark, marks.count(mark)) for mark in sorted(set(marks))]
+        every = len(self.of(strategy))
+        return ", ".join(mark if count == every else f"{mark} {count} of {every}" for mark, count in counted)
+
+    def matrix(self, strategy: str, measure: str) -> FloatArray:
+        """A measure of a strategy's runs at every checkpoint, (runs, checkpoints)."""
+        return np.array([run.values[measure] for run in self.of(strategy)]).reshape(-1, len(self.counts))
+
+    def last(self, strategy: str, measure: str) -> FloatArray:
+        """A measure of a strategy's runs at the last checkpoint, (runs,)."""
+        return self.matrix(strategy, measure)[:, -1]
+
+    def reached(self, strategy: str) -> FloatArray:
+        """Designs to each target, NaN where never, (runs, targets)."""
+        return np.array([run.reached for run in self.of(strategy)]).reshape(-1, len(TARGETS))
+
+    def ranking(self) -> list[str]:
+        """Strategies from the smallest median gap to the largest, then by name."""
+        return sorted(self.strategies, key=lambda name: (float(np.median(self.last(name, "gap"))), name))
+
+
+@lru_cache
+def pairs(result: StudyResult, measure: str) -> list[Pair]:
+    """Every pair of strategies; Holm's correction is over all of them."""
+    names = result.strategies
+    found = [compared(result, measure, a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    return corrected(found)
+
+
+def against(result: StudyResult, measure: str, baseline: str) -> list[Pair]:
+    """Every strategy with a baseline; Holm's correction is over these alone."""
+    if baseline not in result.strategies:
+        return []
+    return corrected([compared(result, measure, name, baseline) for name in result.strategies if name != baseline])
+
+
+def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair:
+    """Wilcoxon's test where every run has a seed, on the seeds that both have; Mann and Whitney's otherwise."""
+    sign = -1.0 if measure in LARGER_IS_BETTER else 1.0
+    a, b = (sign * result.last(name, measure) for name in (first, second))
+    seeds, others = ([run.seed for run in result.of(name)] for name in (first, second))
+    if None in seeds or None in others:
+        return Pair(first, second, "Mann-Whitney", min(len(a), len(b)), a12(a, b), unpaired_p(a, b), np.nan)
+    shared = sorted(set(seeds) & set(others), key=str)
+    a, b = a[[seeds.index(seed) for seed in shared]], b[[others.index(seed) for seed in shared]]
+    return Pair(first, second, "Wilcoxon", len(shared), a12(a, b) if shared else 0.5, paired_p(a, b), np.nan)
+
+
+def corrected(found: list[Pair]) -> list[Pair]:
+    """Pairs with Holm's correction over all of them."""
+    adjusted = holm([pair.p for pair in found])
+    return [Pair(p.first, p.second, p.test, p.runs, p.a12, p.p, float(q)) for p, q in zip(found, adjusted, strict=True)]

@@ -1,0 +1,193 @@
+"""Runs read back and measured: per study one reference, then every run against it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from nas.assemble import Study
+from nas.comparison import cells
+from nas.comparison.crew import Crew
+from nas.comparison.foreign import objectives_of, read_runs, traces
+from nas.comparison.measures import Measured, checkpoints, clock, measured
+from nas.comparison.plan import Cell, Plan
+from nas.comparison.reference import Reference, exact_reference, union
+from nas.comparison.result import StudyResult
+from nas.comparison.trace import Trace
+from nas.errors import PlasError, UsageError
+from nas.exact_solution import quick_frontier
+from nas.objective import Objective
+from search_spaces.arrays import FloatArray, IntArray
+
+Label = tuple[str, str, int]  # study, strategy, seed
+Front = tuple[FloatArray, IntArray]  # values, keys
+DIED = "the worker process died"
+LONGEST_S = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What is to be measured: the plan's runs, those that failed with their reason, and traces of other tools."""
+
+    plan: Plan
+    folder: Path
+    crew: Crew
+    failures: Mapping[Label, str]
+    foreign: tuple[Path, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One run to be measured in a worker."""
+
+    cell: Cell
+    asked: int
+    reference: Reference | None
+    counts: IntArray
+
+
+def scored(bench: Bench) -> list[StudyResult]:
+    """Every study's result, then that of traces which belong to no study."""
+    results = [of_study(bench, name) for name in bench.plan.studies]
+    return results + [of_file(path) for path in bench.foreign if not bench.plan.studies]
+
+
+def of_study(bench: Bench, name: str) -> StudyResult:
+    """The plan's runs of a study, and traces of other tools on it."""
+    plan, study = bench.plan, bench.plan.studies[name]
+    problem, limit = study.problem, plan.config.evaluations
+    objectives = tuple(replace(objective, function=None) for objective in problem.objectives)
+    mine = [cell for cell in plan.cells(bench.folder) if cell.study == name]
+    good = [cell for cell in mine if label_of(cell) not in bench.failures]
+    exact = quick_frontier(problem)
+    known = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
+    fronts: list[Front] = []
+    if exact is None:
+        read_fronts = bench.crew.run(front_of, [(cell, limit) for cell in good], lambda task: None)
+        fronts = [front for front in read_fronts if front is not None]
+        known = union(objectives, fronts)
+    others = foreign_traces(bench, name, objectives, known)
+    if exact is None:
+        known = union(objectives, [*fronts, *(_front(trace) for trace in others)])
+    counts = checkpoints(limit)
+    read = bench.crew.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
+    found = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
+    runs = [found.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
+    runs += [measured(trace, known, counts, clock(LONGEST_S)) for trace in others]
+    unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
+    reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
+    skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}
+    return result(name, plan.groups[name], described(study), objectives, known, counts, runs, skipped, reasons)
+
+
+def result(
+    name: str,
+    group: str,
+    what: str,
+    objectives: tuple[Objective, ...],
+    reference: Reference | None,
+    counts: IntArray,
+    runs: list[Measured],
+    skipped: dict[str, str],
+    failures: dict[str, str],
+) -> StudyResult:
+    """A study's result, its clock cut where the longest run ends."""
+    longest = max((run.seconds for run in runs if run.seconds is not None), default=0.0)
+    instants = clock(longest)
+    cut = tuple(
+        replace(run, clock=None if run.clock is None else run.clock[: len(instants)])
+        for run in sorted(runs, key=lambda run: run.strategy)
+    )
+    return StudyResult(name, group, what, objectives, reference, counts, instants, cut, skipped, failures)
+
+
+def of_file(path: Path) -> StudyResult:
+    """Traces of other tools by themselves, against the union of all of them."""
+    objectives = objectives_of(path)
+    found = read_runs(path, [objective.name for objective in objectives])
+    longest = max(len(run.values) for run in found)
+    runs = traces(found, objectives, None, longest)
+    known = union(objectives, [_front(trace) for trace in runs])
+    counts = checkpoints(max(len(trace) for trace in runs))
+    done = [replace(trace, ended="" if len(trace) >= counts[-1] else "stopped") for trace in runs]
+    what = f"minimise {', '.join(objective.name for objective in objectives)}; traces of {path.name}"
+    scores = [measured(trace, known, counts, clock(LONGEST_S)) for trace in done]
+    return result(path.stem, "", what, objectives, known, counts, scores, {}, {})
+
+
+def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None) -> list[Trace]:
+    """Traces of other tools on a study."""
+    names = [objective.name for objective in objectives]
+    runs = [run for path in bench.foreign for run in read_runs(path, names, meant(bench.plan, name))]
+    return traces(runs, objectives, known, bench.plan.config.evaluations)
+
+
+def meant(plan: Plan, name: str) -> set[str]:
+    """What a trace's study may be called to belong to a study: its name, or nothing where there is only one."""
+    return {name, ""} if len(plan.studies) == 1 else {name}
+
+
+def check_traces(plan: Plan, path: Path) -> None:
+    """Refuse traces that could not be read after hours of search.
+
+    Raises:
+        UsageError: no study is meant, an objective is missing, or a strategy is called like one of ours.
+    """
+    if not plan.studies:
+        read_runs(path, [objective.name for objective in objectives_of(path)])
+        return
+    found = []
+    for name, study in plan.studies.items():
+        found += read_runs(path, [o.name for o in study.problem.objectives], meant(plan, name))
+    if not found:
+        raise UsageError(
+            f"{path}: expected a column study with {' or '.join(plan.studies)}, got none of them; say which study a run is of"
+        )
+    for run in found:
+        if run.strategy in plan.strategies:
+            raise UsageError(
+                f"{path}: expected names of strategies that are not ours, got {run.strategy}; rename it in the file"
+            )
+
+
+def label_of(cell: Cell) -> Label:
+    """What a run is known by."""
+    return cell.study, cell.strategy, cell.seed
+
+
+def front_of(task: tuple[Cell, int]) -> Front | None:
+    """Values and keys of what a run found, in a worker; None of a run that cannot be read."""
+    try:
+        return _front(cells.trace(*task))
+    except PlasError:
+        return None
+
+
+def _front(trace: Trace) -> Front:
+    rows = trace.merged(np.zeros(0, dtype=np.int64), 0, len(trace))
+    return trace.values[rows], trace.keys[rows]
+
+
+def measure(task: Task) -> Measured | str:
+    """A run's measures, in a worker; the reason of a run that cannot be read."""
+    try:
+        return measured(cells.trace(task.cell, task.asked), task.reference, task.counts, clock(LONGEST_S))
+    except PlasError as error:
+        return str(error)
+
+
+def _failed(cell: Cell, objectives: int, counts: IntArray) -> Measured:
+    trace = Trace.failed(cell.strategy, f"s{cell.seed}", cell.seed, objectives)
+    return measured(trace, None, counts, clock(LONGEST_S))
+
+
+def described(study: Study) -> str:
+    """Objectives, budgets, device and workload of a study in a line."""
+    problem, config, device = study.problem, study.config, study.problem.scenario.device
+    budgets = ", ".join(str(budget) for budget in problem.budgets) or "no budgets"
+    mode = f"@{device.mode}" if device.mode else ""
+    return (
+        f"minimise {', '.join(o.name for o in problem.objectives)}; {budgets}; {problem.space.name} space; "
+        f"{device.name}{mode}, {config.precision}, {config.input_tokens:,} in / {config.output_tokens:,} out"
+    )

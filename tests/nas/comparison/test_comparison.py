@@ -1,0 +1,298 @@
+"""Comparisons as a user runs them, in this process: results, growth, failures, nothing feasible, traces."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas import yaml_source
+
+Compare = Callable[..., Any]
+Written = Callable[..., str]
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """What must not differ between two comparisons of the same: every table and the page."""
+    return {path.name: path.read_bytes() for path in [*(folder / "tables").iterdir(), folder / "report.md"]}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """A CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def made(small_comparison: Path, tmp_path: Path) -> Path:
+    """A copy of a small comparison of two studies, that a test may change."""
+    shutil.copytree(small_comparison, tmp_path / "made")
+    return tmp_path / "made"
+
+
+def test_the_last_checkpoint_is_what_a_runs_summary_says(made: Path, inside: Compare, tmp_path: Path) -> None:
+    cell = made / "cells" / "tight" / "nsga2" / "s1"
+    assert inside("run", "--config", cell, "--out", tmp_path / "run", "--quiet").code == 0
+    exact = json.loads((tmp_path / "run" / "summary.json").read_text())["exact"]
+    (row,) = [
+        row
+        for row in rows(made / "tables" / "runs.csv")
+        if (row["study"], row["strategy"], row["run"], row["evaluations"]) == ("tight", "nsga2", "s1", "40")
+    ]
+    assert {name: float(row[name]) for name in ("gap", "share", "igd_plus", "epsilon")} == {
+        name: exact[name] for name in ("gap", "share", "igd_plus", "epsilon")
+    }
+
+
+@pytest.mark.slow
+def test_growing_step_by_step_ends_in_the_same_bytes(
+    compare: Compare, comparison_file: Written, tmp_path: Path
+) -> None:
+    config = comparison_file()
+    small = ("--config", config, "--studies", "loose", "--algos", "nsga2", "--seeds", 1, "--evaluations", 25)
+    assert compare(*small, "--out", tmp_path / "grown").code == 0
+    log = tmp_path / "grown" / "cells" / "loose" / "nsga2" / "s0" / "config.yaml"
+    started = log.with_name("manifest.json").read_text().split('"started": ')[1][:30]
+    for more in (("--seeds", 2), ("--algos", "sobol"), ("--evaluations", 40), ("--config", config), ("--seeds", 3)):
+        answer = compare("--resume", tmp_path / "grown", *more)
+        assert answer.code == 0, answer.err
+    assert compare("--config", config, "--out", tmp_path / "once").code == 0
+    assert tables(tmp_path / "grown") == tables(tmp_path / "once")
+    assert started in log.with_name("manifest.json").read_text()
+
+
+def test_what_is_there_is_not_run_again(made: Path, compare: Compare) -> None:
+    before = {path: path.stat().st_mtime_ns for path in made.rglob("evaluations.sqlite")}
+    kept = tables(made)
+    assert compare("--resume", made, "--quiet").code == 0
+    assert {path: path.stat().st_mtime_ns for path in made.rglob("evaluations.sqlite")} == before
+    assert tables(made) == kept
+
+
+@pytest.mark.slow
+def test_a_damaged_run_counts_as_failed_and_is_named(made: Path, compare: Compare) -> None:
+    store = made / "cells" / "loose" / "sobol" / "s2" / "evaluations.sqlite"
+    content = bytearray(store.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 4096] = b"\xff" * 4096
+    store.write_bytes(content)
+    answer = compare("--resume", made)
+    assert answer.code == 0
+    assert "Failed: sobol s2 in loose: " in answer.out
+    assert "2 (1 failed)" in answer.out
+    (row,) = [
+        row
+        for row in rows(made / "tables" / "results.csv")
+        if (row["study"], row["strategy"], row["measure"]) == ("loose", "sobol", "gap")
+    ]
+    assert (row["runs"], row["failed"]) == ("2", "1")
+    paired = [row for row in rows(made / "tables" / "pairs.csv") if row["study"] == "loose" and "sobol" in row.values()]
+    assert {row["runs"] for row in paired} == {"2"}
+    shutil.rmtree(store.parent)
+    assert "failed" not in compare("--resume", made).out
+
+
+def test_a_lost_manifest_or_log_is_made_again(made: Path, compare: Compare) -> None:
+    kept = tables(made)
+    (made / "cells" / "loose" / "nsga2" / "s0" / "manifest.json").unlink()
+    (made / "cells" / "loose" / "nsga2" / "s1" / "evaluations.sqlite").unlink()
+    shutil.rmtree(made / "tables")
+    assert compare("--resume", made, "--quiet").code == 0
+    assert tables(made) == kept
+
+
+def test_a_run_that_was_extended_by_itself_counts_as_far_as_asked(
+    made: Path, compare: Compare, inside: Compare
+) -> None:
+    kept = tables(made)
+    assert (
+        inside("run", "--resume", made / "cells" / "tight" / "nsga2" / "s1", "--evaluations", 70, "--quiet").code == 0
+    )
+    assert compare("--resume", made, "--quiet").code == 0
+    assert tables(made) == kept
+
+
+def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None:
+    cells = made / "cells" / "loose" / "sobol"
+    shutil.rmtree(cells / "s0")
+    shutil.copytree(cells / "s1", cells / "s0")
+    assert "seed: 1 in the run, 0 now" in compare("--resume", made).out
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--seeds", 2), "expected at least 3"),
+        (("--evaluations", 30), "expected at least 40"),
+        (("--param", "nsga2.population=20"), "params.nsga2"),
+        (("--device", "l4"), "flags of a study only with --studies"),
+        (("--out", "x"), "without --out"),
+        (("--studies", "nothing"), "expected a file or a shipped study"),
+    ],
+)
+def test_what_does_not_fit_the_folder_is_refused(
+    made: Path, compare: Compare, flags: tuple[Any, ...], said: str
+) -> None:
+    answer = compare("--resume", made, *flags)
+    assert (answer.code, said in answer.err) == (2, True), answer.err
+
+
+def test_another_study_of_the_same_name_is_refused(made: Path, compare: Compare, comparison_file: Written) -> None:
+    other = comparison_file(studies={"tight": {"budgets": {"total_ms": 41}}})
+    answer = compare("--resume", made, "--config", other)
+    assert answer.code == 2
+    assert "budgets.total_ms: 40.0 in the run, 41.0 now" in answer.err
+
+
+@pytest.mark.slow
+def test_nothing_feasible_in_one_study_and_in_all(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
+    config = comparison_file(studies={"loose": {}, "none": {"budgets": {"total_ms": 1e-6}}})
+    answer = compare("--config", config, "--seeds", 1, "--out", tmp_path / "some")
+    assert answer.code == 0
+    assert "none: no run found a feasible design" in answer.out
+    answer = compare("--config", config, "--studies", "none", "--seeds", 1, "--out", tmp_path / "all")
+    assert (answer.code, "no feasible architecture in any study" in answer.err) == (3, True)
+
+
+def test_a_small_space_is_exhausted_and_said(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
+    config = comparison_file(studies={"loose": {}}, seeds=1, evaluations=500)
+    answer = compare("--config", config, "--algos", "sobol", "--out", tmp_path / "out")
+    assert "exhausted" in answer.out
+    (row,) = [
+        row
+        for row in rows(tmp_path / "out" / "tables" / "results.csv")
+        if (row["strategy"], row["measure"]) == ("sobol", "gap")
+    ]
+    assert (row["median"], row["ended"]) == ("0.0", "exhausted")
+
+
+@pytest.mark.slow
+def test_without_an_exact_frontier_the_union_stands_in(
+    compare: Compare, comparison_file: Written, user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    module = user_module(
+        "def cost(a):\n    import numpy as np\n"
+        "    return np.where(a.depth == 8, np.nan, a.width / a.depth * (1 + a.n_kv_heads % 3))\n"
+    )
+    config = comparison_file(studies={"mine": {"objectives": ["loss", f"{module}:cost"]}}, seeds=2)
+    answer = compare("--config", config, "--out", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    assert "gap to union" in answer.out
+    assert "There is no exact frontier here" in answer.out
+    assert {row["reference"] for row in rows(tmp_path / "out" / "tables" / "results.csv")} == {"union of all runs"}
+
+
+def test_our_own_run_scores_the_same_as_a_foreign_trace(
+    made: Path, compare: Compare, inside: Compare, tmp_path: Path
+) -> None:
+    assert inside("run", "--config", made / "cells/tight/nsga2/s1", "--out", tmp_path / "run", "--quiet").code == 0
+    with (tmp_path / "theirs.csv").open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["run", "study", "evaluation", "loss", "total_ms", "violation"])
+        for row in rows(tmp_path / "run" / "evaluations.csv"):
+            over = max(float(value) for name, value in row.items() if name.startswith("violation_"))
+            out.writerow([7, "tight", row["index"], row["loss"], row["total_ms"], over])
+    assert compare("--resume", made, "--traces", tmp_path / "theirs.csv").code == 0
+    scored = {
+        row["strategy"]: row
+        for row in rows(made / "tables" / "runs.csv")
+        if row["study"] == "tight"
+        and row["evaluations"] == "40"
+        and (row["strategy"], row["run"]) in (("nsga2", "s1"), ("theirs", "7"))
+    }
+    for name in ("gap", "share", "igd_plus", "epsilon", "regret"):
+        assert float(scored["theirs"][name]) == pytest.approx(float(scored["nsga2"][name]), rel=1e-12, abs=1e-12), name
+    tests = {row["test"] for row in rows(made / "tables" / "pairs.csv") if "theirs" in row.values()}
+    assert tests == {"Mann-Whitney"}
+
+
+def test_traces_alone_are_compared_with_each_other(compare: Compare, tmp_path: Path) -> None:
+    lines = ["strategy,run,a,b"]
+    lines += [
+        f"{s},{run},{step + run + s * 2},{10 - step + s}" for s in range(2) for run in range(4) for step in range(9)
+    ]
+    (tmp_path / "published.csv").write_text("\n".join(lines))
+    answer = compare("--traces", tmp_path / "published.csv", "--out", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    assert "against the union of all runs" in answer.out
+    assert "More seeds" not in answer.out
+    kept = tables(tmp_path / "out")
+    (tmp_path / "published.csv").unlink()
+    assert compare("--resume", tmp_path / "out").code == 0
+    assert tables(tmp_path / "out") == kept
+
+
+def test_json_and_files_hold_the_same(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
+    answer = compare(
+        "--config", comparison_file(), "--seeds", 2, "--studies", "loose", "--out", tmp_path / "out", "--json"
+    )
+    content = json.loads(answer.out)
+    assert len(content["results"]) == len(rows(tmp_path / "out" / "tables" / "results.csv")) == 4 * 5
+    assert content["reading"]["loose"]
+    assert "\\toprule" in (tmp_path / "out" / "tables" / "results.tex").read_text()
+    assert (tmp_path / "out" / "timing" / "overhead.csv").exists()
+
+
+def test_a_comparison_is_no_study(inside: Compare, comparison_file: Written) -> None:
+    answer = inside("run", "--config", comparison_file())
+    assert (answer.code, "plas compare --config" in answer.err) == (2, True)
+
+
+def test_failed_evaluations_are_tried_again_when_asked(
+    compare: Compare, comparison_file: Written, user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    module = user_module(
+        "from pathlib import Path\n\n\ndef cost(a):\n"
+        f"    if not Path({str(tmp_path / 'ready')!r}).exists() and a.depth[0] == 12:\n        raise RuntimeError('busy')\n"
+        "    return a.width * 1.0\n"
+    )
+    config = comparison_file(studies={"mine": {"objectives": ["loss", f"{module}:cost"]}}, seeds=1, evaluations=12)
+    assert compare("--config", config, "--algos", "sobol", "--out", tmp_path / "out").code == 0
+    before = yaml_source.read(tmp_path / "out" / "comparison.yaml")
+    (tmp_path / "ready").touch()
+    kept = tables(tmp_path / "out")
+    assert compare("--resume", tmp_path / "out").code == 0
+    assert tables(tmp_path / "out") == kept
+    assert compare("--resume", tmp_path / "out", "--retry-failed").code == 0
+    assert tables(tmp_path / "out") != kept
+    assert yaml_source.read(tmp_path / "out" / "comparison.yaml") == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run,loss\n0,1\n", "expected a column study with loose or tight"),
+        ("run,study,loss\n0,tight,1\n", "expected a column total_ms"),
+        ("run,study,loss,total_ms\n0,tight,1,x\n", "theirs.csv:2: total_ms"),
+        ("run,study,strategy,loss,total_ms\n0,tight,nsga2,1,2\n", "names of strategies that are not ours"),
+    ],
+)
+def test_traces_that_do_not_fit_are_refused_before_anything_runs(
+    compare: Compare, comparison_file: Written, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "theirs.csv").write_text(text)
+    answer = compare("--config", comparison_file(), "--traces", tmp_path / "theirs.csv", "--out", tmp_path / "out")
+    assert (answer.code, said in answer.err) == (2, True), answer.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--seeds", 0), "seeds"),
+        (("--algos", ""), "algos"),
+        (("--workers", 0), "workers: expected 1 or more"),
+        (("--retry-failed",), "expected --resume with it"),
+        (("--set", "seed=3"), "--set seed"),
+        (("--param", "population=3"), "nsga2.population"),
+        (("--config", "nothing.yaml"), "expected a file or a shipped study"),
+        (("--resume", "nothing"), "expected a comparison"),
+        (("--traces", "nothing.csv"), "No such file"),
+    ],
+)
+def test_mistakes_are_one_line(compare: Compare, tmp_path: Path, arguments: tuple[Any, ...], said: str) -> None:
+    answer = compare(*arguments)
+    assert (answer.code, said in answer.err) == (2, True), answer.err
+    assert list(tmp_path.iterdir()) == []
