@@ -128,9 +128,12 @@ def read_form(path: Path) -> Form:
 def _fixed(pair: str) -> tuple[str, float]:
     name, _, value = pair.partition("=")
     try:
-        return name.strip(), float(value)
+        number = float(value)
     except ValueError:
-        raise UsageError(f"fix: expected NAME=VALUE with a number, got {pair!r}; write alpha_m=0.05") from None
+        number = np.nan
+    if not np.isfinite(number):
+        raise UsageError(f"fix: expected NAME=VALUE with a number, got {pair!r}; write alpha_m=0.05")
+    return name.strip(), number
 
 
 def _delta(text: str) -> float | None:
@@ -157,6 +160,8 @@ def _law_name(request: Request) -> str:
 def _tokens(request: Request, table: Table, form: Form) -> float | None:
     """Tokens the law predicts for: as asked, else those of the table, the most where they vary."""
     if request.tokens is not None:
+        if not 0 < request.tokens < np.inf:
+            raise UsageError(f"tokens: expected a positive number, got {request.tokens:g}; write 10e9")
         return request.tokens
     if not table.has("tokens"):
         return None

@@ -19,6 +19,7 @@ FROM_LOSS: dict[str, Callable[[FloatArray], FloatArray]] = {"loss": lambda losse
 ROW_DRAWS = 4_000_000  # losses that are computed anew, at most
 FEWEST = 20
 ENDS = (0.05, 0.95)
+MOST_TIED = 300  # next in loss that a design is compared with
 NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
 
 
@@ -81,15 +82,18 @@ def tied(law: Law, architectures: Architectures) -> AnyArray | None:
         return None
     loss = law.loss(architectures)
     losses = law.drawn_losses(architectures) if law.draws else None
-    group, number = np.full(len(architectures), -1), 0
-    for leader in np.argsort(loss, kind="stable"):
+    order, number = np.argsort(loss, kind="stable"), 0
+    group = np.full(len(architectures), -1)
+    for place, leader in enumerate(order.tolist()):
         if group[leader] >= 0:
             continue
+        near = order[place : place + MOST_TIED]
         if losses is None:
-            same = loss - loss[leader] < NORMAL * np.sqrt(2.0) * (law.residual_sd or 0.0)
+            same = loss[near] - loss[leader] < NORMAL * np.sqrt(2.0) * (law.residual_sd or 0.0)
         else:
-            same = np.quantile(losses - losses[:, [leader]], ENDS[0], axis=0) <= 0.0
-        same[leader] = True
-        group[same & (group < 0)] = number
+            same = np.quantile(losses[:, near] - losses[:, [leader]], ENDS[0], axis=0) <= 0.0
+        same[0] = True
+        members = near[same & (group[near] < 0)]
+        group[members] = number
         number += 1
     return group

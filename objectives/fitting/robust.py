@@ -40,9 +40,10 @@ def minimised(
     size = max(1, AT_ONCE // (model.n * (model.count + len(model.names))))
     found = []
     for first in range(0, len(starts), size):
-        rows = slice(first, first + size)
+        rows = slice(first, first + size)  # a trial step may overflow: it is no better, and not taken
         own = np.broadcast_to(model.weight, (len(starts[rows]), model.n)) if weights is None else weights[rows]
-        found.append(_batch(model, starts[rows], delta, own, steps))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found.append(_batch(model, starts[rows], delta, own, steps))
     return np.concatenate([v for v, _ in found]), np.concatenate([o for _, o in found])
 
 

@@ -15,7 +15,7 @@ from objectives.features import COUNTS, OWNERS, feature
 from search_spaces.architectures import ALIASES, SHAPE, Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
-MOST_ROWS = 100_000
+MOST_ROWS = 10_000
 HUGGING_FACE = {
     "num_hidden_layers": "depth",
     "hidden_size": "width",

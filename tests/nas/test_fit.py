@@ -107,6 +107,8 @@ def test_designs_are_a_candidate_file(goal: str, runs: Path, tmp_path: Path) -> 
         ({"form": "hw_codesgin"}, "did you mean hw_codesign"),
         ({"kv": "none"}, "kv: expected a treatment"),
         ({"delta": "-1"}, "delta: expected auto, none or a positive number"),
+        ({"tokens": 0.0}, "tokens: expected a positive number"),
+        ({"fix": ("alpha_m=nan",)}, "fix: expected NAME=VALUE"),
         ({"fix": ("alpha_m",)}, "fix: expected NAME=VALUE"),
         ({"fix": ("alpha_x=1",)}, "fix: expected an exponent among"),
         ({"out": Path("law.txt")}, "out: expected a .yaml file"),
