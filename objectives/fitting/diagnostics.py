@@ -18,6 +18,7 @@ ALIKE = 0.95
 OUTLIER = 4.0  # robust residual sds
 SPARE = 4  # residual degrees of freedom that a lack-of-fit test must leave
 WINSOR = 3.0
+NOTHING = 1e-7  # contribution in nats that counts as zero
 
 
 def factors(table: Table) -> tuple[str, ...]:
@@ -92,7 +93,10 @@ def lack_of_fit(fit: Fit) -> LackOfFit | None:
     _, jacobian = fit.model.derivatives(fit.vector[None])
     limit = WINSOR * scale_of(fit.residuals, len(fit.vector))
     residual = np.clip(fit.residuals, -limit, limit) * root
-    small = basis(jacobian[0].T * root[:, None])
+    moving = (
+        np.abs(fit.vector - fit.model.low) > NOTHING
+    )  # a term at zero explains nothing, whatever its exponents happen to be
+    small = basis(jacobian[0][moving].T * root[:, None])
     while extra.shape[1]:
         large = basis(np.hstack([small, extra * root[:, None]]))
         terms, freedom = large.shape[1] - small.shape[1], fit.model.n - large.shape[1]
@@ -139,7 +143,7 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
             said.append(
                 f"term {name} is weak: it spans {spans[i]:.2g} in the data, the residual sd is {fit.residual_sd * scale:.2g}"
             )
-        if fit.vector[i] == model.low[i]:
+        if abs(fit.vector[i] - model.low[i]) <= NOTHING:
             said.append(f"term {name} is zero, its bound")
         elif abs(fit.vector[i]) < SIGNIFICANT * vector_sd[i]:
             said.append(
