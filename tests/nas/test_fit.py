@@ -125,6 +125,7 @@ def test_wrong_options_are_a_clear_line(changes: dict[str, Any], said: str, runs
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_form_of_ones_own_is_a_file(runs: Path, tmp_path: Path) -> None:
     form = tmp_path / "mine.yaml"
     form.write_text(
