@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-COMMANDS = ("run", "compare", "select", "explain", "theory", "reproduce", "export", "list", "init", "schema")
+COMMANDS = ("run", "compare", "select", "explain", "fit", "theory", "reproduce", "export", "list", "init", "schema")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from nas.evaluations import Evaluations
 from nas.outcome import Outcome
 from nas.picks import Pick
 from nas.scatter import Series, scatter
+from objectives.law import Law
 from search_spaces.architectures import Architectures
 
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
@@ -117,7 +118,19 @@ def _show_picks(outcome: Outcome) -> None:
         [_pick_row(outcome, pick, ms) for pick, ms in pairs],
         left=2,
     )
+    for line in regret_lines(outcome):
+        say(line)
     say()
+
+
+def regret_lines(outcome: Outcome) -> list[str]:
+    """What another evaluated design could gain over each pick, if the law carries draws."""
+    known = [
+        f"{p.question.label} {low:.4f} to {high:.4f}"
+        for p, (low, high) in ((p, r) for p, r in zip(outcome.picks, outcome.regrets, strict=True) if r is not None)
+        if not p.question.baseline
+    ]
+    return [f"Regret of the picks over 90 % of the law's draws, nats: {'; '.join(known)}."] if known else []
 
 
 def _pick_row(outcome: Outcome, pick: Pick, device_ms: float | None) -> list[str]:
@@ -242,11 +255,31 @@ def limits(outcome: Outcome) -> list[str]:
         return []
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = f" on {law.tokens / 1e9:g} B tokens" if law.tokens else ""
-    uncertainty = "uncertainty unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:g} nats"
+    uncertainty = unknown_uncertainty(law) if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     return [
-        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, fitted on {ranges}; {beyond}; * extrapolates."
+        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, fitted on {ranges}; {beyond}; * extrapolates.",
+        *sureness(outcome),
+    ]
+
+
+def unknown_uncertainty(law: Law) -> str:
+    """That nothing is known, and what a published R² would imply."""
+    sd = law.implied_residual_sd
+    return "uncertainty unknown" + (
+        f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd else ""
+    )
+
+
+def sureness(outcome: Outcome) -> list[str]:
+    """How sure the law's draws are of the frontier's members."""
+    if outcome.optimal is None:
+        return []
+    p, draws = outcome.optimal, len(outcome.study.problem.scenario.law.draws)
+    return [
+        f"Over the law's {draws} draws a member of this frontier is Pareto-optimal among the {len(outcome.evaluations):,} evaluated with probability {np.median(p):.2f} (median); "
+        f"{int((p >= 0.5).sum())} of {len(p)} with at least 0.5 (frontier.csv). Draws hold the coefficients' uncertainty, not the form's."
     ]
 
 

@@ -36,6 +36,7 @@ from search_spaces.specification import SpaceSpecification, expert_faults_of
 
 M = TypeVar("M", bound=BaseModel)
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
 RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 EXTRAS = {"torch": "gp", "numba": "numba"}
 FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": "objectives.devices"}
@@ -144,6 +145,7 @@ def _joined(
     baselines: list[Baseline],
     parameters: BaseModel,
 ) -> Study:
+    law = _with_residual_sd(config, law)
     scenario, note = scenario_of(config, law, device)
     limits = _with_default(config, device, budgets)
     problem = Problem(
@@ -171,6 +173,10 @@ def _joined(
     handling = handling_of(config, traits, problem, notices)
     start = start_of(config, traits, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+
+
+def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
+    return law if config.residual_sd is None else law.model_copy(update={"residual_sd": config.residual_sd})
 
 
 def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
@@ -418,7 +424,7 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
     """Look a metric up, importing a user's function; False and a fault when there is none."""
     if name in found:
         return True
-    if name in importable("objectives.metrics"):
+    if name in importable("objectives.metrics") or QUANTILE.match(name):
         found[name] = built_in(name)
         return True
     if not FUNCTION.match(name):
@@ -602,8 +608,10 @@ def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float 
 def _refuse_impossible(problem: Problem) -> None:
     """Options that the closed form lacks are said before anything is evaluated."""
     first = problem.architectures(problem.space.genotypes(_zero()))
+    quantiles = [name for name in problem.metric_names if "@" in name]
     try:
-        problem.assess(first)["total_ms"]
+        for name in ("total_ms", *quantiles):
+            problem.assess(first)[name]
     except ValueError as error:
         raise UsageError(str(error)) from None
 

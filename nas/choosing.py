@@ -18,6 +18,8 @@ from nas.problem import Problem
 from nas.recorded_run import RecordedRun, recorded_run
 from nas.selection import check_form, parse_budget, select
 from nas.sweeps import parse_sweep, swept
+from nas.uncertainty import tied, uncertainty
+from objectives.law import Law
 from search_spaces.arrays import AnyArray, IntArray
 
 
@@ -59,10 +61,42 @@ def choose(request: Request) -> None:
     rows = select(run.evaluations, request.how, run.scale()) if feasible else np.zeros(0, dtype=np.int64)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
-    _give(request, run.columns(rows), len(rows))
+    sure = _sureness(run, rows, request.how)
+    _give(request, run.columns(rows) | sure, len(rows))
     if not request.json:
-        _show(run, rows, request.shown)
+        _show(run, rows, request.shown, {name: [f"{v:.3g}" for v in column.tolist()] for name, column in sure.items()})
+        for line in _ties(sure.get("tied_group")):
+            say(line)
     _said(request, len(rows))
+
+
+def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]:
+    """What the law's uncertainty says of the chosen: probability of optimality, regret of a single pick, ties."""
+    law = Law.model_validate(run.run.resolved["law"])
+    group = tied(law, run.architectures(rows)) if len(rows) > 1 else None
+    found = {} if group is None else {"tied_group": group}
+    unsure = uncertainty(law, run.architectures, run.evaluations)
+    if unsure is None:
+        return found
+    found["probability_optimal"] = unsure.probability()[rows]
+    pick = _pick_of(how, run)
+    if how == "best" or pick is not None:
+        everything = np.ones(len(run.evaluations), dtype=bool)
+        within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
+        low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
+        found |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
+    return found
+
+
+def _ties(group: AnyArray | None) -> list[str]:
+    if group is None:
+        return []
+    sizes = np.bincount(group)
+    if sizes.max() == 1:
+        return ["  no two of them are tied: the law tells every pair apart"]
+    return [
+        f"  {len(sizes)} tied groups of up to {sizes.max()}: within a group the law cannot tell the losses apart, so the cheapest will do"
+    ]
 
 
 def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
@@ -135,7 +169,9 @@ def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[s
     ]
     names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
     architectures = run.architectures(some)
-    first = {"index": [str(row) for row in some.tolist()]} if not run.solved and not before else {}
+    first = (
+        {"index": [str(row) for row in some.tolist()]} if not run.solved and not any("<=" in n for n in before) else {}
+    )
     leading = {**{name: [column[i] for i in places.tolist()] for name, column in before.items()}, **first}
     body = [
         [

@@ -20,6 +20,7 @@ from nas.problem import Problem
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
 SMALL = 100_000  # architectures whose enumeration is quicker than setting up sums
 QUICK = 2_000_000  # architectures whose enumeration takes a second or two
+DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
 SECONDS = 30_000_000  # items whose bounds take a few seconds
 Way = Literal["parts", "enumeration"]
 
@@ -99,7 +100,8 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
     try:
         way, _ = way_of(problem)
         if way == "enumeration":
-            return solve(problem) if problem.space.size <= QUICK else None
+            draws = len(problem.scenario.law.draws) if any("@" in name for name in metrics_of(problem, ())) else 1
+            return solve(problem) if problem.space.size * max(1, draws // DRAWS_PER_EVALUATION) <= QUICK else None
         return _by_parts(problem, (), lambda _: None, Notebook(), SECONDS)
     except (UsageError, Exceeded):
         return None

@@ -8,6 +8,7 @@ import numpy as np
 from nas.problem import Problem
 from objectives import parameters
 from objectives.dimensions import Dimensions
+from objectives.features import feature
 from objectives.operators import phases
 from objectives.roofline import OperatorTime, phase_times
 from search_spaces.architectures import Architectures
@@ -83,7 +84,7 @@ def outside(problem: Problem, chosen: Architectures) -> list[str]:
     for name in law.outside(chosen):
         low, high = law.fitted_on[name]
         said.append(
-            f"{name} {float(getattr(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
+            f"{name} {float(feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
         )
     return said
 

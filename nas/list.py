@@ -1,4 +1,4 @@
-"""List strategies, spaces, laws, devices, models, metrics, presets, studies, stacks or recipes."""
+"""List strategies, spaces, laws, their forms, devices, models, metrics, presets, studies, stacks or recipes."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -14,6 +14,7 @@ class Kind(StrEnum):
     strategies = "strategies"
     spaces = "spaces"
     laws = "laws"
+    forms = "forms"
     devices = "devices"
     models = "models"
     metrics = "metrics"

@@ -122,6 +122,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "strategies": strategies,
     "spaces": spaces,
     "laws": lambda: documented("objectives.laws"),
+    "forms": lambda: plugins("objectives.law_forms"),
     "devices": devices,
     "models": models,
     "metrics": lambda: plugins("objectives.metrics"),

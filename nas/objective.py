@@ -43,8 +43,8 @@ class Budget:
 
 
 def built_in(name: str) -> Objective:
-    """The objective of a module in `objectives.metrics`."""
-    module = importlib.import_module(f"objectives.metrics.{name}")
+    """The objective of a module in `objectives.metrics`; `loss@q90` is a quantile of one."""
+    module = importlib.import_module(f"objectives.metrics.{name.partition('@')[0]}")
     return Objective(name, module.UNIT, module.LOG_SCALE)
 
 
@@ -66,4 +66,4 @@ def limit_in_unit(unit: str, limit: Any) -> float:
 
 def unit_of(metric: str) -> str:
     """The unit of a shipped metric; none of a user's."""
-    return built_in(metric).unit if metric in importable("objectives.metrics") else ""
+    return built_in(metric).unit if metric.partition("@")[0] in importable("objectives.metrics") else ""

@@ -18,6 +18,7 @@ from nas.picks import Pick, answer
 from nas.problem import Problem
 from nas.search import Search
 from nas.tables import BLOCK, csv_text, write, write_json
+from nas.uncertainty import Uncertainty, uncertainty
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
@@ -33,6 +34,8 @@ class Outcome:
     picks: tuple[Pick, ...]
     device_ms: tuple[float | None, ...]
     device_note: str
+    optimal: FloatArray | None
+    regrets: tuple[tuple[float, float] | None, ...]
     scale: Scale | None
     exact: ExactSolution | None
     distance: Distance | None
@@ -62,6 +65,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart = distance(scale, frontier.values, exact.frontier.values, common)
     picks = tuple(answer(problem, found, question) for question in problem.questions)
     device_problem, note = under_preset(study, "device")
+    unsure = uncertainty(problem.scenario.law, lambda rows: problem.architectures(found.genotypes[rows]), found)
     diagnosis = None if len(frontier) else diagnosed(problem, found)
     return Outcome(
         study,
@@ -71,6 +75,8 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         picks,
         tuple(on_device(device_problem, pick) for pick in picks),
         note,
+        None if unsure is None else unsure.probability()[frontier_rows(found)],
+        tuple(_regret(unsure, pick) for pick in picks),
         scale,
         exact,
         apart,
@@ -81,6 +87,14 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         reason,
         search.progress.seconds,
     )
+
+
+def _regret(unsure: Uncertainty | None, pick: Pick) -> tuple[float, float] | None:
+    """What another evaluated design within the pick's budget may gain; unknown under another vocabulary."""
+    budget = pick.question.budget
+    if unsure is None or pick.answer is None or budget is None or pick.question.vocabulary is not None:
+        return None
+    return unsure.regret(int(pick.answer.keys[0]), unsure.evaluations.metrics[budget.metric] <= budget.limit)
 
 
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
@@ -123,7 +137,8 @@ def write_files(folder: Path, outcome: Outcome) -> None:
     """evaluations.csv, frontier.csv, picks.csv and summary.json."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
-    write(folder / "frontier.csv", csv_text(columns_of(problem, outcome.frontier)))
+    sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
+    write(folder / "frontier.csv", csv_text({**columns_of(problem, outcome.frontier), **sure}))
     write(folder / "picks.csv", csv_text(pick_columns(outcome)))
     write_json(folder / "summary.json", summary(outcome))
 
@@ -146,9 +161,10 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
 
 def pick_columns(outcome: Outcome) -> dict[str, Any]:
     """One row per answered question: what was asked, the architecture, its metrics, its device time."""
-    answered = [(p, ms) for p, ms in zip(outcome.picks, outcome.device_ms, strict=True) if p.answer is not None]
+    answered = [each for each in zip(outcome.picks, outcome.device_ms, outcome.regrets, strict=True) if each[0].answer]
+    unsure = any(regret is not None for regret in outcome.regrets)
     rows: list[dict[str, Any]] = []
-    for pick, ms in answered:
+    for pick, ms, regret in answered:
         assert pick.answer is not None
         assert pick.question.budget is not None
         problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
@@ -161,6 +177,7 @@ def pick_columns(outcome: Outcome) -> dict[str, Any]:
                 "limit": pick.question.budget.limit,
                 **row,
                 "device_ms": ms,
+                **(dict(zip(("regret_low", "regret_high"), regret or (None, None), strict=True)) if unsure else {}),
             }
         )
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]

@@ -46,7 +46,9 @@ class Problem:
         """Every metric that is computed and stored, in file order."""
         shipped = importable("objectives.metrics")
         ordered = [*(m for m in METRIC_ORDER if m in shipped), *(m for m in shipped if m not in METRIC_ORDER)]
-        return (*ordered, *(f.name for f in self.functions))
+        asked = (*(o.name for o in self.objectives), *(b.metric for b in self.budgets))
+        quantiles = dict.fromkeys(name for name in asked if "@" in name)
+        return (*ordered, *quantiles, *(f.name for f in self.functions))
 
     @property
     def analytic(self) -> bool:

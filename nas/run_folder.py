@@ -31,6 +31,7 @@ SECTIONS = {
     "budgets": ("budgets",),
     "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
 }
+UNDECIDING = ("name", "description", "source", "note", "provenance", "implied_residual_sd")
 PACKAGES = ("plas-codesign", "numpy", "scipy", "pymoo", "moocore", "optuna")
 
 
@@ -142,7 +143,7 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
     for part in content.values():
         if isinstance(part, dict) and name in ("space", "law", "device"):
-            return {key: value for key, value in part.items() if key not in ("name", "description", "source", "note")}
+            return {key: value for key, value in part.items() if key not in UNDECIDING}
     return content
 
 

@@ -64,6 +64,12 @@ class StudyConfig(BaseModel):
     )
     space: Annotated[str | dict[str, Any], Field(description="Search space: name, file or mapping")] = "paper"
     law: Annotated[str | dict[str, Any], Field(description="Loss law: name, file or mapping")] = "hw_codesign"
+    residual_sd: Annotated[
+        float | None,
+        Field(ge=0),
+        BeforeValidator(none_word),
+        Field(description="Residual sd of the law in nats: designs closer than it tells apart are tied"),
+    ] = None
     device: Annotated[str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping")] = (
         "jetson_agx_orin_64gb"
     )

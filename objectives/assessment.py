@@ -19,10 +19,17 @@ class Assessment:
 
     def __getitem__(self, metric: str) -> FloatArray:
         if metric not in self._known:
-            values: FloatArray = importlib.import_module(f"objectives.metrics.{metric}").evaluate(self)
+            values = self._computed(metric)
             values.flags.writeable = False
             self._known[metric] = values
         return self._known[metric]
+
+    def _computed(self, metric: str) -> FloatArray:
+        """The metric, or for `loss@q90` a quantile of it over the law's draws."""
+        name, _, level = metric.partition("@q")
+        module = importlib.import_module(f"objectives.metrics.{name}")
+        found: FloatArray = module.quantile(self, float(level) / 100) if level else module.evaluate(self)
+        return found
 
     def phase_ms(self, phase: str) -> FloatArray:
         """Prefill or decode latency in the scenario's fidelity, ms, (n,); both are kept."""

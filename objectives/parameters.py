@@ -120,6 +120,14 @@ def active_share(shares: PartAssessment) -> Share:
     return _weights_of_a_layer(shares) + rest
 
 
+def body_share(shares: PartAssessment, *, active: bool) -> Share:
+    """What a part adds to the number of (active) parameters without embeddings."""
+    if active and shares.part == "ffn":
+        g = count(shares.architectures)
+        return Share(per_layer=(g.experts_active + g.shared_expert,)) + _small_tensors(shares)
+    return _weights_of_a_layer(shares) + _small_tensors(shares)
+
+
 def resident_share(shares: PartAssessment) -> Share:
     """What a part adds to `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
     scenario = shares.scenario

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from objectives import closed_form, roofline
+from objectives.features import OWNERS, feature
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray
@@ -52,8 +53,7 @@ class PartAssessment:
 
     def __getitem__(self, metric: str) -> Share:
         if metric not in self._known:
-            share: Share = declaring(metric, self.own).parts(self)
-            self._known[metric] = share
+            self._known[metric] = self._feature(metric) if metric in OWNERS else declaring(metric, self.own).parts(self)
         return self._known[metric]
 
     def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
@@ -61,6 +61,14 @@ class PartAssessment:
         model = closed_form if self.scenario.latency == "closed_form" else roofline
         seconds = model.part_seconds(self.architectures, self.scenario, phase, self.part)
         return Share(once=(seconds * 1e3,)) if self.part == "base" else Share(per_layer=(seconds * 1e3,))
+
+    def _feature(self, name: str) -> Share:
+        """What a part adds to a quantity of the loss law: counts add up, any other belongs to one part whole."""
+        if OWNERS[name] == "whole":
+            from objectives import parameters  # it knows parts
+
+            return parameters.body_share(self, active=name == "active_parameters")
+        return Share(once=(feature(self.architectures, name),)) if OWNERS[name] == self.part else Share()
 
     def loss(self) -> Share:
         """The law's terms."""
@@ -71,7 +79,9 @@ class PartAssessment:
 class Composition:
     """metric = value(u_1, …, u_k), weakly rising (+1) or falling (−1) in each additive quantity u.
 
-    `quantities` maps the name of a metric with `parts` to that sign; `value` takes the u's in this order.
+    `quantities` maps the name of a metric with `parts`, or of a quantity of the loss law, to that sign;
+    `value` takes the u's in this order. The sign says on which side a range of FFNs is bounded: where
+    the FFN adds nothing to a quantity either is right.
     """
 
     quantities: Mapping[str, int]
@@ -89,6 +99,8 @@ def composition(metric: str, scenario: Scenario, own: Mapping[str, Any] = Mappin
     `own` maps the names of a user's metrics to their functions, which declare with attributes
     `parts` or `composition` as a module of `objectives.metrics` does.
     """
+    if "@" in metric:
+        return None
     declared = declaring(metric, own)
     if hasattr(declared, "composition"):
         found: Composition | None = declared.composition(scenario)

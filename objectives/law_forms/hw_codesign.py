@@ -4,36 +4,16 @@ Where l depth, ρ = K/E, r = (K·m)/d, d width, d_m = d_h·n_kv.
 Source: paper [eq:loss], [app:scaling_coefficients].
 """
 
-from collections.abc import Mapping
+from objectives.form import Form, Term
 
-import numpy as np
+BOUNDS = {"alpha_l": (0.01, 4.0), "alpha_rho": (0.01, 3.0), "alpha_r": (0.0, 2.0), "beta_1": (-2.0, 2.0)}
+DEPTH = Term(scale="kappa_l", powers={"depth": "-alpha_l"})
+SPARSITY = Term(scale="kappa_rho", powers={"activation_rate": "alpha_rho", "ffn_ratio": "-alpha_r", "width": "-beta_1"})
+WIDTH = Term(scale="kappa_d", powers={"ffn_ratio": "-alpha_r", "width": "-beta_2"})
+KV = Term(scale="kappa_m", powers={"kv_dim": "-alpha_m"})
+IRREDUCIBLE = Term(scale="l_inf")
 
-from search_spaces.architectures import Architectures, Part
-from search_spaces.arrays import FloatArray
-
-COEFFICIENTS = (
-    *("kappa_l", "alpha_l", "kappa_rho", "alpha_rho", "alpha_r", "beta_1"),
-    *("kappa_d", "beta_2", "kappa_m", "alpha_m", "l_inf"),
+FORM = Form(
+    terms={"depth": DEPTH, "sparsity": SPARSITY, "width": WIDTH, "kv": KV, "irreducible": IRREDUCIBLE},
+    bounds={**BOUNDS, "beta_2": (0.01, 3.0), "alpha_m": (0.001, 2.0)},
 )
-
-PART_OF: dict[str, Part] = {
-    "depth": "base",
-    "sparsity": "ffn",
-    "width": "ffn",
-    "kv": "attention",
-    "irreducible": "base",
-}
-
-
-def terms(architectures: Architectures, c: Mapping[str, float]) -> dict[str, FloatArray]:
-    """The law's terms, nats per token, each (n,)."""
-    width = architectures.width.astype(np.float64)
-    ffn = architectures.ffn_ratio ** c["alpha_r"]
-    sparsity = architectures.activation_rate ** c["alpha_rho"]
-    return {
-        "depth": c["kappa_l"] / architectures.depth.astype(np.float64) ** c["alpha_l"],
-        "sparsity": c["kappa_rho"] * sparsity / (ffn * width ** c["beta_1"]),
-        "width": c["kappa_d"] / (ffn * width ** c["beta_2"]),
-        "kv": c["kappa_m"] / architectures.kv_dim.astype(np.float64) ** c["alpha_m"],
-        "irreducible": np.full(len(architectures), c["l_inf"]),
-    }

@@ -3,6 +3,7 @@
 import numpy as np
 
 from objectives.assessment import Assessment
+from objectives.metrics.loss import composition as composition_of_loss
 from objectives.parts import Composition
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
@@ -18,4 +19,5 @@ def evaluate(assessment: Assessment) -> FloatArray:
 
 def composition(scenario: Scenario) -> Composition | None:
     """It rises with the loss."""
-    return Composition({"loss": 1}, np.exp) if scenario.law.separable else None
+    loss = composition_of_loss(scenario)
+    return None if loss is None else Composition(loss.quantities, lambda *u: np.exp(loss.value(*u)))

@@ -420,7 +420,9 @@ def test_a_flag_may_choose_another_strategy_than_the_file(algo: str, inside: Ins
     assert answer.code == 0, answer.err
 
 
-@pytest.mark.parametrize("kind", ["strategies", "spaces", "laws", "devices", "models", "metrics", "presets", "studies"])
+@pytest.mark.parametrize(
+    "kind", ["strategies", "spaces", "laws", "forms", "devices", "models", "metrics", "presets", "studies"]
+)
 def test_list_names_what_there_is(kind: str, inside: Inside) -> None:
     answer = inside("list", kind)
     assert answer.code == 0

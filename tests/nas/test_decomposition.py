@@ -27,6 +27,7 @@ from nas.notebook import Notebook
 from nas.objective import Budget, Objective, built_in
 from nas.problem import METRIC_ORDER, Problem
 from objectives import parameters
+from objectives.law import Law
 from objectives.parts import Composition, Share
 from search_spaces.space import SearchSpace
 
@@ -297,7 +298,8 @@ def test_a_share_times_a_factor() -> None:
     assert [term.tolist() for term in (*share.per_layer, *share.once)] == [[2.0, 2.0], [6.0, 6.0]]
 
 
-def test_a_law_that_names_no_parts_is_said(regular: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    law = SimpleNamespace(separable=False)
+def test_a_law_that_may_turn_is_said() -> None:
+    coefficients = {"a": -0.08, "b": -0.02, "c": 0.004, "d": 1.0}
+    law = Law.model_validate({"form": "bilinear_moe", "coefficients": coefficients})
     scenario = SimpleNamespace(law=law)
     assert undeclared(SimpleNamespace(functions=(), scenario=scenario), ("memory_gb", "perplexity")) == "perplexity"  # type: ignore[arg-type]

@@ -1,0 +1,176 @@
+"""A fit's report in words and tables, for the terminal and as Markdown."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+Rows = Sequence[Sequence[str]]
+Drawn = Callable[[Sequence[str], Rows], list[str]]
+
+
+def terminal(content: dict[str, Any]) -> list[str]:
+    """Lines of plain text."""
+    lines: list[str] = []
+    for title, body in sections(content, aligned):
+        lines += ["", title, *(f"  {line}" for line in body)]
+    return lines[1:]
+
+
+def markdown(content: dict[str, Any], plots: Sequence[str] = ()) -> str:
+    """The report as a Markdown page, with the plots' files."""
+    lines = [f"# Fit of {content['form']}", ""]
+    for title, body in sections(content, piped):
+        lines += [f"## {title}", "", *(line if line.startswith("|") else f"{line}  " for line in body), ""]
+    for name in plots:
+        lines += [f"![{name}](plots/{name}.png)", ""]
+    return "\n".join(lines)
+
+
+def aligned(header: Sequence[str], rows: Rows) -> list[str]:
+    """A table with aligned columns."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    return [
+        "  ".join(
+            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (header, *rows)
+    ]
+
+
+def piped(header: Sequence[str], rows: Rows) -> list[str]:
+    """A Markdown table."""
+    return ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+
+
+def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[str]]]:
+    """Title and lines of each section."""
+    yield "Data", _data(content["data"], drawn)
+    yield "Coefficients (95 % intervals)", _coefficients(content, drawn)
+    yield "Terms", _terms(content["terms"], drawn)
+    yield "What the data cannot tell", _doubts(content)
+    yield "Quality", _quality(content)
+    yield "Rows not seen by the fit", _validation(content["validation"], drawn)
+    yield "Forms under the same validation", _forms(content["forms"], drawn)
+    yield "Rows that matter most", _influence(content["influence"], drawn)
+    yield "Provenance", [f"{key}: {value}" for key, value in content["provenance"].items()]
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; unknown is a dash."""
+    return "-" if value is None or not math.isfinite(value) else f"{value:.4g}"
+
+
+def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
+    lines = [f"{data['rows']} rows, {data['designs']} designs", *data["notes"]]
+    rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
+    lines += drawn(("quantity", "from", "to", "levels"), rows)
+    lines += [
+        f"{a} and {b} move together in this table: correlation {r:.2f} of logarithms"
+        for a, b, r in data["correlations"]
+    ]
+    noise = data["replicates"]
+    if noise is None:
+        return [*lines, "no design was trained twice: noise and the best possible R² are unknown"]
+    return [
+        *lines,
+        f"replicates: {noise['designs']} designs, sd {number(noise['sd'])} nats on {noise['freedom']} degrees of freedom; "
+        f"no law can exceed R² {noise['ceiling_r2']:.5f}",
+    ]
+
+
+def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
+    rows = [
+        [
+            name,
+            number(c["value"]),
+            "fixed" if c["fixed"] else number(c["standard_error"]),
+            _span(c["linear"]),
+            _span(c["bootstrap"]),
+        ]
+        for name, c in content["coefficients"].items()
+    ]
+    p, b = content["provenance"], content["bootstrap"]
+    lines = drawn(("coefficient", "value", "standard error", "linear theory", "bootstrap"), rows)
+    lines.append(
+        f"{p['starts_agreeing']} of {p['starts']} starts end here; condition number {content['condition']:.3g}"
+    )
+    if b["restarts_checked"]:
+        lines.append(
+            f"{b['draws']} resamplings from warm starts; of {b['restarts_checked']} also fitted from scratch, "
+            f"{b['restarts_checked'] - b['restarts_agreeing']} found something better"
+        )
+    return lines
+
+
+def _span(ends: Sequence[float]) -> str:
+    return "-" if not math.isfinite(ends[0]) else f"{ends[0]:.4g} … {ends[1]:.4g}"
+
+
+def _terms(terms: dict[str, Any], drawn: Drawn) -> list[str]:
+    reference = ", ".join(f"{name} {value:.4g}" for name, value in terms["reference_design"].items())
+    rows = [
+        [name, number(t["at_reference"]), number(t["low"]), number(t["high"])]
+        for name, t in terms.items()
+        if name != "reference_design"
+    ]
+    return [*drawn(("term", "at reference", "least", "most"), rows), f"reference design: {reference}"]
+
+
+def _doubts(content: dict[str, Any]) -> list[str]:
+    lines = list(content["identifiability"])
+    lines += [f"{a} and {b} are estimated together: correlation {r:.4f}" for a, b, r in content["alike"]]
+    shape = content["lack_of_fit"]
+    if shape is None:
+        lines.append("lack of fit: too few rows to test")
+    else:
+        verdict = (
+            "the form does not fit: residuals have a shape"
+            if shape["rejected"]
+            else "no shape is seen in the residuals"
+        )
+        lines.append(
+            f"lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']}, p {shape['p_value']:.2g}: {verdict}"
+        )
+    return lines
+
+
+def _quality(content: dict[str, Any]) -> list[str]:
+    q = content["quality"]
+    return [
+        f"R² {q['r2']:.5f}, RMSE {number(q['rmse'])}, MAE {number(q['mae'])}, largest {number(q['largest'])} nats",
+        f"residual sd {number(q['residual_sd'])}, robust {number(q['robust_sd'])} nats; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}",
+    ]
+
+
+def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
+    rows = [["10 random folds", *_errors(known["folds"])]]
+    rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
+    rows += [["largest fifth from the rest", *_errors(known["largest"])]] if known["largest"] else []
+    lines = drawn(("left out", "RMSE", "bias", "rows"), rows)
+    return [*lines, f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}"]
+
+
+def _errors(errors: dict[str, Any]) -> list[str]:
+    return [number(errors["rmse"]), f"{errors['bias']:+.4f}", str(errors["rows"])]
+
+
+def _forms(forms: dict[str, Any], drawn: Drawn) -> list[str]:
+    names = ("coefficients", "r2", "bic", "folds_rmse", "worst_level_rmse", "largest_rmse", "largest_bias", "spearman")
+    fits = {name: row for name, row in forms.items() if not isinstance(row, str)}
+    order = sorted(fits, key=lambda name: fits[name]["folds_rmse"])
+    lines = drawn(("form", *names), [[name, *(number(fits[name][key]) for key in names)] for name in order])
+    return lines + [f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str)]
+
+
+def _influence(rows: list[dict[str, float]], drawn: Drawn) -> list[str]:
+    body = [
+        [
+            str(row["line"]),
+            number(row["residual"]),
+            number(row["robust_sds"]),
+            number(row["leverage"]),
+            number(row["cook"]),
+        ]
+        for row in rows
+    ]
+    return drawn(("line of the table", "residual", "in robust sds", "leverage", "Cook's distance"), body)

@@ -1,0 +1,99 @@
+"""How a law's uncertainty reaches the frontier: optimality per draw, regret of picks, tied designs.
+
+A draw is a law refitted to resampled data. Draws hold the coefficients' uncertainty, not that of the
+law's form.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nas.dominance import non_dominated
+from nas.evaluations import Evaluations
+from objectives.law import Law
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
+
+FROM_LOSS: dict[str, Callable[[FloatArray], FloatArray]] = {"loss": lambda losses: losses, "perplexity": np.exp}
+ROW_DRAWS = 4_000_000  # losses that are computed anew, at most
+FEWEST = 20
+ENDS = (0.05, 0.95)
+MOST_TIED = 300  # next in loss that a design is compared with
+NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Losses of feasible evaluated rows under each draw: losses (draws, rows), rows of the evaluations."""
+
+    evaluations: Evaluations
+    rows: IntArray
+    losses: FloatArray
+
+    def probability(self) -> FloatArray:
+        """Share of the draws in which each evaluated architecture is Pareto-optimal among them, (n,).
+
+        Infeasible ones have 0.
+        """
+        values = self.evaluations.values[self.rows]
+        drawn = [i for i, name in enumerate(self.evaluations.objectives) if name in FROM_LOSS]
+        found = np.zeros(len(self.evaluations))
+        for losses in self.losses:
+            for i in drawn:
+                values[:, i] = FROM_LOSS[self.evaluations.objectives[i]](losses)
+            found[self.rows[non_dominated(values)]] += 1.0
+        return found / max(len(self.losses), 1)
+
+    def regret(self, key: int, within: BoolArray) -> tuple[float, float] | None:
+        """How much lower the loss of the best evaluated one is, nats, 5 % and 95 % of the draws.
+
+        key names the pick; `within` (n,) says which evaluated rows meet its budget.
+        """
+        pick = np.flatnonzero(self.evaluations.keys[self.rows] == key)
+        allowed = within[self.rows]
+        if len(pick) == 0 or not allowed.any():
+            return None
+        lost = self.losses[:, pick[0]] - self.losses[:, allowed].min(axis=1)
+        low, high = np.quantile(np.maximum(lost, 0.0), ENDS)
+        return float(low), float(high)
+
+
+def uncertainty(law: Law, architectures: Callable[[IntArray], Architectures], found: Evaluations) -> Uncertainty | None:
+    """The feasible rows under a law's draws; None without draws or where no objective follows from the loss.
+
+    `architectures` gives those of rows. Of many rows fewer draws are taken, twenty at least.
+    """
+    if not law.draws or not set(found.objectives) & set(FROM_LOSS):
+        return None
+    rows = np.flatnonzero(found.feasible)
+    count = min(len(law.draws), max(FEWEST, ROW_DRAWS // max(len(rows), 1)))
+    return Uncertainty(found, rows, law.drawn_losses(architectures(rows), law.drawn[:count]))
+
+
+def tied(law: Law, architectures: Architectures) -> AnyArray | None:
+    """Group of each design, (n,): in a group the law cannot tell the others from its best one.
+
+    Two designs are tied while 90 % of the draws' differences of their losses hold zero or, for a law with
+    a residual sd alone, while they differ by less than 1.645 √2 sd. Groups are numbered from the lowest
+    loss; each is led by the lowest loss that no group before it holds. None for a law without uncertainty.
+    """
+    if not law.draws and law.residual_sd is None:
+        return None
+    loss = law.loss(architectures)
+    losses = law.drawn_losses(architectures) if law.draws else None
+    order, number = np.argsort(loss, kind="stable"), 0
+    group = np.full(len(architectures), -1)
+    for place, leader in enumerate(order.tolist()):
+        if group[leader] >= 0:
+            continue
+        near = order[place : place + MOST_TIED]
+        if losses is None:
+            same = loss[near] - loss[leader] < NORMAL * np.sqrt(2.0) * (law.residual_sd or 0.0)
+        else:
+            same = np.quantile(losses[:, near] - losses[:, [leader]], ENDS[0], axis=0) <= 0.0
+        same[0] = True
+        members = near[same & (group[near] < 0)]
+        group[members] = number
+        number += 1
+    return group

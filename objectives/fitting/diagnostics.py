@@ -1,0 +1,222 @@
+"""What a fit may be trusted for: quality, noise, lack of fit, identifiability, influence."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import f as fisher
+
+from objectives.fitting.fit import Fit
+from objectives.fitting.intervals import Intervals, correlation_of
+from objectives.fitting.robust import scale_of
+from objectives.fitting.table import Table
+from search_spaces.arrays import FloatArray
+
+FACTORS = ("depth", "width", "ffn_ratio", "activation_rate", "kv_dim", "tokens", "parameters", "active_parameters")
+SIGNIFICANT = 2.0  # |value| / standard error below which a coefficient is called not identifiable
+ALIKE = 0.95
+OUTLIER = 4.0  # robust residual sds
+SPARE = 4  # residual degrees of freedom that a lack-of-fit test must leave
+WINSOR = 3.0
+NOTHING = 1e-7  # contribution in nats that counts as zero
+
+
+def factors(table: Table) -> tuple[str, ...]:
+    """Quantities that vary in a table, none of them a consequence of the others."""
+    found = [name for name in FACTORS if name in table.levels]
+    whole = {"depth", "width"} & set(found)
+    return tuple(name for name in found if not (whole and name in ("parameters", "active_parameters")))
+
+
+def losses(fit: Fit, predicted: FloatArray) -> FloatArray:
+    """Predictions in nats from those in the scale of the residuals."""
+    return np.exp(predicted) if fit.model.form.residuals == "log_loss" else predicted
+
+
+def quality(fit: Fit) -> dict[str, float]:
+    """R² and errors in nats; AIC and BIC of normal residuals in the fit's own scale."""
+    error = losses(fit, fit.predicted) - fit.table.loss
+    n, p = fit.model.n, len(fit.vector) + 1
+    spread = float(((fit.table.loss - fit.table.loss.mean()) ** 2).sum())
+    squares = max(float((fit.residuals**2).mean()), 1e-300)
+    deviance = n * np.log(squares) + (
+        2.0 * float(np.log(fit.table.loss).sum()) if fit.model.form.residuals == "log_loss" else 0.0
+    )
+    return {
+        "r2": 1.0 - float(error @ error) / max(spread, 1e-300),
+        "rmse": float(np.sqrt((error**2).mean())),
+        "mae": float(np.abs(error).mean()),
+        "largest": float(np.abs(error).max()),
+        "residual_sd": float(np.sqrt(error @ error / max(n - len(fit.vector), 1))),
+        "robust_sd": scale_of(error, len(fit.vector)),
+        "aic": deviance + 2.0 * p,
+        "bic": deviance + float(np.log(n)) * p,
+    }
+
+
+def replicates(table: Table) -> dict[str, float] | None:
+    """Noise from rows of one design: its sd, degrees of freedom, and the R² that no law can exceed."""
+    design = table.design
+    counts = np.bincount(design)
+    freedom = int((counts - 1)[counts > 1].sum())
+    if freedom == 0:
+        return None
+    means = np.bincount(design, table.loss) / np.maximum(counts, 1)
+    squares = float(((table.loss - means[design]) ** 2).sum())
+    variance = squares / freedom
+    total = float(table.loss.var(ddof=1))
+    return {
+        "designs": int((counts > 1).sum()),
+        "freedom": freedom,
+        "sd": float(np.sqrt(variance)),
+        "ceiling_r2": 1.0 - variance / total if total else 1.0,
+    }
+
+
+@dataclass(frozen=True)
+class LackOfFit:
+    """F test of what quadratic terms in the logarithms of the factors still explain."""
+
+    f: float
+    p_value: float
+    terms: int
+    freedom: int
+
+
+def lack_of_fit(fit: Fit) -> LackOfFit | None:
+    """Whether residuals have a shape; None with too few rows.
+
+    Residuals beyond 3 robust sds are pulled in to there, so that an outlier does not hide a shape.
+    """
+    extra = quadratic(fit.table)
+    root = np.sqrt(fit.model.weight)
+    _, jacobian = fit.model.derivatives(fit.vector[None])
+    limit = WINSOR * scale_of(fit.residuals, len(fit.vector))
+    residual = np.clip(fit.residuals, -limit, limit) * root
+    moving = (
+        np.abs(fit.vector - fit.model.low) > NOTHING
+    )  # a term at zero explains nothing, whatever its exponents happen to be
+    small = basis(jacobian[0][moving].T * root[:, None])
+    while extra.shape[1]:
+        large = basis(np.hstack([small, extra * root[:, None]]))
+        terms, freedom = large.shape[1] - small.shape[1], fit.model.n - large.shape[1]
+        if freedom >= SPARE and terms:
+            before = float(residual @ residual - ((small.T @ residual) ** 2).sum())
+            after = float(residual @ residual - ((large.T @ residual) ** 2).sum())
+            ratio = ((before - after) / terms) / max(after / freedom, 1e-300)
+            return LackOfFit(ratio, float(fisher.sf(ratio, terms, freedom)), terms, freedom)
+        extra = extra[:, : extra.shape[1] // 2]
+    return None
+
+
+def quadratic(table: Table) -> FloatArray:
+    """1, logarithms of the factors, their squares and products, (n, terms), standardised."""
+    logs = [np.log(table.feature(name)) for name in factors(table)]
+    logs = [(column - column.mean()) / max(float(column.std()), 1e-300) for column in logs]
+    squares = [column * column for column in logs]
+    products = [a * b for i, a in enumerate(logs) for b in logs[i + 1 :]]
+    return np.stack([np.ones(len(table)), *logs, *squares, *products], axis=1)
+
+
+def basis(matrix: FloatArray) -> FloatArray:
+    """Orthonormal columns that span a matrix's."""
+    scaled = matrix / np.maximum(np.linalg.norm(matrix, axis=0), 1e-300)
+    left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+    found: FloatArray = left[:, singular > 1e-9 * singular[0]]
+    return found
+
+
+def identifiability(fit: Fit, known: Intervals) -> list[str]:
+    """What the data cannot tell, a line each: weak coefficients, flat terms, bounds."""
+    model, said = fit.model, []
+    sd = np.sqrt(np.diag(known.covariance))
+    for name, value, error in zip(model.form.coefficients, fit.coefficients.values(), sd, strict=True):
+        if name in model.fixed or (name in model.names and known.held[model.names.index(name)]):
+            continue
+        if abs(value) < SIGNIFICANT * error and name not in model.form.scales:
+            said.append(f"{name} is not identifiable: {value:.3g} with standard error {error:.2g}")
+    vector_sd = np.sqrt(np.diag(_inner(fit, known)))
+    spans = np.ptp(fit.vector[: model.count, None] * model.terms(fit.vector[None, model.count :])[0], axis=1)
+    for i, (name, term) in enumerate(model.form.terms.items()):
+        scale = 1.0 if model.form.of == model.form.residuals else float(np.median(fit.table.loss))
+        if term.features and 0 < spans[i] < fit.residual_sd * scale:
+            said.append(
+                f"term {name} is weak: it spans {spans[i]:.2g} in the data, the residual sd is {fit.residual_sd * scale:.2g}"
+            )
+        if abs(fit.vector[i] - model.low[i]) <= NOTHING:
+            said.append(f"term {name} is zero, its bound")
+        elif abs(fit.vector[i]) < SIGNIFICANT * vector_sd[i]:
+            said.append(
+                f"term {name} is not identifiable: {fit.vector[i]:.3g} at the reference design with standard error {vector_sd[i]:.2g}"
+            )
+    return said + [_held(fit, i) for i in np.flatnonzero(known.held).tolist()]
+
+
+def _held(fit: Fit, i: int) -> str:
+    name, value = fit.model.names[i], fit.vector[i]
+    if value in (fit.model.low[i], fit.model.high[i]):
+        return f"{name} lies at its bound {value:.3g}"
+    return f"{name} has no effect: its term is zero in this fit"
+
+
+def _inner(fit: Fit, known: Intervals) -> FloatArray:
+    from objectives.fitting.intervals import covariance
+
+    return covariance(fit)[0]
+
+
+def alike(fit: Fit, known: Intervals) -> list[tuple[str, str, float]]:
+    """Pairs of the file's coefficients whose estimates move together."""
+    names, matrix = fit.model.form.coefficients, correlation_of(known.covariance)
+    return [
+        (names[i], names[j], float(matrix[i, j]))
+        for i in range(len(names))
+        for j in range(i + 1, len(names))
+        if abs(matrix[i, j]) > ALIKE
+    ]
+
+
+def influence(fit: Fit, most: int = 5) -> list[dict[str, float]]:
+    """Rows with the largest Cook's distance, and all outliers."""
+    root = np.sqrt(fit.model.weight)
+    _, jacobian = fit.model.derivatives(fit.vector[None])
+    columns = basis(jacobian[0].T * root[:, None])
+    leverage = np.clip((columns**2).sum(axis=1), 0.0, 1.0 - 1e-9)
+    scale = max(scale_of(fit.residuals, len(fit.vector)), 1e-300)
+    cook = (fit.residuals / scale) ** 2 * leverage / (1 - leverage) ** 2 / columns.shape[1]
+    size = np.abs(fit.residuals) / scale
+    rows = set(np.argsort(-cook)[:most].tolist()) | set(np.flatnonzero(size > OUTLIER).tolist())
+    return [
+        {
+            "line": int(fit.table.lines[row]),
+            "residual": float(fit.residuals[row]),
+            "robust_sds": float(size[row]),
+            "leverage": float(leverage[row]),
+            "cook": float(cook[row]),
+        }
+        for row in sorted(rows, key=lambda row: -cook[row])
+    ]
+
+
+def correlations(table: Table) -> list[tuple[str, str, float]]:
+    """Correlation of the factors' logarithms, pairs above 0.5."""
+    names = factors(table)
+    if len(names) < 2:
+        return []
+    matrix = np.corrcoef([np.log(table.feature(name)) for name in names])
+    pairs = [(names[i], names[j], float(matrix[i, j])) for i in range(len(names)) for j in range(i + 1, len(names))]
+    return [pair for pair in pairs if abs(pair[2]) > 0.5]
+
+
+def described(table: Table) -> dict[str, Any]:
+    """Rows, ranges and levels of the factors."""
+    shown = {
+        name: {"low": float(values[0]), "high": float(values[-1]), "levels": len(values)}
+        for name, values in table.levels.items()
+    }
+    return {
+        "rows": len(table),
+        "designs": len(np.unique(table.design)),
+        "quantities": shown,
+        "notes": list(table.notes),
+    }

@@ -1,0 +1,123 @@
+"""A law fitted to a table: variable projection from many starts, then a robust polish of each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from objectives.fitting.model import Model, compiled, needed
+from objectives.fitting.robust import EFFICIENT, minimised, scale_of
+from objectives.fitting.table import Table
+from objectives.fitting.varpro import projected_starts
+from objectives.form import Form
+from search_spaces.arrays import FloatArray
+
+ROUNDS = 3
+AGREE = 1e-4  # relative excess of the objective at which two starts count as agreeing
+LEAST_SCALE = 1e-9
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to fit: δ of the Huber loss (None: 1.345 robust residual sds; infinity: least squares), starts, seed."""
+
+    delta: float | None = None
+    starts: int = 16
+    seed: int = 0
+    fixed: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The best coefficients, δ, the objective, and what each start ended at (objectives, best first)."""
+
+    form_name: str
+    table: Table
+    model: Model
+    method: Method
+    vector: FloatArray
+    delta: float
+    objective: float
+    reached: FloatArray
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """As in a law file."""
+        return dict(zip(self.model.form.coefficients, self.model.raw(self.vector[None])[0].tolist(), strict=True))
+
+    @property
+    def predicted(self) -> FloatArray:
+        """In the scale of the residuals, (n,)."""
+        return np.asarray(self.model.predict(self.vector[None])[0])
+
+    @property
+    def residuals(self) -> FloatArray:
+        """Observed minus predicted, in nats or in ln(nats), (n,)."""
+        return np.asarray(self.model.target - self.predicted)
+
+    @property
+    def residual_sd(self) -> float:
+        """√(Σ w r² / (n − p))."""
+        squares = float((self.model.weight * self.residuals**2).sum())
+        return float(np.sqrt(squares / max(self.model.n - len(self.vector), 1)))
+
+    @property
+    def agreeing(self) -> int:
+        """Starts whose objective is the best's."""
+        return int((self.reached <= self.objective * (1 + AGREE) + 1e-15).sum())
+
+
+def fitted(form_name: str, form: Form, table: Table, method: Method) -> Fit:
+    """Fit a form to a table.
+
+    Raises:
+        ValueError: too few rows, a quantity that is missing or constant.
+    """
+    model = compiled(form, table, method.fixed)
+    refuse(model, table)
+    generator = np.random.default_rng(method.seed)
+    starts = projected_starts(model, method.starts, generator)
+    vectors, objectives, delta = polished(model, starts, method.delta)
+    order = np.argsort(objectives, kind="stable")
+    best = vectors[order[0]]
+    return Fit(form_name, table, model, method, best, delta, float(objectives[order[0]]), objectives[order])
+
+
+def polished(model: Model, starts: FloatArray, delta: float | None) -> tuple[FloatArray, FloatArray, float]:
+    """Every start polished; without δ it follows the residuals of the best, which rounds settle."""
+    if delta is not None:
+        return (*minimised(model, starts, delta), delta)
+    best = starts[0]
+    for _ in range(ROUNDS):
+        residuals = model.target - model.predict(best[None])[0]
+        width = EFFICIENT * max(scale_of(residuals, len(best)), LEAST_SCALE)
+        vectors, _ = minimised(model, best[None], width)
+        best = vectors[0]
+    vectors, objectives = minimised(model, np.concatenate([best[None], starts]), width)
+    return vectors[1:] if len(starts) > 1 else vectors[:1], objectives[1:] if len(starts) > 1 else objectives[:1], width
+
+
+def refuse(model: Model, table: Table) -> None:
+    """Say why a table cannot determine a form.
+
+    Raises:
+        ValueError: a line a fault.
+    """
+    faults = []
+    for name in needed(model.form, model.fixed):
+        column = table.feature(name)
+        exponents = {
+            written.removeprefix("-") for t in model.form.terms.values() for f, written in t.powers.items() if f == name
+        }
+        logged = any(name in term.logs for term in model.form.terms.values())
+        if float(np.ptp(column)) <= 1e-9 * float(np.abs(column).max()) and (logged or exponents & set(model.free)):
+            faults.append(
+                f"{name}: expected values that vary, got {column[0]:g} in every row; fix its exponent with --fix, or choose a form without it"
+            )
+    designs, p = len(np.unique(table.design)), len(model.names)
+    if designs <= p and not faults:
+        faults.append(
+            f"rows: expected more than {p} different designs for {p} coefficients, got {designs}; add rows, --fix an exponent, or choose a smaller form"
+        )
+    if faults:
+        raise ValueError("\n".join(faults))

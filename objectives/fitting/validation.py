@@ -1,0 +1,115 @@
+"""Errors on rows that a fit has not seen: random folds, whole levels of a factor, the largest models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import kendalltau, spearmanr
+
+from objectives.fitting.diagnostics import factors, losses, quality
+from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.robust import minimised
+from objectives.fitting.table import Table
+from objectives.form import Form
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+
+FOLDS = 10
+MOST_LEVELS = 30
+GROUPS = 5
+LARGEST = 0.2
+STEPS = 150
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Root mean square and mean of predicted minus observed, nats, over `rows` unseen rows."""
+
+    rmse: float
+    bias: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Errors of 10 random folds with rank correlations; per factor with each level left out; of the largest fifth."""
+
+    folds: Errors
+    spearman: float
+    kendall: float
+    levels: Mapping[str, Errors]
+    largest: Errors | None
+
+
+def validated(fit: Fit, seed: int = 0) -> Validation:
+    """Every split refitted from the full fit's coefficients (a split changes the weights, not the basin)."""
+    order = np.random.default_rng(seed).permutation(int(fit.table.design.max()) + 1)
+    predicted = unseen(fit, (order % min(FOLDS, len(order)))[fit.table.design])
+    levels = {name: _errors(fit, unseen(fit, groups(fit.table, name))) for name in factors(fit.table)}
+    with np.errstate(invalid="ignore"):
+        ranks = spearmanr(predicted, fit.table.loss).statistic, kendalltau(predicted, fit.table.loss).statistic
+    return Validation(_errors(fit, predicted), float(ranks[0]), float(ranks[1]), levels, _largest(fit))
+
+
+def groups(table: Table, factor: str) -> AnyArray:
+    """Group of each row: the level of a factor, or a fifth of its range where levels are many, (n,)."""
+    values = table.feature(factor)
+    if len(np.unique(values)) <= MOST_LEVELS:
+        return np.unique(values, return_inverse=True)[1]
+    return np.searchsorted(np.quantile(values, np.arange(1, GROUPS) / GROUPS), values)
+
+
+def unseen(fit: Fit, group: AnyArray) -> FloatArray:
+    """Each row's loss as predicted by the fit to all other groups, nats, (n,)."""
+    kept: BoolArray = group[None, :] != np.unique(group)[:, None]
+    vectors, _ = minimised(
+        fit.model, np.repeat(fit.vector[None], len(kept), 0), fit.delta, kept * fit.model.weight, STEPS
+    )
+    predicted = losses(fit, fit.model.predict(vectors))
+    return np.asarray(np.where(kept, 0.0, predicted).sum(axis=0))
+
+
+def _largest(fit: Fit) -> Errors | None:
+    """The fifth with the most (active) parameters predicted from the rest."""
+    names = [name for name in ("active_parameters", "parameters", "width") if fit.table.has(name)]
+    if not names:
+        return None
+    size = fit.table.feature(names[0])
+    out = size > np.quantile(size, 1 - LARGEST)
+    if not out.any() or (~out).sum() <= len(fit.vector):
+        return None
+    return _errors(fit, np.where(out, unseen(fit, out.astype(np.int64)), np.nan))
+
+
+def _errors(fit: Fit, predicted: FloatArray) -> Errors:
+    error = (predicted - fit.table.loss)[np.isfinite(predicted)]
+    return Errors(float(np.sqrt((error**2).mean())), float(error.mean()), len(error))
+
+
+def rivals(forms: Mapping[str, Form], table: Table, method: Method) -> dict[str, tuple[Fit, Validation] | str]:
+    """Every form under the same validation; the reason where a form cannot be fitted to the table."""
+    found: dict[str, tuple[Fit, Validation] | str] = {}
+    for name, form in forms.items():
+        own = {exponent: value for exponent, value in method.fixed.items() if exponent in form.exponents}
+        try:
+            fit = fitted(name, form, table, Method(method.delta, method.starts, method.seed, own))
+        except ValueError as error:
+            found[name] = str(error).splitlines()[0]
+            continue
+        found[name] = (fit, validated(fit, method.seed))
+    return found
+
+
+def row_of(fit: Fit, known: Validation) -> dict[str, float | None]:
+    """One line of the comparison of forms."""
+    measured = quality(fit)
+    levels = [errors.rmse for errors in known.levels.values()]
+    return {
+        "coefficients": len(fit.vector),
+        "r2": measured["r2"],
+        "bic": measured["bic"],
+        "folds_rmse": known.folds.rmse,
+        "worst_level_rmse": max(levels) if levels else None,
+        "largest_rmse": None if known.largest is None else known.largest.rmse,
+        "largest_bias": None if known.largest is None else known.largest.bias,
+        "spearman": known.spearman,
+    }

@@ -1,0 +1,11 @@
+"""The paper's form with −κ_m ln(d_m/512) for the KV term: its exponent and L_∞ cannot be told apart."""
+
+from objectives.form import Form, Term
+from objectives.law_forms.hw_codesign import BOUNDS, DEPTH, IRREDUCIBLE, SPARSITY, WIDTH
+
+KV = Term(scale="kappa_m", logs={"kv_dim": 512.0}, sign=-1)
+
+FORM = Form(
+    terms={"depth": DEPTH, "sparsity": SPARSITY, "width": WIDTH, "kv": KV, "irreducible": IRREDUCIBLE},
+    bounds={**BOUNDS, "beta_2": (0.01, 3.0)},
+)

@@ -1,0 +1,211 @@
+"""`fit` as a user types it: law files, reports, designs, and what a run makes of a law with draws."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.assemble import assemble
+from nas.exact_solution import solve, way_of
+from nas.fitting import Request, execute
+from nas.uncertainty import tied, uncertainty
+from objectives.law import Law
+from objectives.metrics.loss import composition
+from search_spaces.architectures import Architectures, one
+from search_spaces.space import SearchSpace
+
+TRUE = {
+    "kappa_l": 9.96, "alpha_l": 1.63, "kappa_rho": 0.031, "alpha_rho": 1.09, "alpha_r": 0.17,
+    "beta_1": -0.33, "kappa_d": 500.0, "beta_2": 0.97, "kappa_m": 0.005, "l_inf": 2.6,
+}  # fmt: skip
+ACTIVE = {"kappa": 400.0, "a": 0.32, "kappa_rho": 20.0, "b": 0.1, "c": 0.2, "l_inf": 1.6}
+SHAPE = ("depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_size")
+
+
+@pytest.fixture(scope="module")
+def space() -> SearchSpace:
+    return assemble({}, {}).problem.space
+
+
+@pytest.fixture(scope="module")
+def law() -> Law:
+    """A law with forty draws around it."""
+    generator = np.random.default_rng(0)
+    rows = np.array(list(TRUE.values())) * (1 + 0.02 * generator.normal(size=(40, len(TRUE))))
+    draws = tuple(" ".join(repr(v) for v in row) for row in rows.tolist())
+    return Law.model_validate({"form": "hw_codesign_log_kv", "coefficients": TRUE, "draws": draws, "tokens": 1e10})
+
+
+@pytest.fixture
+def runs(tmp_path: Path, space: SearchSpace) -> Path:
+    """Eighty trained models."""
+    generator = np.random.default_rng(1)
+    a = space.architectures(space.genotypes(generator.choice(space.size, 80, replace=False)))
+    loss = Law.model_validate({"form": "hw_codesign_log_kv", "coefficients": TRUE}).loss(a) + generator.normal(
+        0, 0.01, 80
+    )
+    path = tmp_path / "runs.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*SHAPE, "loss"])
+        writer.writerows(zip(*(getattr(a, name).tolist() for name in SHAPE), loss.tolist(), strict=True))
+    return path
+
+
+def request(runs: Path, **changes: Any) -> Request:
+    """A quick fit."""
+    given = {
+        "form": "hw_codesign", "out": None, "report": None, "rename": (), "where": (), "tokens": 1e10, "kv": "log", "fix": (),
+        "delta": "auto", "starts": 4, "bootstraps": 40, "seed": 0, "next": None, "space": "paper", "goal": "coefficients",
+        "candidates": None, "quiet": True, "json": False,
+    }  # fmt: skip
+    return Request(runs=runs, **(given | changes))
+
+
+def test_a_fitted_law_is_used_everywhere(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "law.yaml"
+    execute(request(runs, out=out))
+    problem = assemble({"law": str(out), "objectives": "loss@q90,total_ms"}, {}).problem
+    found = problem.evaluate(problem.space.genotypes(np.arange(50)))
+    losses = problem.scenario.law.drawn_losses(problem.architectures(found.genotypes))
+    assert losses.shape == (40, 50)
+    np.testing.assert_allclose(found.metrics["loss@q90"], np.quantile(losses, 0.9, axis=0))
+    assert way_of(problem)[0] == "enumeration"
+    assert problem.scenario.law.provenance["rows"] == 80
+
+
+@pytest.mark.slow
+def test_a_report_is_written_in_three_forms(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    execute(request(runs, report=tmp_path / "report", json=True))
+    content = json.loads(capsys.readouterr().out)
+    assert content == json.loads((tmp_path / "report" / "report.json").read_text())
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "| alpha_l |" in page
+    assert {p.suffix for p in (tmp_path / "report" / "plots").iterdir()} == {".png", ".svg"}
+    assert min(
+        content["forms"], key=lambda n: content["forms"][n]["bic"] if isinstance(content["forms"][n], dict) else np.inf
+    ).startswith("hw_codesign")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", ["coefficients", "frontier", "cost"])
+def test_designs_are_a_candidate_file(goal: str, runs: Path, tmp_path: Path) -> None:
+    from nas.candidates import read_candidates
+
+    execute(request(runs, next=12, goal=goal, candidates=tmp_path / "next.csv"))
+    architectures, ids = read_candidates(tmp_path / "next.csv")
+    assert len(architectures) == 12
+    assert ids[0] == "next-0"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"form": "hw_codesgin"}, "did you mean hw_codesign"),
+        ({"kv": "none"}, "kv: expected a treatment"),
+        ({"delta": "-1"}, "delta: expected auto, none or a positive number"),
+        ({"tokens": 0.0}, "tokens: expected a positive number"),
+        ({"fix": ("alpha_m=nan",)}, "fix: expected NAME=VALUE"),
+        ({"fix": ("alpha_m",)}, "fix: expected NAME=VALUE"),
+        ({"fix": ("alpha_x=1",)}, "fix: expected an exponent among"),
+        ({"out": Path("law.txt")}, "out: expected a .yaml file"),
+        ({"form": "chinchilla"}, "tokens: expected a column of training tokens"),
+        ({"next": 5, "goal": "fame"}, "goal: expected a goal"),
+        ({"next": 20_000}, "next: expected at most 13,120 designs"),
+    ],
+)
+def test_wrong_options_are_a_clear_line(changes: dict[str, Any], said: str, runs: Path) -> None:
+    from nas.errors import UsageError
+
+    with pytest.raises(UsageError) as caught:
+        execute(request(runs, **changes))
+    assert said in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_form_of_ones_own_is_a_file(runs: Path, tmp_path: Path) -> None:
+    form = tmp_path / "mine.yaml"
+    form.write_text(
+        "terms:\n  depth: {scale: k, powers: {depth: -a}}\n  width: {scale: w, powers: {width: -b, activation_rate: c}}\n"
+        "  rest: {scale: e}\nbounds: {a: [0.1, 3]}\n"
+    )
+    execute(request(runs, form=str(form), out=tmp_path / "law.yaml"))
+    problem = assemble({"law": str(tmp_path / "law.yaml")}, {}).problem
+    assert list(problem.scenario.law.coefficients) == ["k", "a", "w", "b", "c", "e"]
+    assert problem.scenario.law.separable
+
+
+def test_a_law_in_parameters_has_an_exact_frontier_without_enumeration(space: SearchSpace) -> None:
+    """Branch and bound over sums of parts finds what enumeration finds, under a law that is no sum."""
+    import nas.exact_solution as module
+
+    law = {"form": "active_power", "coefficients": ACTIVE}
+    problem = assemble({"law": law, "vocabulary": 50_000, "applications": {}, "baselines": []}, {}).problem
+    enumerated = solve(problem)
+    assert enumerated.way == "enumeration"
+    original, module.SMALL = module.SMALL, 0
+    try:
+        parts = solve(problem)
+    finally:
+        module.SMALL = original
+    assert parts.way == "parts"
+    assert parts.frontier.keys.tolist() == enumerated.frontier.keys.tolist()
+
+
+def test_a_law_that_may_turn_in_its_size_is_enumerated() -> None:
+    law = Law.model_validate({"form": "active_power", "coefficients": ACTIVE | {"c": -0.2}})
+    problem = assemble({"law": law.mapping()}, {}).problem
+    assert composition(problem.scenario) is None
+
+
+def test_probability_is_that_of_the_definition(law: Law, space: SearchSpace) -> None:
+    problem = assemble({"law": law.mapping(), "baselines": []}, {}).problem
+    found = problem.evaluate(space.genotypes(np.arange(0, space.size, 97)))
+    known = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    assert known is not None
+    probability, ms = known.probability(), found.metrics["total_ms"]
+    losses = law.drawn_losses(problem.architectures(found.genotypes))
+    for row in range(0, len(found), 9):
+        beaten = (
+            (ms <= ms[row])
+            & (losses <= losses[:, [row]])
+            & ((ms < ms[row]) | (losses < losses[:, [row]]))
+            & found.feasible
+        )
+        expected = 0.0 if not found.feasible[row] else float((~beaten.any(axis=1)).mean())
+        assert probability[row] == pytest.approx(expected)
+
+
+def test_regret_is_nothing_where_every_draw_agrees(law: Law, space: SearchSpace) -> None:
+    problem = assemble({"law": law.mapping(), "baselines": []}, {}).problem
+    found = problem.evaluate(space.genotypes(np.arange(0, space.size, 97)))
+    known = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    assert known is not None
+    within = found.metrics["total_ms"] <= 100
+    losses = law.drawn_losses(problem.architectures(found.genotypes))
+    for row in np.flatnonzero(within & found.feasible)[:20]:
+        lost = losses[:, row] - losses[:, within & found.feasible].min(axis=1)
+        assert known.regret(int(found.keys[row]), within) == pytest.approx(tuple(np.quantile(lost, (0.05, 0.95))))
+    assert known.regret(-1, within) is None
+
+
+def test_ties(law: Law) -> None:
+    same = {"width": 1024, "n_kv_heads": 4, "expert_size": 1024}
+    pair = Architectures.concatenate([one(same | {"depth": 8}), one(same | {"depth": 32}), one(same | {"depth": 31})])
+    assert tied(law.model_copy(update={"draws": (), "residual_sd": 0.05}), pair).tolist() == [1, 0, 0]  # type: ignore[union-attr]
+    assert tied(law.model_copy(update={"draws": (), "residual_sd": None}), pair) is None
+    found = tied(law, pair)
+    assert found is not None
+    assert found[1] == 0
+    assert found[0] > 0
+
+
+def test_the_shipped_laws_uncertainty_is_unknown() -> None:
+    problem = assemble({}, {}).problem
+    assert problem.scenario.law.residual_sd is None
+    found = problem.evaluate(problem.space.genotypes(np.arange(10)))
+    assert uncertainty(problem.scenario.law, lambda rows: problem.architectures(found.genotypes[rows]), found) is None
+    assert assemble({"residual_sd": 0.06}, {}).problem.scenario.law.residual_sd == 0.06

@@ -1,0 +1,82 @@
+"""The figures of docs/fit.md on public data."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from objectives.fitting.diagnostics import lack_of_fit, quality
+from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.table import Table, read_table
+from objectives.fitting.validation import Errors, unseen, validated
+from objectives.law import named_form
+
+NAMES = {
+    "loss_validation": "loss", "num_experts": "n_experts", "k": "top_k", "d_model": "width", "num_blocks": "depth",
+    "dense_parameter_count": "active_parameters", "total_parameter_count": "parameters",
+}  # fmt: skip
+ROWS = ["k=1", "router_type!=RL-R", "router_type!=Hash", "step=249000", "routing_frequency=0.5"]
+
+
+def fit(table: Table, form: str, **fixed: float) -> Fit:
+    """Least squares."""
+    return fitted(form, named_form(form), table, Method(float("inf"), 8, 0, fixed))
+
+
+@pytest.fixture
+def routed(external_data: Path) -> Table:
+    return read_table(external_data / "loss" / "deepmind_routing.csv", [f"{a}={b}" for a, b in NAMES.items()], ROWS)
+
+
+def gemstones(folder: Path, tokens: int) -> Table:
+    names = ["final_loss=loss", "params_active_precise=active_parameters"]
+    return read_table(folder / "loss" / "gemstones_hot.csv", names, [f"tokens>{tokens}e9", f"tokens<{tokens}.1e9"])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "form", "r2", "width_out"),
+    [
+        (10, "parameters_power", 0.969, 0.0426), (10, "depth_width", 0.991, 0.0420), (10, "depth_width_product", 0.983, 0.0477),
+        (100, "parameters_power", 0.975, 0.0513), (100, "depth_width", 0.997, 0.0274), (100, "depth_width_product", 0.994, 0.0428),
+    ],
+)  # fmt: skip
+def test_gemstones(tokens: int, form: str, r2: float, width_out: float, external_data: Path) -> None:
+    found = fit(gemstones(external_data, tokens), form)
+    assert found.model.n == 22
+    assert quality(found)["r2"] == pytest.approx(r2, abs=0.001)
+    assert validated(found).levels["width"].rmse == pytest.approx(width_out, rel=0.01)
+
+
+def test_gemstones_exponents_are_not_the_papers(external_data: Path) -> None:
+    coefficients = fit(gemstones(external_data, 10), "depth_width").coefficients
+    assert coefficients["alpha_l"] == pytest.approx(0.24, abs=0.01)
+    assert coefficients["beta"] == pytest.approx(0.45, abs=0.01)
+    assert coefficients["l_inf"] == pytest.approx(2.09, abs=0.01)
+
+
+def test_routed_models_with_the_papers_form(routed: Table) -> None:
+    found = fit(routed, "hw_codesign_no_kv", alpha_r=0.0)
+    assert len(routed) == 60
+    assert found.coefficients["alpha_rho"] == pytest.approx(0.105, abs=0.002)
+    assert found.coefficients["beta_1"] == pytest.approx(0.48, abs=0.01)
+    assert found.coefficients["kappa_d"] == pytest.approx(0.0, abs=1e-6)
+    shape = lack_of_fit(found)
+    assert shape is not None
+    assert shape.f == pytest.approx(13.5, rel=0.02)
+    few = routed.feature("n_experts") <= 16
+    assert fit(routed[few], "hw_codesign_no_kv", alpha_r=0.0).coefficients["alpha_rho"] == pytest.approx(
+        0.076, abs=0.003
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "fixed", "rmse"),
+    [("active_power", {}, 0.0158), ("bilinear_moe", {}, 0.0327), ("hw_codesign_no_kv", {"alpha_r": 0.0}, 0.0314)],
+)
+def test_routed_models_of_an_unseen_size(form: str, fixed: dict[str, Any], rmse: float, routed: Table) -> None:
+    found = fit(routed, form, **fixed)
+    predicted = unseen(found, np.unique(routed.feature("active_parameters"), return_inverse=True)[1])
+    error = predicted - routed.loss
+    known = Errors(float(np.sqrt((error**2).mean())), float(error.mean()), len(error))
+    assert known.rmse == pytest.approx(rmse, rel=0.02)
