@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer_text import count, describe, headline
-from nas.assemble import Study, architecture_from, assemble, baseline
+from nas.assemble import Study, assemble
+from nas.baselines import architecture_from, baseline
 from nas.console import say, say_json, table
 from nas.decomposition.search import Exceeded
 from nas.errors import InfeasibleError, UsageError

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from nas.assemble import EXTRAS, load_device, load_space
 from nas.console import say, say_json, table
 from nas.exporting.stack import PACKAGE, shown
+from nas.named import load_device, load_space
+from nas.strategy_modules import EXTRAS
 from nas.yaml_source import read
 from objectives.plugins import documents, importable, imports, summary
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.assemble import assemble, load_space
+from nas.assemble import assemble
 from nas.console import say, table
 from nas.errors import UsageError
 from nas.exact_solution import quick_frontier
 from nas.faults import unknown
 from nas.layers import over
+from nas.named import load_space
 from objectives.fitting.design import Plan, plan, training_flops
 from objectives.fitting.fit import Fit
 from objectives.law import Law

@@ -13,11 +13,11 @@ def schema(
     """Print a JSON schema, for editors and checkers."""
     from pydantic import BaseModel
 
-    from nas.assemble import strategy_module
     from nas.console import say_json
     from nas.errors import UsageError
     from nas.exporting.recipe import Recipe
     from nas.faults import unknown
+    from nas.strategy_modules import strategy_module
     from nas.study_config import StudyConfig
     from objectives.device import Device
     from objectives.law import Law

@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas import yaml_source
-from nas.assemble import Study, assemble, strategy_module
+from nas.assemble import Study, assemble
 from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, names_of
 from nas.errors import UsageError
 from nas.faults import Faults
 from nas.strategy import Traits
+from nas.strategy_modules import strategy_module
 from nas.tables import write
 from objectives.plugins import importable
 

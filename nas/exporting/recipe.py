@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nas import yaml_source
-from nas.assemble import is_file, normalised
 from nas.errors import UsageError
 from nas.faults import Faults, unknown
+from nas.named import is_file, normalised
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures
 

@@ -4,10 +4,10 @@ import importlib
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from nas.assemble import normalised
 from nas.errors import UsageError
 from nas.exporting.model import Model
 from nas.faults import unknown
+from nas.named import normalised
 from objectives.plugins import importable
 
 PACKAGE = "nas.stacks"

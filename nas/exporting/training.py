@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nas.assemble import load_device
 from nas.errors import UsageError
 from nas.exporting.recipe import Recipe
+from nas.named import load_device
 from objectives.parameters import count
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

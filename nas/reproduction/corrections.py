@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.assemble import baseline
+from nas.baselines import baseline
 from nas.closed_forms.program import solve
 from nas.reproduction import latency_claims, search_claims, theory_claims
 from nas.reproduction.claim import Claim

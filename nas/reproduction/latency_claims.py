@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nas.answer_text import describe
-from nas.assemble import baseline
+from nas.baselines import baseline
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.spaces import problem, whole
 from search_spaces.architectures import one

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from nas.assemble import assemble, load_space
+from nas.assemble import assemble
 from nas.dominance import non_dominated, rounded
+from nas.named import load_space
 from nas.problem import Problem
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nas.assemble import load_device, load_law
 from nas.closed_forms import cases
 from nas.closed_forms.budgets import normalised
 from nas.closed_forms.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
 from nas.closed_forms.loss_terms import loss_above_limit
 from nas.closed_forms.program import Box, Program, solve
 from nas.closed_forms.regimes import DUAL, LATENCY, MEMORY, paper_rule, plain_unit, regime, thresholds
+from nas.named import load_device, load_law
 from objectives.scenario import PRECISIONS, Scenario
 
 RATE = 1 / 16

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nas.__main__ import COMMANDS
-from nas.assemble import strategy_module
+from nas.strategy_modules import strategy_module
 from nas.yaml_source import dump
 from objectives.plugins import importable
 

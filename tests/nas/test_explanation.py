@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.assemble import architecture_from, baseline
+from nas.baselines import architecture_from, baseline
 from nas.errors import UsageError
 from nas.explanation import STEP_METRICS, explained
 from nas.problem import Problem

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas import search
-from nas.assemble import Study, able_to, strategy_module
+from nas.assemble import Study
 from nas.candidates import read_candidates, write_candidates
 from nas.dominance import frontier_rows
 from nas.errors import UsageError
@@ -26,6 +26,7 @@ from nas.problem import Problem
 from nas.running import store_columns
 from nas.search import Limits, Search
 from nas.store import FILE, RunStore
+from nas.strategy_modules import able_to, strategy_module
 from nas.yaml_source import dump, read
 from objectives.plugins import importable
 from search_spaces.arrays import IntArray

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.assemble import strategy_module
 from nas.problem import Problem
 from nas.search import Limits, Search
 from nas.store import FILE, RunStore
 from nas.strategies._optuna import OneByOne
 from nas.strategy import Brief
+from nas.strategy_modules import strategy_module
 from search_spaces.arrays import IntArray
 
 torch = pytest.importorskip("torch", reason="optuna_gp needs the extra gp, which is not installed")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from pymoo.core.population import Population
 
-from nas.assemble import strategy_module
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.problem import Problem
@@ -22,6 +21,7 @@ from nas.strategies.moead import Subproblems
 from nas.strategies.rvea import AnglePenalised
 from nas.strategies.smsemoa import least_removed
 from nas.strategy import Brief
+from nas.strategy_modules import strategy_module
 from nas.yaml_source import dump
 from search_spaces.arrays import IntArray
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nas.assemble import strategy_module
 from nas.store import FILE
+from nas.strategy_modules import strategy_module
 from nas.yaml_source import dump
 from objectives.plugins import importable
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.assemble import strategy_module
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.handling import as_seen, problem_as_seen
@@ -17,6 +16,7 @@ from nas.search import STALLED_ASKS, Archive, Limits, Search
 from nas.store import FILE, STRATEGY, Recorded, RunStore
 from nas.strategies._optuna import OneByOne
 from nas.strategy import Brief
+from nas.strategy_modules import strategy_module
 from search_spaces.arrays import IntArray
 
 Row = tuple[int, int, list[float]]

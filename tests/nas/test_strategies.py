@@ -12,7 +12,6 @@ import pytest
 from pydantic import BaseModel
 
 from nas import exact_solution
-from nas.assemble import strategy_module
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
 from nas.picks import best_row
@@ -20,6 +19,7 @@ from nas.problem import Problem
 from nas.search import Limits, Search
 from nas.store import FILE, RunStore
 from nas.strategy import Brief, Traits
+from nas.strategy_modules import strategy_module
 from objectives.plugins import importable, summary
 from search_spaces.arrays import IntArray
 

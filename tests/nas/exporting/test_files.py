@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.assemble import baseline
+from nas.baselines import baseline
 from nas.errors import UsageError
 from nas.exporting import weights
 from nas.exporting.families import family_of

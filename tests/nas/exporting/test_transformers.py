@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.assemble import load_space
 from nas.errors import UsageError
 from nas.exporting.families import family_of
 from nas.exporting.hf_config import config_of
 from nas.exporting.model import Model
 from nas.exporting.transformers_check import built_parameters
+from nas.named import load_space
 from nas.stacks import hf
 from objectives import parameters
 from search_spaces.architectures import Architectures, one
@@ -127,7 +127,7 @@ def test_published_models_have_their_parameters(exported: Exported, tmp_path: Pa
 
 
 def test_qwen2_5_has_its_published_parameters(exported: Exported, tmp_path: Path) -> None:
-    from nas.assemble import baseline
+    from nas.baselines import baseline
 
     architecture = baseline("qwen2.5_0.5b").architecture
     assert built(exported(architecture), tmp_path)["params_total"] == 494_032_768

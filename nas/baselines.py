@@ -1,0 +1,87 @@
+"""Published models, and architectures written out, to compare with."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from nas import yaml_source
+from nas.errors import UsageError
+from nas.faults import Faults, unknown
+from nas.named import normalised
+from nas.objective import Budget
+from nas.problem import Problem
+from nas.questions import Baseline, Question
+from nas.study_config import StudyConfig
+from objectives.plugins import documents
+from search_spaces.architectures import Architectures, one
+
+
+def baselines_of(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
+    given = raw.get("baselines", StudyConfig.model_fields["baselines"].default)
+    names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else given
+    found = []
+    for i, item in enumerate(names if isinstance(names, list) else []):
+        if not isinstance(item, (str, dict)):
+            continue
+        try:
+            found.append(baseline(item))
+        except (UsageError, ValueError) as error:
+            faults.add(("baselines", i), str(error))
+    return found
+
+
+def baseline(item: str | Mapping[str, Any]) -> Baseline:
+    """A published model by name, or an architecture given by its columns.
+
+    Raises:
+        UsageError: no such model.
+        ValueError: columns that are no architecture, a line a fault.
+    """
+    if isinstance(item, str):
+        models = documents("search_spaces.models")
+        if normalised(item) not in models:
+            raise UsageError(unknown("a published model", item, models))
+        content = _model(normalised(item))
+    else:
+        content = dict(item)
+    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
+    return Baseline(str(content.get("name", "custom")), one(columns))
+
+
+@lru_cache
+def _model(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml_source.read(documents("search_spaces.models")[name])[0]
+    return content
+
+
+def architecture_from(text: str) -> Architectures:
+    """An architecture from `depth=16,width=2048,…`."""
+    pairs = [part.partition("=") for part in re.split(r"[,\s]+", text.strip()) if part]
+    if not pairs or not all(sign for _, sign, _ in pairs):
+        raise UsageError(f"architecture: expected name=value pairs, got {text!r}; write depth=16,width=2048,…")
+    known = {*Architectures.__dataclass_fields__, "gqa", "expert_ffn_ratio", "ffn_ratio"}
+    for name, _, _ in pairs:
+        if name not in known:
+            raise UsageError(f"architecture: {unknown('a column', name, known)}")
+    try:
+        return one({name: value for name, _, value in pairs})
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
+    """The pick at most as slow as a baseline, without the LM head on both, and with it on both.
+
+    Raises:
+        ValueError: the latency model does not cover the baseline.
+    """
+    own = int(known.architecture.vocabulary[0])
+    with_head = () if problem.scenario.latency == "closed_form" or not own else (own,)
+    asked = []
+    for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
+        variant = problem.with_vocabulary(vocabulary)
+        total_ms = float(variant.assess(variant.dressed(known.architecture))["total_ms"][0])
+        label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
+        asked.append(Question(label, Budget("total_ms", total_ms), vocabulary, known.label))
+    return asked
