@@ -263,7 +263,7 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
     """The scenario of a configuration, and how to name its calibration."""
     profile, note = (None, "datasheet peaks")
     if config.calibration == "shipped":
-        profile, note = device.calibration_for(config.precision)
+        profile, note = device.calibration_for(config.precision, config.batch)
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(

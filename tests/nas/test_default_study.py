@@ -88,7 +88,10 @@ def test_the_bare_command_prints_the_papers_answer(algo: str, commands: Any, suc
     ):
         assert part in said, part
     if algo == "exact":
-        assert "Exact: the frontier of all 13,120 architectures holds 196; every one of 13,120 architectures was evaluated." in said
+        assert (
+            "Exact: the frontier of all 13,120 architectures holds 196; every one of 13,120 architectures was evaluated."
+            in said
+        )
         assert len((folder / "frontier.csv").read_text().splitlines()) == 197
         assert len((folder / "evaluations.csv").read_text().splitlines()) == 13_121
         return
