@@ -14,8 +14,10 @@ from benchmarks.calibration import (
     moe_batch,
     public_rows,
     shares,
+    shipped,
     unseen_device,
 )
+from nas.assemble import load_device
 
 pytestmark = pytest.mark.slow
 
@@ -59,3 +61,19 @@ def test_moe_decode_in_batches(rows: list[dict[str, str]], source: str, most: fl
         assert abs(ratios["expected distinct experts"] - 1) <= most
         assert ratios["active experts alone"] < 0.6
         assert ratios["all experts"] > 1.7
+
+
+def test_shipped_profiles(rows: list[dict[str, str]]) -> None:
+    """The catalogue's profiles are what the public table gives."""
+    for name, profiles in shipped(rows).items():
+        found = load_device(name).profiles
+        assert [(p.engine, p.precision, p.mode, p.source) for p in found] == [
+            (p.engine, p.precision, p.mode, p.source) for p in profiles
+        ]
+        for ours, theirs in zip(found, profiles, strict=True):
+            assert ours.compute_efficiency == pytest.approx(theirs.compute_efficiency, rel=1e-3)
+            assert ours.bandwidth_efficiency == pytest.approx(theirs.bandwidth_efficiency, rel=1e-3)
+            assert ours.overhead == pytest.approx(theirs.overhead, rel=1e-3)
+            assert ours.held_out.keys() == theirs.held_out.keys()
+            for phase, ratios in theirs.held_out.items():
+                assert ours.held_out[phase] == pytest.approx(ratios, rel=2e-3)
