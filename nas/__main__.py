@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-COMMANDS = ("run", "compare", "select", "explain", "calibrate", "list", "init", "schema")
+COMMANDS = ("run", "compare", "select", "explain", "measure", "calibrate", "list", "init", "schema")
 
 
 def main() -> None:
