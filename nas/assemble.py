@@ -22,6 +22,7 @@ from nas.handling import Handling, problem_as_seen
 from nas.notebook import Notebook
 from nas.objective import Budget, Objective, built_in, limit_in_unit
 from nas.problem import Problem
+from nas.quantile_budgets import metric_of, plain_limits
 from nas.questions import Baseline, Question
 from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study_config import StudyConfig, split_budgets, without_password
@@ -145,6 +146,7 @@ def _joined(
     parameters: BaseModel,
 ) -> Study:
     scenario, note = scenario_of(config, law, device)
+    budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note)
     limits = _with_default(config, device, budgets)
     problem = Problem(
         space,
@@ -157,7 +159,7 @@ def _joined(
     )
     _refuse_impossible(problem)
     asked = [Question(label, Budget(*limit)) for label, limit in applications.items()]
-    notices = [warning] if (warning := device.warning()) else []
+    notices = [*([warning] if (warning := device.warning()) else []), *at_quantiles]
     for known in baselines:
         try:
             asked += baseline_questions(problem, known)
@@ -476,13 +478,13 @@ def _budgets(given: Any, path: Path, objectives: dict[str, Objective], faults: F
     if not isinstance(items, dict):
         return {}
     limits: dict[str, float | None] = {}
-    for metric, limit in items.items():
-        if not _add_metric(metric, (*path, metric), objectives, faults):
-            continue
+    for name, limit in items.items():
         try:
-            limits[metric] = None if limit in ("none", None) else limit_in_unit(objectives[metric].unit, limit)
+            metric = metric_of(name)
+            if _add_metric(metric, (*path, name), objectives, faults):
+                limits[name] = None if limit in ("none", None) else limit_in_unit(objectives[metric].unit, limit)
         except ValueError as error:
-            faults.add((*path, metric), str(error))
+            faults.add((*path, name), str(error))
     return limits
 
 
@@ -494,7 +496,9 @@ def _applications(
     for label, limit in given.items() if isinstance(given, dict) else ():
         before = len(faults.lines)
         limits = _budgets(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
-        if len(limits) == 1 and None not in limits.values():
+        if any("@" in name for name in limits):
+            faults.add(("applications", label), f"expected a metric without a quantile, got {limit!r}; drop the @")
+        elif len(limits) == 1 and None not in limits.values():
             found[label] = next((metric, value) for metric, value in limits.items() if value is not None)
         elif isinstance(limit, dict) and len(faults.lines) == before:
             faults.add(
