@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,9 +30,9 @@ def measure(
         list[str] | None, typer.Option("--model", help="A published model too; repeats.", rich_help_panel=WHAT)
     ] = None,
     vocabulary: o.Vocabulary = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Sequences at once.", rich_help_panel=WHAT)] = 1,
-    input_tokens: Annotated[int, typer.Option("--input-tokens", min=1, rich_help_panel=WHAT)] = 1024,
-    output_tokens: Annotated[int, typer.Option("--output-tokens", min=1, rich_help_panel=WHAT)] = 16,
+    batch: o.Batch = None,
+    input_tokens: o.InputTokens = None,
+    output_tokens: o.OutputTokens = None,
     hardware: Annotated[
         bool, typer.Option("--hardware", help="This machine's sustained rates as a device file.", rich_help_panel=WHAT)
     ] = False,
@@ -86,7 +86,7 @@ def measure(
 
     from nas.console import notice, say
     from nas.measuring.chosen import chosen
-    from nas.measuring.session import Plan
+    from nas.measuring.session import Plan, workload
     from nas.measuring.session import measure as work
 
     refuse_unknown(backend, torch_device)
@@ -104,9 +104,7 @@ def measure(
         "backend": backend,
         "device": device,
         "precision": precision,
-        "batch": batch,
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
+        **workload(source, batch, input_tokens, output_tokens),
         "warmup": warmup,
         "repetitions": repetitions,
         "rounds": rounds,
@@ -136,6 +134,27 @@ def measure(
     say(
         f"{len(record.lines)} measurements in {out}, {failed} failed; {out / 'measured.csv'} is what 'plas calibrate' reads"
     )
+
+    if source is not None and source.is_dir():
+        print_agreement(source, how, record.lines, settings)
+
+
+def print_agreement(source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:
+    """Predicted against measured of a run's candidates, and the picks that change."""
+    from nas.console import say, table
+    from nas.measuring.agreement import TIMES, agreement, questions
+    from nas.measuring.chosen import rows_of_run
+
+    run, rows = rows_of_run(source, how)
+    found = agreement(run, rows, lines, settings["output_tokens"])
+    if found is None:
+        return
+    say("Predicted by the run, and measured (ms)")
+    pairs = zip(found.names, found.predicted.tolist(), found.measured.tolist(), strict=True)
+    body = [[name, *(f"{p:.4g} / {m:.4g}" for p, m in zip(ours, clock, strict=True))] for name, ours, clock in pairs]
+    table(("candidate", *TIMES), body)
+    changes = found.changes(questions(run))
+    say("Picks among these that measurement changes: " + ("; ".join(changes) or "none"))
 
 
 def refuse_unknown(backend: str, torch_device: str) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 from nas.assemble import baseline
 from nas.candidates import read_candidates
 from nas.errors import UsageError
-from nas.recorded_run import recorded_run
+from nas.recorded_run import RecordedRun, recorded_run
 from nas.selection import check_form, select
 from search_spaces.architectures import DEFAULTS, Architectures
+from search_spaces.arrays import IntArray
 
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
 
@@ -36,10 +37,15 @@ def chosen(source: Path | None, how: str, models: Sequence[str], vocabulary: int
 
 
 def _of_run(source: Path, how: str) -> dict[str, Architectures]:
+    run, rows = rows_of_run(source, how)
+    return _split(run.architectures(rows), [str(name) for name in run.columns(rows)["id"]])
+
+
+def rows_of_run(source: Path, how: str) -> tuple[RecordedRun, IntArray]:
+    """A run folder and the rows that `how` chooses."""
     check_form(how)
     run = recorded_run(source)
-    rows = select(run.evaluations, how, run.scale())
-    return _split(run.architectures(rows), [str(name) for name in run.columns(rows)["id"]])
+    return run, select(run.evaluations, how, run.scale())
 
 
 def _of_file(source: Path, how: str) -> dict[str, Architectures]:

@@ -11,6 +11,7 @@ from nas.measuring.machine import machine
 from nas.measuring.process import Answer, run_worker
 from nas.measuring.record import Record
 from nas.measuring.summary import measured_csv
+from nas.run_folder import open_run
 from nas.tables import write
 
 WORKERS = Path(__file__).parent / "workers"
@@ -50,6 +51,25 @@ def job(plan: Plan, name: str) -> dict[str, Any]:
             raise UsageError("--models: expected the folder of <id>.gguf files for llama-bench, got nothing; name it")
         extra = {"program": plan.interpreter, "model_file": str(plan.models / f"{name}.gguf")}
     return plan.settings | {"architecture": plan.candidates[name]} | extra
+
+
+def workload(source: Path | None, batch: int | None, read: int | None, written: int | None) -> dict[str, int]:
+    """Batch and lengths: as given, else the run's, else 1 × 1,024 in and 16 out.
+
+    Raises:
+        UsageError: less than one.
+    """
+    asked = {"batch": batch, "input_tokens": read, "output_tokens": written}
+    usual = {"batch": 1, "input_tokens": 1024, "output_tokens": 16}
+    if source is not None and source.is_dir():
+        run = open_run(source)
+        run.store.close()
+        usual = {name: int(run.resolved[name]) for name in usual}
+    chosen = {name: usual[name] if (value := asked[name]) is None else value for name in usual}
+    for name, value in chosen.items():
+        if value < 1:
+            raise UsageError(f"{name}: expected at least 1, got {value}; correct it")
+    return chosen
 
 
 def measure(plan: Plan, report: Callable[[str, int, Answer], None]) -> Record:

@@ -230,3 +230,26 @@ def test_torch_worker(folder: Path, inside: Callable[..., Any]) -> None:
     answer = inside("measure", "candidates.csv", *flags, "--out", "record")
     assert "2 measurements in record, 0 failed" in answer.out, answer
     assert all(float(row["value"]) > 0 for row in rows(folder))
+
+
+def test_predicted_against_measured(folder: Path, inside: Callable[..., Any]) -> None:
+    """Candidates of a run are measured under its workload; predictions, times and changed picks are printed."""
+    program = folder / "python"
+    program.write_text(STAND_IN.replace('float(job["architecture"]["depth"])', "1e6"))
+    (folder / "broken").unlink()
+    made = inside("run", "--algo", "random", "--evaluations", "60", "--input-tokens", "33", "--quiet", "--out", "run")
+    assert made.code == 0, made
+    flags = ("--select", "diverse:3", "--interpreter", str(program), "--rounds", "1", "--out", "record")
+    answer = inside("measure", "run", *flags)
+    assert answer.code == 0, answer
+    assert {row["prompt_len"] for row in rows(folder)} == {"33"}
+    assert "Predicted by the run, and measured (ms)" in answer.out
+    assert answer.out.count("/ 1.8e+07") == 3  # 2e6 of prefill and 16 steps of 1e6
+    assert "private serving (total_ms <= 2000): none instead of run-" in answer.out
+
+
+def test_workload_of_less_than_one(folder: Path, measured: Callable[..., Any]) -> None:
+    """No tokens are nothing to measure."""
+    answer = measured("--output-tokens", "0")
+    assert answer.code == 2
+    assert "output_tokens: expected at least 1, got 0" in answer.err
