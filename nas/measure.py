@@ -1,21 +1,12 @@
 """Measure candidates on real hardware with random weights, each in its own process, or this machine's rates."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from nas import options as o
 
-if TYPE_CHECKING:
-    from nas.measuring.process import Answer
-
-PRECISIONS = {
-    "torch": ("fp32", "bf16", "fp16"),
-    "vllm": ("fp16", "bf16", "fp32"),
-    "llama-bench": ("f16", "q8_0", "q4_0", "q4_k_m"),
-}
 HOW, WHAT, PLACE = "How", "What", "Where"
 
 
@@ -82,111 +73,34 @@ def measure(
     quiet: o.Quiet = False,
 ) -> None:
     """Measure candidates on real hardware with random weights, each in a process of its own."""
-    import os
+    from nas.measuring.asking import Request, carry_out, rates
 
-    from nas.console import notice, say
-    from nas.measuring.chosen import chosen
-    from nas.measuring.session import Plan, workload
-    from nas.measuring.session import measure as work
-
-    refuse_unknown(backend, torch_device)
-    precision = precision_of(backend, precision)
-    if hardware:
-        from nas.measuring.hardware import measure_hardware
-
-        say(measure_hardware(out, interpreter or sys.executable, torch_device, threads or os.cpu_count() or 1, timeout))
-        return
-    if backend == "llama-bench" and interpreter is None:
-        from nas.errors import UsageError
-
-        raise UsageError("--interpreter: expected the llama-bench program, got nothing; name it")
-    settings = {
-        "backend": backend,
-        "device": device,
-        "precision": precision,
-        **workload(source, batch, input_tokens, output_tokens),
-        "warmup": warmup,
-        "repetitions": repetitions,
-        "rounds": rounds,
-        "threads": threads or os.cpu_count() or 1,
-        "seed": seed,
-        "torch_device": torch_device,
-    }
-    plan = Plan(
-        chosen(source, how, model or [], vocabulary),
-        settings,
-        out,
-        interpreter or sys.executable,
-        timeout,
-        memory,
-        models,
-        retry,
+    request = Request(
+        source=source,
+        how=how,
+        models=tuple(model or ()),
+        vocabulary=vocabulary,
+        batch=batch,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        backend=backend,
+        interpreter=interpreter,
+        files=models,
+        device=device,
+        torch_device=torch_device,
+        precision=precision,
+        threads=threads,
+        rounds=rounds,
+        repetitions=repetitions,
+        warmup=warmup,
+        timeout=timeout,
+        memory_gb=memory,
+        retry_failed=retry,
+        seed=seed,
+        out=out,
+        quiet=quiet,
     )
-
-    def report(name: str, turn: int, answer: "Answer") -> None:
-        if not quiet:
-            notice(
-                f"round {turn}, {name}: {answer.state}{', ' + answer.reason if answer.reason else ''}, {answer.seconds:.1f} s"
-            )
-
-    record = work(plan, report)
-    failed = sum(line["state"] != "ok" for line in record.lines)
-    say(
-        f"{len(record.lines)} measurements in {out}, {failed} failed; {out / 'measured.csv'} is what 'plas calibrate' reads"
-    )
-
-    if source is not None and source.is_dir():
-        print_agreement(source, how, record.lines, settings)
-
-
-def print_agreement(source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:
-    """Predicted against measured of a run's candidates, and the picks that change."""
-    from nas.console import say, table
-    from nas.measuring.agreement import TIMES, agreement, questions
-    from nas.measuring.chosen import rows_of_run
-
-    run, rows = rows_of_run(source, how)
-    found = agreement(run, rows, lines, settings["output_tokens"])
-    if found is None:
-        return
-    say("Predicted by the run, and measured (ms)")
-    pairs = zip(found.names, found.predicted.tolist(), found.measured.tolist(), strict=True)
-    body = [[name, *(f"{p:.4g} / {m:.4g}" for p, m in zip(ours, clock, strict=True))] for name, ours, clock in pairs]
-    table(("candidate", *TIMES), body)
-    changes = found.changes(questions(run))
-    say("Picks among these that measurement changes: " + ("; ".join(changes) or "none"))
-
-
-def refuse_unknown(backend: str, torch_device: str) -> None:
-    """Refuse a backend or a place that does not exist.
-
-    Raises:
-        UsageError: with the choices.
-    """
-    from nas.errors import UsageError
-    from nas.faults import unknown
-
-    choices = (
-        ("--backend", "a backend", backend, PRECISIONS),
-        ("--torch-device", "a place", torch_device, ("cpu", "cuda")),
-    )
-    for flag, what, given, known in choices:
-        if given not in known:
-            raise UsageError(f"{flag}: {unknown(what, given, known)}")
-
-
-def precision_of(backend: str, given: str | None) -> str:
-    """The precision asked for, or the backend's first.
-
-    Raises:
-        UsageError: one that the backend lacks.
-    """
-    from nas.errors import UsageError
-    from nas.faults import unknown
-
-    if given is not None and given not in PRECISIONS[backend]:
-        raise UsageError(f"--precision: {unknown(f'a precision of {backend}', given, PRECISIONS[backend])}")
-    return given or PRECISIONS[backend][0]
+    (rates if hardware else carry_out)(request)
 
 
 main = o.command(measure)
