@@ -1,5 +1,6 @@
 """A measured CSV becomes calibrated profiles, with how wrong they are."""
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -120,7 +121,8 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False)
         raise UsageError(f"--out: expected a new file, got {out} which exists; name another")
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        list(csv.reader(lines))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(
             f"{path}: expected a CSV file, got {type(error).__name__}; see docs/measure-and-calibrate.md"
         ) from None

@@ -31,6 +31,8 @@ def chosen(source: Path | None, how: str, models: Sequence[str], vocabulary: int
         raise UsageError(
             "measure: expected a run folder, a candidate file or --model, got nothing to measure; name one"
         )
+    if vocabulary is not None and vocabulary < 0:
+        raise UsageError(f"vocabulary: expected at least 0, got {vocabulary}; correct it")
     if vocabulary is not None:
         found = {name: each.with_vocabulary(vocabulary, tied=bool(each.tied[0])) for name, each in found.items()}
     return {name: columns(each) for name, each in found.items()}
@@ -51,7 +53,11 @@ def rows_of_run(source: Path, how: str) -> tuple[RecordedRun, IntArray]:
 def _of_file(source: Path, how: str) -> dict[str, Architectures]:
     if how != "frontier":
         raise UsageError(f"select: expected a run folder for {how!r}, got {source}; a candidate file is measured whole")
-    return _split(*read_candidates(source))
+    architectures, names = read_candidates(source)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"{source}: expected each id once, got {twice!r} twice; rename one")
+    return _split(architectures, names)
 
 
 def _split(architectures: Architectures, names: list[str]) -> dict[str, Architectures]:

@@ -10,25 +10,42 @@ from nas.errors import UsageError
 LOG, SETTINGS = "samples.jsonl", "settings.json"
 
 
+def own_folder(folder: Path) -> None:
+    """Make the folder of a record, or see that it is one.
+
+    Raises:
+        UsageError: a folder of something else, or none can be made.
+    """
+    try:
+        begun = (folder / SETTINGS).is_file()
+        if folder.exists() and not begun and (not folder.is_dir() or any(f.name != ".lock" for f in folder.iterdir())):
+            raise UsageError(f"--out: expected a new folder or one of an earlier measure, got {folder}; name another")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out: expected a writable folder, got {error.strerror}; name another") from None
+
+
 class Record:
     """A folder with the settings, every raw sample, and what failed."""
 
     def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
-        """Open or start a folder.
+        """Open or start a folder that this process holds.
 
         Raises:
-            UsageError: a folder of something else, or measured under other settings.
+            UsageError: a garbled record, or one measured under other settings.
         """
         self.path = folder / LOG
         known = folder / SETTINGS
-        if folder.exists() and not known.is_file() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"--out: expected a new folder or one of an earlier measure, got {folder}; name another")
-        folder.mkdir(parents=True, exist_ok=True)
-        if known.is_file():
-            self._same(folder, json.loads(known.read_text(encoding="utf-8")), settings)
-        else:
-            known.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-        self.lines = self._read()
+        try:
+            if known.is_file():
+                self._same(folder, json.loads(known.read_text(encoding="utf-8")), settings)
+            else:
+                known.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+            self.lines = self._read()
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"{folder}: expected the record of an earlier measure, got {error}; name another --out"
+            ) from None
 
     @staticmethod
     def _same(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:

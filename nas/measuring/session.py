@@ -9,9 +9,9 @@ from typing import Any
 from nas.errors import UsageError
 from nas.measuring.machine import machine
 from nas.measuring.process import Answer, run_worker
-from nas.measuring.record import Record
+from nas.measuring.record import Record, own_folder
 from nas.measuring.summary import measured_csv
-from nas.run_folder import open_run
+from nas.run_folder import locked, open_run
 from nas.tables import write
 
 WORKERS = Path(__file__).parent / "workers"
@@ -76,7 +76,16 @@ def measure(plan: Plan, report: Callable[[str, int, Answer], None]) -> Record:
     """Measure what the folder does not hold yet; the CSV is written after every round and at the end."""
     settings = plan.settings | {"candidates": plan.candidates}
     jobs = {name: job(plan, name) for name in plan.candidates}
-    record = Record(plan.folder, settings)
+    own_folder(plan.folder)
+    with locked(plan.folder):
+        record = Record(plan.folder, settings)
+        _rounds(plan, record, jobs, report)
+    return record
+
+
+def _rounds(
+    plan: Plan, record: Record, jobs: dict[str, dict[str, Any]], report: Callable[[str, int, Answer], None]
+) -> None:
     try:
         for turn in range(1, plan.settings["rounds"] + 1):
             for name in plan.candidates:
@@ -88,7 +97,6 @@ def measure(plan: Plan, report: Callable[[str, int, Answer], None]) -> Record:
     except KeyboardInterrupt:
         write_csv(plan, record)
         raise
-    return record
 
 
 def _line(name: str, turn: int, answer: Answer) -> dict[str, Any]:

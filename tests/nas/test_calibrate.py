@@ -53,10 +53,12 @@ def test_json(folder: Path, inside: Any) -> None:
         (("measured.csv", "--device", "raspberry_pi_5"), "expected measured rows of raspberry_pi_5, got none"),
         (("measured.csv", "--device", "board.yaml", "--out", "board.yaml"), "--out: expected a new file"),
         (("board.yaml", "--device", "board.yaml"), "expected measured rows"),
+        (("huge.csv", "--device", "board.yaml"), "huge.csv: expected a CSV file"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, folder: Path, inside: Any) -> None:
     """What cannot be done is one line and exit code 2."""
+    (folder / "huge.csv").write_text("metric,value\n" + "z" * 200_000)
     answer = inside("calibrate", *arguments)
     assert answer.code == 2
     assert message in answer.err

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from nas.run_folder import locked
+
 CANDIDATES = """id,depth,width,head_dim,n_heads,n_kv_heads,n_experts,top_k,expert_size,vocabulary
 good,2,256,64,4,2,1,1,512,1000
 bad,3,256,64,4,2,4,2,256,1000
@@ -125,6 +127,9 @@ def test_the_csv_calibrates(folder: Path, measured: Callable[..., Any], inside: 
         ((), "got nothing to measure"),
         (("candidates.csv", "--backend", "tpu"), "--backend: expected a backend"),
         (("candidates.csv", "--precision", "int4"), "--precision: expected a precision of torch"),
+        (("candidates.csv", "--vocabulary", "-3"), "vocabulary: expected at least 0"),
+        (("twice.csv",), "expected each id once, got 'good' twice"),
+        (("candidates.csv", "--out", "garbled"), "expected the record of an earlier measure"),
         (("candidates.csv", "--select", "knee"), "a candidate file is measured whole"),
         (("candidates.csv", "--backend", "llama-bench"), "--interpreter: expected the llama-bench program"),
         (("candidates.csv", "--backend", "llama-bench", "--interpreter", "x"), "--models: expected the folder"),
@@ -134,6 +139,9 @@ def test_the_csv_calibrates(folder: Path, measured: Callable[..., Any], inside: 
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, folder: Path, inside: Callable[..., Any]) -> None:
     """What cannot be done is one line and exit code 2."""
+    (folder / "twice.csv").write_text(CANDIDATES.replace("bad", "good"))
+    (folder / "garbled").mkdir()
+    (folder / "garbled" / "settings.json").write_text("{")
     answer = inside("measure", *arguments)
     assert answer.code == 2, answer
     assert message in answer.err
@@ -269,3 +277,12 @@ def test_run_and_measure(folder: Path, inside: Callable[..., Any], monkeypatch: 
     assert answer.code == 0, answer
     assert "6 measurements in run-measured, 0 failed" in answer.out
     assert "Predicted by the run, and measured" in answer.out
+
+
+def test_one_process_a_record(folder: Path, measured: Callable[..., Any]) -> None:
+    """A record that another process works on is left alone."""
+    measured()
+    with locked(folder / "record"):
+        answer = measured()
+    assert answer.code == 2
+    assert "another process works on" in answer.err
