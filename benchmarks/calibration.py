@@ -21,6 +21,7 @@ import numpy as np
 from nas import yaml_source
 from nas.assemble import load_device, load_law
 from nas.calibrating import LAW, resolve
+from nas.errors import UsageError
 from objectives.calibrating.fit import fit, freedom
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.table import Measurement, read
@@ -79,7 +80,7 @@ def device(name: str) -> Device | None:
     """A device of the catalogue, or None."""
     try:
         return load_device(name)
-    except Exception:  # a device that the catalogue lacks is not calibrated
+    except UsageError:  # a device that the catalogue lacks is not calibrated
         return None
 
 
@@ -96,11 +97,13 @@ def calibrations(rows: Sequence[dict[str, str]], chosen: Chosen, *, request: boo
     return done
 
 
-def shares(done: Sequence[Calibrated], which: str, phase: str) -> FloatArray:
+def shares(
+    done: Sequence[Calibrated], which: str, phase: str, among: Callable[[Measurement], bool] = lambda m: True
+) -> FloatArray:
     """|predicted / measured − 1| of a phase over groups; rows without a prediction are left out."""
     parts = [np.zeros(0)]
     for group in done:
-        here = (group.terms.requests > 0) == (phase == "prefill")
+        here = np.array([m.phase == phase and among(m) for m in group.rows])
         error = np.abs(getattr(group, which)[here] / group.terms.ms[here] - 1.0)
         parts.append(error[np.isfinite(error)])
     return np.concatenate(parts)
@@ -234,6 +237,9 @@ def print_cases(rows: Sequence[dict[str, str]]) -> None:
                 f"{which} {summary(shares(done, which, phase))}" for which in ("datasheet", "in_sample", "held_out")
             )
             print(f"  {phase:<8}{', '.join(cells)}")
+            sparse = shares(done, "held_out", phase, lambda m: not dense(m))
+            if len(sparse):
+                print(f"  {phase:<8}MoE rows alone: held_out {summary(sparse)}")
 
 
 def summary(error: FloatArray) -> str:
