@@ -30,10 +30,11 @@ from objectives.plugins import importable
 CHECKPOINTS = (200, 500, 1000, 2000, 5000)
 STUDIES: dict[str, dict[str, Any]] = {
     "default: loss, total_ms; memory_gb <= 64": {},
-    "constrained: loss, total_ms, resident_gb; decode_ms <= 50, resident_gb <= 8 on Orin Nano Super, int8, preset device": {
+    "constrained: loss, total_ms, resident_gb; decode_ms <= 50, resident_gb <= 8 on Orin Nano Super, int8, preset device, datasheet peaks": {
         "preset": "device",
         "device": "jetson_orin_nano_super_8gb",
         "precision": "int8",
+        "calibration": "none",
         "objectives": "loss,total_ms,resident_gb",
         "budgets": ["decode_ms=50", "resident_gb=8"],
     },

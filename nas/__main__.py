@@ -3,7 +3,10 @@
 import importlib
 import sys
 
-COMMANDS = ("run", "compare", "select", "explain", "fit", "theory", "reproduce", "export", "list", "init", "schema")
+COMMANDS = (
+    *("run", "compare", "select", "explain", "fit", "theory", "reproduce"),
+    *("export", "measure", "calibrate", "list", "init", "schema"),
+)
 
 
 def main() -> None:

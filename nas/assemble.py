@@ -17,6 +17,7 @@ from nas.named_metrics import applications_of, budgets_of, objectives_of
 from nas.notebook import Notebook
 from nas.objective import Budget, Objective
 from nas.problem import Problem
+from nas.quantile_budgets import plain_limits
 from nas.questions import Baseline, Question
 from nas.start_designs import start_of
 from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
@@ -137,6 +138,7 @@ def _joined(
 ) -> Study:
     law = _with_residual_sd(config, law)
     scenario, note = scenario_of(config, law, device)
+    budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note)
     limits = _with_default(config, device, budgets)
     problem = Problem(
         space,
@@ -149,7 +151,7 @@ def _joined(
     )
     _refuse_impossible(problem)
     asked = [Question(label, Budget(*limit)) for label, limit in applications.items()]
-    notices = [warning] if (warning := device.warning()) else []
+    notices = [*([warning] if (warning := device.warning()) else []), *at_quantiles]
     for known in baselines:
         try:
             asked += baseline_questions(problem, known)
@@ -196,7 +198,7 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
     """The scenario of a configuration, and how to name its calibration."""
     profile, note = (None, "datasheet peaks")
     if config.calibration == "shipped":
-        profile, note = device.calibration_for(config.precision)
+        profile, note = device.calibration_for(config.precision, config.batch)
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(

@@ -100,7 +100,7 @@ def operators(problem: Problem, chosen: Architectures) -> dict[str, list[Operato
         layers = float(chosen.depth[0])
         rows = [_row(t, part, layers, problem) for part in ("attention", "ffn") for t in getattr(times, part)]
         rows += [_row(t, "head", 1.0, problem) for t in times.head]
-        found[phase.name] = [row for row in rows if row.instances]
+        found[phase.name] = [row for row in rows if row.instances or row.ms]
     return found
 
 
@@ -114,7 +114,7 @@ def _row(time: OperatorTime, part: str, layers: float, problem: Problem) -> Oper
         layers * compute / scenario.seconds_per_flop[operator.peak] / 1e9,
         layers * memory / scenario.seconds_per_byte / 1e6,
         layers * _first(time.seconds) * 1e3,
-        "compute" if compute > memory else "memory",
+        "constant" if operator.fixed_seconds else "compute" if compute > memory else "memory",
     )
 
 

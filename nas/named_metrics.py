@@ -11,6 +11,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.faults import Faults, Path, nearest, unknown
 from nas.objective import Objective, built_in, limit_in_unit
+from nas.quantile_budgets import metric_of
 from nas.study_config import StudyConfig, split_budgets
 from objectives.plugins import importable
 
@@ -97,13 +98,13 @@ def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults:
     if not isinstance(items, dict):
         return {}
     limits: dict[str, float | None] = {}
-    for metric, limit in items.items():
-        if not _add_metric(metric, (*path, metric), objectives, faults):
-            continue
+    for name, limit in items.items():
         try:
-            limits[metric] = None if limit in ("none", None) else limit_in_unit(objectives[metric].unit, limit)
+            metric = metric_of(name)
+            if _add_metric(metric, (*path, name), objectives, faults):
+                limits[name] = None if limit in ("none", None) else limit_in_unit(objectives[metric].unit, limit)
         except ValueError as error:
-            faults.add((*path, metric), str(error))
+            faults.add((*path, name), str(error))
     return limits
 
 
@@ -115,7 +116,9 @@ def applications_of(
     for label, limit in given.items() if isinstance(given, dict) else ():
         before = len(faults.lines)
         limits = budgets_of(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
-        if len(limits) == 1 and None not in limits.values():
+        if any(metric_of(name) != name for name in limits):
+            faults.add(("applications", label), f"expected a metric without a quantile, got {limit!r}; drop the @")
+        elif len(limits) == 1 and None not in limits.values():
             found[label] = next((metric, value) for metric, value in limits.items() if value is not None)
         elif isinstance(limit, dict) and len(faults.lines) == before:
             faults.add(

@@ -101,6 +101,15 @@ def run(
             "--out", help="Run folder to create; default runs/<study>-<algo>-s<seed>.", rich_help_panel=o.WORKLOAD
         ),
     ] = None,
+    measure_top: Annotated[
+        int | None,
+        typer.Option(
+            "--measure-top",
+            min=1,
+            help="Then measure so many diverse members of the frontier here, with PyTorch.",
+            rich_help_panel=o.WORKLOAD,
+        ),
+    ] = None,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -135,7 +144,36 @@ def run(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
-    execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json))
+    if measure_top is not None:
+        refuse_unmeasurable(json)
+    folder = execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json))
+    if measure_top is not None:
+        from nas.measuring.asking import Request as Measurement
+        from nas.measuring.asking import carry_out
+
+        carry_out(
+            Measurement(folder, folder.with_name(f"{folder.name}-measured"), how=f"diverse:{measure_top}", quiet=quiet)
+        )
+
+
+def refuse_unmeasurable(json: bool) -> None:
+    """Refuse before the search what could not be measured after it.
+
+    Raises:
+        UsageError: PyTorch is missing, or JSON was asked for.
+    """
+    from importlib.util import find_spec
+
+    from nas.errors import UsageError
+
+    if json:
+        raise UsageError(
+            "measure_top: expected no --json with it, got both; use 'plas measure RUN' for the second step"
+        )
+    if find_spec("torch") is None:
+        raise UsageError(
+            "measure_top: expected PyTorch in this environment, got none; install it, or use 'plas measure RUN --interpreter PYTHON'"
+        )
 
 
 main = o.command(run)

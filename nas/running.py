@@ -42,8 +42,8 @@ class Request:
     json: bool
 
 
-def execute(request: Request) -> None:
-    """Run or continue a study.
+def execute(request: Request) -> Path:
+    """Run or continue a study; its folder.
 
     Raises:
         UsageError: anything that cannot be done as asked, before anything is written.
@@ -61,6 +61,7 @@ def execute(request: Request) -> None:
         show(outcome, folder)
     if len(outcome.frontier) == 0:
         raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
+    return folder
 
 
 def started(request: Request) -> tuple[Outcome, Path]:

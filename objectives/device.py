@@ -14,24 +14,33 @@ class Calibration(BaseModel):
     """Achieved share of the datasheet: an operator takes max(F/(η_c π), bytes/(η_b β)) + τ.
 
     Where: η_c `compute_efficiency` (and `_int8` for the INT8 peak), η_b `bandwidth_efficiency`,
-    τ `overhead` per operator instance.
+    τ `overhead` per operator instance; `request_overhead` once per prefill (a server's constant).
+    held_out: measured / predicted of every row whose model the fit had not seen, by phase.
     """
 
     model_config = ConfigDict(extra="forbid")
     engine: str = ""
     precision: str = ""
     mode: str = ""
+    batch: Annotated[int, Field(ge=1)] = 1
     compute_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
     compute_efficiency_int8: Annotated[float, Field(gt=0, le=2)] | None = None
     bandwidth_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
     overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
+    request_overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
     held_out_error: Annotated[float, Field(ge=0)] | None = None
+    held_out: dict[Literal["prefill", "decode"], list[Annotated[float, Field(gt=0)]]] = {}
     source: str = ""
 
     @property
     def overhead_s(self) -> float:
         """τ, seconds per operator instance."""
         return self.overhead * 1e-3
+
+    @property
+    def request_s(self) -> float:
+        """Seconds per request, once in a prefill."""
+        return self.request_overhead * 1e-3
 
 
 class Mode(BaseModel):
@@ -98,21 +107,24 @@ class Device(BaseModel):
             "or set dense_confirmed: true in the device file"
         )
 
-    def calibration_for(self, precision: str) -> tuple[Calibration | None, str]:
-        """The profile with the smallest held-out error, and how to name it.
+    def calibration_for(self, precision: str, batch: int = 1) -> tuple[Calibration | None, str]:
+        """The profile of this power mode that is nearest in precision and batch, and how to name it.
 
-        One of this precision and mode if there is one, else one of another precision, marked
+        Among equally near ones the smallest held-out error; one of another precision is marked
         borrowed; (None, reason) when none is shipped.
         """
         here = [p for p in self.profiles if p.mode == self.mode]
-        for pool, mark in (([p for p in here if p.precision == precision], ""), (here, ", borrowed")):
-            if pool:
-                best = min(pool, key=lambda p: (p.held_out_error is None, p.held_out_error or 0.0))
-                return (
-                    best,
-                    f"calibrated ({best.engine or 'unnamed engine'}, {best.precision or 'any precision'}{mark})",
-                )
-        return None, "datasheet peaks, no calibrated profile for this device"
+        if not here:
+            return None, "datasheet peaks, no calibrated profile for this device"
+
+        def distance(p: Calibration) -> tuple[bool, float, bool, float]:
+            apart = max(p.batch, batch) / min(p.batch, batch)
+            return p.precision != precision, apart, p.held_out_error is None, p.held_out_error or 0.0
+
+        best = min(here, key=distance)
+        marks = [best.engine or "unnamed engine", best.precision or "any precision"]
+        marks += [f"batch {best.batch}"] * (best.batch != batch) + ["borrowed"] * (best.precision != precision)
+        return best, f"calibrated ({', '.join(marks)})"
 
     def mapping(self) -> dict[str, Any]:
         """The device as YAML content that reads back to equal figures."""

@@ -48,6 +48,7 @@ class Operator:
     """Cost of one operator in one pass; `count` instances, each launched where `present` is 1.
 
     epilogue_flops: work after the operator's max at the FP16 peak (fused dequantise), no traffic.
+    fixed_seconds: time besides, once in the phase.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Operator:
     flops_per_kv: Values | None = None
     bytes_per_kv: Values | None = None
     epilogue_flops: Values | None = None
+    fixed_seconds: float = 0.0
 
 
 def linear(
@@ -198,7 +200,10 @@ def shared_expert_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> 
 
 
 def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
-    """Once per pass: embedding look-up of all T tokens, LM head for one position per sequence."""
+    """Once per pass: embedding look-up of all T tokens, LM head for one position per sequence; a request's constant."""
+    if phase.name == "prefill" and scenario.request_s:
+        none = 0.0 * x.width
+        yield Operator("request", none, none, present=none, fixed_seconds=scenario.request_s)
     if x.vocabulary is None:
         return
     b_a, b_head, batch, vocabulary = (

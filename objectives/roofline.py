@@ -41,7 +41,7 @@ def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> Opera
         bound = sum_of_larger((compute, slopes[0]), (memory, slopes[1]), phase.first_kv, phase.last_kv)
         compute = line_sum(compute, slopes[0], phase.first_kv, phase.last_kv)
         memory = line_sum(memory, slopes[1], phase.first_kv, phase.last_kv)
-    fixed = operator.present * (scenario.overhead_s * phase.passes)
+    fixed = operator.present * (scenario.overhead_s * phase.passes) + operator.fixed_seconds
     if operator.epilogue_flops is not None:
         fixed = fixed + operator.epilogue_flops * (scenario.seconds_per_flop["fp16"] * phase.passes)
     return OperatorTime(operator, operator.count * (bound + fixed), operator.count * compute, operator.count * memory)

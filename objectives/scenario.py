@@ -9,7 +9,7 @@ from objectives.law import Law
 
 @dataclass(frozen=True)
 class Precision:
-    """Bytes per element and the peak of the linear operators.
+    """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
 
     Source: `docs/model.md`, precision. `input_bytes` is the width of a linear operator's input.
     """
@@ -24,7 +24,7 @@ class Precision:
     @property
     def quantises(self) -> bool:
         """Whether activations are quantised dynamically before linear operators."""
-        return self.linear_peak == "int8"
+        return self.name == "int8"
 
 
 PRECISIONS = {
@@ -81,3 +81,8 @@ class Scenario:
     def overhead_s(self) -> float:
         """τ, s per operator instance."""
         return 0.0 if self.calibration is None else self.calibration.overhead_s
+
+    @property
+    def request_s(self) -> float:
+        """Seconds per request, once in a prefill."""
+        return 0.0 if self.calibration is None else self.calibration.request_s

@@ -276,7 +276,8 @@ def test_more_designs_than_evaluations_are_cut_and_continued(
 def test_the_whole_space_given_is_the_space_exhausted(
     algo: str, study: Path, designs: Designs, problem: Problem, inside: Inside, tmp_path: Path
 ) -> None:
-    ran(inside, *line(algo, "run", "--seed-from", designs(list(range(problem.space.size)))))
+    given = designs(list(range(problem.space.size)))
+    ran(inside, *line(algo, "run", "--seed-from", given, "--evaluations", problem.space.size))
     assert keys_of(tmp_path / "run", problem) == list(range(problem.space.size))
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["stop_reason"] == "space exhausted"
 

@@ -348,3 +348,28 @@ def test_what_is_no_time_is_refused(written: Any) -> None:
 @pytest.mark.parametrize(("written", "gb"), [("8 GB", 8), ("512 MB", 0.512), (8, 8), ("8", 8), ("1 GiB", 1.073741824)])
 def test_sizes_in_gigabytes_of_a_billion(written: Any, gb: float) -> None:
     assert gigabytes(written) == pytest.approx(gb, rel=1e-15)
+
+
+def test_shipped_profiles_say_how_wrong_they_are(devices: list[Device]) -> None:
+    """Every shipped profile names its source and the error on models left out; none exceeds a peak that is verified."""
+    profiled = [each for each in devices if each.profiles and not each.mode]
+    assert len(profiled) >= 8
+    for each in profiled:
+        for profile in each.profiles:
+            assert profile.source
+            assert profile.held_out_error is not None
+            assert profile.held_out.keys() == {"prefill", "decode"}
+            assert each.confidence == "estimate" or profile.compute_efficiency <= 1
+            assert profile.mode in ("", *each.modes)
+
+
+def test_the_nearest_batch_is_chosen() -> None:
+    """A profile of the study's batch comes before one with a smaller error, and another batch is named."""
+    single, eight = (
+        {"engine": "E", "precision": "int4", "held_out_error": 0.1},
+        {"engine": "E", "precision": "int4", "batch": 8},
+    )
+    board = Device.model_validate(PLAIN | {"profiles": [single, eight]})
+    assert board.calibration_for("int4", 8)[1] == "calibrated (E, int4)"
+    assert board.calibration_for("int4", 1)[1] == "calibrated (E, int4)"
+    assert board.calibration_for("int4", 2)[1] == "calibrated (E, int4, batch 1)"

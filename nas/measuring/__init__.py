@@ -1,0 +1,1 @@
+"""Measurement of candidates on real hardware: each in a process of its own, recorded, resumable."""

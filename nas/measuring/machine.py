@@ -1,0 +1,39 @@
+"""What a record says of the machine at the moment: processor, clock, governor, load."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    """Plain content; what the system does not tell is left out."""
+    known = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "system": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "clock_mhz": _field("/proc/cpuinfo", "cpu MHz"),
+        "governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "power_mode": _text("/etc/nvpmodel/status"),
+    }
+    return {name: value for name, value in known.items() if value not in ("", None)}
+
+
+def processor() -> str:
+    """The processor's name."""
+    return _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
+
+
+def _field(path: str, name: str) -> str:
+    lines = [line for line in _text(path).splitlines() if line.startswith(name)]
+    return lines[0].partition(":")[2].strip() if lines else ""
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

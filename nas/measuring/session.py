@@ -1,0 +1,116 @@
+"""Rounds over candidates: every candidate once a round, so that a slow spell hits all alike."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+from nas.measuring.machine import machine
+from nas.measuring.process import Answer, run_worker
+from nas.measuring.record import Record, own_folder
+from nas.measuring.summary import measured_csv
+from nas.run_folder import locked, open_run
+from nas.tables import write
+
+WORKERS = Path(__file__).parent / "workers"
+SCRIPTS = {"torch": "torch_worker.py", "vllm": "vllm_worker.py", "llama-bench": "llama_bench_worker.py"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, by id, with which settings, in which folder.
+
+    settings: everything that a resumed measurement must repeat. interpreter: the Python that has the
+    engine; for llama-bench the program itself, whose model files `<id>.gguf` lie in `models`.
+    """
+
+    candidates: dict[str, dict[str, Any]]
+    settings: dict[str, Any]
+    folder: Path
+    interpreter: str
+    timeout: float
+    memory_gb: float | None
+    models: Path | None
+    retry_failed: bool
+
+
+def command(plan: Plan) -> list[str]:
+    """The worker's command line."""
+    backend = plan.settings["backend"]
+    python = sys.executable if backend == "llama-bench" else plan.interpreter
+    return [python, str(WORKERS / SCRIPTS[backend])]
+
+
+def job(plan: Plan, name: str) -> dict[str, Any]:
+    """What a worker is told of one candidate."""
+    extra: dict[str, Any] = {}
+    if plan.settings["backend"] == "llama-bench":
+        if plan.models is None:
+            raise UsageError("--models: expected the folder of <id>.gguf files for llama-bench, got nothing; name it")
+        extra = {"program": plan.interpreter, "model_file": str(plan.models / f"{name}.gguf")}
+    return plan.settings | {"architecture": plan.candidates[name]} | extra
+
+
+def workload(source: Path | None, batch: int | None, read: int | None, written: int | None) -> dict[str, int]:
+    """Batch and lengths: as given, else the run's, else 1 × 1,024 in and 16 out.
+
+    Raises:
+        UsageError: less than one.
+    """
+    asked = {"batch": batch, "input_tokens": read, "output_tokens": written}
+    usual = {"batch": 1, "input_tokens": 1024, "output_tokens": 16}
+    if source is not None and source.is_dir():
+        run = open_run(source)
+        run.store.close()
+        usual = {name: int(run.resolved[name]) for name in usual}
+    chosen = {name: usual[name] if (value := asked[name]) is None else value for name in usual}
+    for name, value in chosen.items():
+        if value < 1:
+            raise UsageError(f"{name}: expected at least 1, got {value}; correct it")
+    return chosen
+
+
+def measure(plan: Plan, report: Callable[[str, int, Answer], None]) -> Record:
+    """Measure what the folder does not hold yet; the CSV is written after every round and at the end."""
+    settings = plan.settings | {"candidates": plan.candidates}
+    jobs = {name: job(plan, name) for name in plan.candidates}
+    own_folder(plan.folder)
+    with locked(plan.folder):
+        record = Record(plan.folder, settings)
+        _rounds(plan, record, jobs, report)
+    return record
+
+
+def _rounds(
+    plan: Plan, record: Record, jobs: dict[str, dict[str, Any]], report: Callable[[str, int, Answer], None]
+) -> None:
+    try:
+        for turn in range(1, plan.settings["rounds"] + 1):
+            for name in plan.candidates:
+                if not record.has(name, turn, retry=plan.retry_failed):
+                    answer = run_worker(command(plan), jobs[name], plan.timeout, plan.memory_gb)
+                    record.add(_line(name, turn, answer))
+                    report(name, turn, answer)
+            write_csv(plan, record)
+    except KeyboardInterrupt:
+        write_csv(plan, record)
+        raise
+
+
+def _line(name: str, turn: int, answer: Answer) -> dict[str, Any]:
+    return {
+        "id": name,
+        "round": turn,
+        "state": answer.state,
+        "reason": answer.reason,
+        "seconds": round(answer.seconds, 3),
+        "machine": machine(),
+        "result": answer.content,
+    }
+
+
+def write_csv(plan: Plan, record: Record) -> None:
+    """`measured.csv`, from every line of the record."""
+    write(plan.folder / "measured.csv", measured_csv(plan.candidates, record.lines, plan.settings))

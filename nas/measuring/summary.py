@@ -1,0 +1,65 @@
+"""Raw samples become the CSV that `calibrate` reads: a row per candidate and phase."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nas.tables import csv_text
+from search_spaces.arrays import FloatArray
+
+BUSY = 0.75  # CPU seconds per wall second and thread below which others had the processor
+PHASES = {"prefill": ("prefill_ms", "prefill_ms"), "decode": ("tpot_ms", "decode_ms")}
+
+
+def measured_csv(
+    candidates: dict[str, dict[str, Any]], lines: Sequence[dict[str, Any]], settings: dict[str, Any]
+) -> str:
+    """One row per candidate and phase, in order; `value` is the median over all rounds' samples."""
+    rows = [
+        _row(name, architecture, phase, [line for line in lines if line["id"] == name], settings)
+        for name, architecture in candidates.items()
+        for phase in PHASES
+    ]
+    names = list(dict.fromkeys(column for row in rows for column in row))
+    return csv_text({name: [row.get(name, "") for row in rows] for name in names})
+
+
+def _row(
+    name: str, architecture: dict[str, Any], phase: str, lines: list[dict[str, Any]], settings: dict[str, Any]
+) -> dict[str, Any]:
+    metric, key = PHASES[phase]
+    good = [line for line in lines if line["state"] == "ok"]
+    samples = np.array([ms for line in good for ms in line["result"][key]])
+    failed = [line["state"] for line in lines if line["state"] != "ok"]
+    return {
+        "model": name,
+        "device": settings["device"],
+        "engine": good[0]["result"].get("engine", settings["backend"]) if good else settings["backend"],
+        "precision": settings["precision"],
+        "batch": settings["batch"],
+        "prompt_len": settings["input_tokens"],
+        "gen_len": settings["output_tokens"] if phase == "decode" else 0,
+        "metric": metric,
+        **quartiles(samples),
+        "samples": len(samples),
+        "rounds": len(good),
+        "contended": "yes" if any(contended(line["result"]) for line in good) else "no",
+        "state": "ok" if good else (failed[-1] if failed else "not measured"),
+        "failures": len(failed),
+        **architecture,
+    }
+
+
+def quartiles(samples: FloatArray) -> dict[str, Any]:
+    """Median as `value`, with minimum and quartiles; empty without samples."""
+    if not len(samples):
+        return {"value": "", "min": "", "q1": "", "q3": ""}
+    low, middle, high = np.quantile(samples, (0.25, 0.5, 0.75)).tolist()
+    return {"value": middle, "min": float(samples.min()), "q1": low, "q3": high}
+
+
+def contended(result: dict[str, Any]) -> bool:
+    """Whether the worker's threads had less than `BUSY` of the processor; never where it does not tell."""
+    threads, cpu, wall = (float(result.get(name) or 0) for name in ("threads", "cpu_s", "wall_s"))
+    return bool(threads and cpu and wall and cpu < BUSY * wall * threads)

@@ -1,0 +1,150 @@
+"""Measure one architecture with random weights in PyTorch; needs nothing but torch.
+
+Reads a job as JSON from standard input, prints one line of JSON: prefill and decode-step milliseconds
+of every repetition, CPU and wall seconds of the measured part, threads and versions.
+"""
+
+import json
+import sys
+import time
+
+import torch
+from torch.nn import functional
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def weight(*shape, **place):
+    """Random weights of a size that keeps activations finite."""
+    return torch.empty(*shape, **place).normal_(0.0, shape[-1] ** -0.5)
+
+
+class Layer:
+    """A decoder layer: attention with grouped KV heads, then a dense or sparse gated FFN."""
+
+    def __init__(self, a, place):
+        width, head = a["width"], a["head_dim"]
+        self.heads, self.kv_heads, self.head, self.top_k = a["n_heads"], a["n_kv_heads"], head, a["top_k"]
+        self.norms = [torch.ones(width, **place) for _ in range(2)]
+        self.q, self.o = weight(self.heads * head, width, **place), weight(width, self.heads * head, **place)
+        self.k, self.v = (weight(self.kv_heads * head, width, **place) for _ in range(2))
+        experts, size = a["n_experts"], a["expert_size"]
+        self.router = weight(experts, width, **place) if experts > 1 else None
+        self.gate, self.up = (weight(experts, size, width, **place) for _ in range(2))
+        self.down = weight(experts, width, size, **place)
+        shared = a.get("shared_expert_size", 0)
+        self.shared = (
+            [weight(*s, **place) for s in ((shared, width), (shared, width), (width, shared))] if shared else None
+        )
+
+    def forward(self, x, keys, values, start, angles):
+        """x (B, S, d) at positions start…; keys and values (B, n_kv, S_max, d_h) are written."""
+        y = functional.rms_norm(x, x.shape[-1:], self.norms[0])
+        batch, length, _ = y.shape
+        q = rotate((y @ self.q.T).view(batch, length, self.heads, self.head).transpose(1, 2), angles)
+        k = rotate((y @ self.k.T).view(batch, length, self.kv_heads, self.head).transpose(1, 2), angles)
+        v = (y @ self.v.T).view(batch, length, self.kv_heads, self.head).transpose(1, 2)
+        end = start + length
+        keys[:, :, start:end], values[:, :, start:end] = k, v
+        attended = functional.scaled_dot_product_attention(
+            q, keys[:, :, :end], values[:, :, :end], is_causal=length > 1, enable_gqa=self.heads != self.kv_heads
+        )
+        x = x + attended.transpose(1, 2).reshape(batch, length, -1) @ self.o.T
+        y = functional.rms_norm(x, x.shape[-1:], self.norms[1])
+        return x + self.ffn(y.reshape(-1, y.shape[-1])).view_as(y)
+
+    def ffn(self, y):
+        """Tokens (T, d) through the FFN, or each through its top-k experts."""
+        if self.router is None:
+            out = gated(y, self.gate[0], self.up[0], self.down[0])
+        else:
+            shares, chosen = functional.softmax(y @ self.router.T, -1).topk(self.top_k, -1)
+            out = torch.zeros_like(y)
+            for expert in chosen.unique().tolist():
+                token, slot = (chosen == expert).nonzero(as_tuple=True)
+                part = gated(y[token], self.gate[expert], self.up[expert], self.down[expert])
+                out.index_add_(0, token, part * shares[token, slot, None])
+        return out if self.shared is None else out + gated(y, *self.shared)
+
+
+def gated(y, gate, up, down):
+    """down(silu(gate y) · up y)."""
+    return (functional.silu(y @ gate.T) * (y @ up.T)) @ down.T
+
+
+def rotate(x, angles):
+    """Rotary embedding of (B, heads, S, d_h) by cosines and sines (S, d_h)."""
+    half = x.shape[-1] // 2
+    return x * angles[0] + torch.cat((-x[..., half:], x[..., :half]), -1) * angles[1]
+
+
+class Model:
+    """Embedding, layers, head, and a KV cache for the whole job."""
+
+    def __init__(self, job, place):
+        a = job["architecture"]
+        self.vocabulary, length = a["vocabulary"], job["input_tokens"] + job["output_tokens"]
+        self.width = a["width"]
+        self.table = weight(self.vocabulary, self.width, **place)
+        self.head = self.table if a.get("tied", True) else weight(self.vocabulary, self.width, **place)
+        self.layers = [Layer(a, place) for _ in range(a["depth"])]
+        self.norm = torch.ones(self.width, **place)
+        shape = (a["depth"], job["batch"], a["n_kv_heads"], length, a["head_dim"])
+        self.keys, self.values = torch.zeros(shape, **place), torch.zeros(shape, **place)
+        rates = 10_000.0 ** (-torch.arange(0, a["head_dim"], 2, device=place["device"]) / a["head_dim"])
+        angles = torch.arange(length, device=place["device"])[:, None] * torch.cat((rates, rates))
+        self.angles = angles.cos().to(place["dtype"]), angles.sin().to(place["dtype"])
+
+    def step(self, tokens, start):
+        """One pass over tokens (B, S) from a position; the next tokens (B, 1)."""
+        x = self.table[tokens] if self.vocabulary else tokens
+        angles = tuple(part[start : start + x.shape[1]] for part in self.angles)
+        for i, layer in enumerate(self.layers):
+            x = layer.forward(x, self.keys[i], self.values[i], start, angles)
+        x = functional.rms_norm(x[:, -1:], x.shape[-1:], self.norm)
+        return (x @ self.head.T).argmax(-1) if self.vocabulary else x
+
+
+def repetition(model, job, place):
+    """Milliseconds of one prefill and of the mean decode step after it."""
+    shape = (job["batch"], job["input_tokens"])
+    prompt = (
+        torch.randint(0, model.vocabulary, shape, device=place["device"])
+        if model.vocabulary
+        else torch.randn(*shape, model.width, **place)
+    )
+    finish = torch.cuda.synchronize if place["device"] == "cuda" else lambda: None
+    finish()
+    begin = time.perf_counter()
+    token = model.step(prompt, 0)
+    finish()
+    prefilled = time.perf_counter()
+    for position in range(job["input_tokens"], job["input_tokens"] + job["output_tokens"]):
+        token = model.step(token, position)
+    finish()
+    return 1e3 * (prefilled - begin), 1e3 * (time.perf_counter() - prefilled) / job["output_tokens"]
+
+
+@torch.inference_mode()
+def measure(job):
+    """Warm up, then repeat; everything the record keeps."""
+    torch.manual_seed(job["seed"])
+    torch.set_num_threads(job["threads"])
+    place = {"dtype": DTYPES[job["precision"]], "device": job["torch_device"]}
+    model = Model(job, place)
+    for _ in range(job["warmup"]):
+        repetition(model, job, place)
+    wall, cpu = time.perf_counter(), time.process_time()
+    samples = [repetition(model, job, place) for _ in range(job["repetitions"])]
+    return {
+        "prefill_ms": [prefill for prefill, _ in samples],
+        "decode_ms": [decode for _, decode in samples],
+        "wall_s": time.perf_counter() - wall,
+        "cpu_s": time.process_time() - cpu,
+        "threads": torch.get_num_threads(),
+        "engine": f"torch {torch.__version__} {job['torch_device']}",
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(json.load(sys.stdin))))

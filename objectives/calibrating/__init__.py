@@ -1,0 +1,1 @@
+"""Calibration: measured latencies to the achieved share of a device's datasheet."""

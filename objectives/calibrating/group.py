@@ -1,0 +1,120 @@
+"""Groups of measurements that share one calibration, and the profile of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from objectives.calibrating.fit import Freedom, fit, freedom
+from objectives.calibrating.held_out import Errors, errors, leave_one_model_out
+from objectives.calibrating.table import Measurement
+from objectives.calibrating.terms import Terms, terms
+from objectives.device import Calibration, Device
+from objectives.law import Law
+from objectives.parameters import total
+from search_spaces.arrays import FloatArray
+
+MISFIT = 0.25  # in-sample error from which a row is named
+AT_BOUND = 0.995
+Phase = Literal["prefill", "decode"]
+Key = tuple[str, str, int]
+
+
+def groups(measurements: Sequence[Measurement]) -> dict[Key, list[Measurement]]:
+    """Rows by engine, family of formats and batch, in their order.
+
+    Prefill of a batch does not scale from one sequence, so that batches are calibrated apart.
+    """
+    found: dict[Key, list[Measurement]] = {}
+    for m in measurements:
+        found.setdefault((m.engine, m.format.family, m.batch), []).append(m)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A group with its profile, and milliseconds predicted, (n,): in-sample, held out, from the datasheet."""
+
+    rows: list[Measurement]
+    terms: Terms
+    profile: Calibration
+    free: Freedom
+    in_sample: FloatArray
+    held_out: FloatArray
+    datasheet: FloatArray
+
+    @property
+    def models(self) -> int:
+        """Distinct models."""
+        return len({m.model for m in self.rows})
+
+    def errors(self, phase: Phase, predicted: FloatArray) -> Errors:
+        """Errors of a phase under one of the predictions."""
+        here = self.terms.requests > 0 if phase == "prefill" else self.terms.requests == 0
+        sizes = np.array([float(total(m.architecture)[0]) for m in self.rows])
+        return errors(predicted[here], self.terms.ms[here], sizes[here])
+
+    def misfits(self) -> list[tuple[Measurement, float]]:
+        """Rows that the fit misses by more than `MISFIT`, with predicted / measured − 1."""
+        off = self.in_sample / self.terms.ms - 1.0
+        return [(m, float(e)) for m, e in zip(self.rows, off, strict=True) if abs(e) > MISFIT]
+
+    def remarks(self) -> list[str]:
+        """What the data did not determine, or what looks wrong about the device's figures."""
+        found = []
+        if self.models == 1:
+            found.append("one model: no held-out error, overhead kept at its prior")
+        for name, value in (
+            ("compute", self.profile.compute_efficiency),
+            ("bandwidth", self.profile.bandwidth_efficiency),
+        ):
+            if value >= AT_BOUND * self.free.largest:
+                found.append(
+                    f"{name} efficiency is at its bound of {self.free.largest:g}: the device's figure may be too low"
+                )
+        return found
+
+
+def calibrate(rows: list[Measurement], device: Device, law: Law, source: str, *, request: bool = False) -> Calibrated:
+    """The profile of one group and how wrong it is.
+
+    Raises:
+        ValueError: a format whose peak the device lacks.
+    """
+    table, names = terms(rows, device, law), [m.model for m in rows]
+    free = freedom(table, device, len(set(names)), request=request)
+    fitted = fit(table, free)
+    unseen = leave_one_model_out(table, names, device, request=request)
+    profile = _profile(fitted, rows, device, source, table, unseen)
+    return Calibrated(rows, table, profile, free, table.predict(profile), unseen, table.predict(Calibration()))
+
+
+def _profile(
+    fitted: Calibration, rows: list[Measurement], device: Device, source: str, table: Terms, unseen: FloatArray
+) -> Calibration:
+    """The fitted numbers to 4 digits with their key and held-out ratios."""
+    numbers = {key: _rounded(value) for key, value in fitted.model_dump().items() if isinstance(value, float)}
+    known = np.isfinite(unseen)
+    ratios: dict[str, list[float]] = {}
+    for phase, here in (("prefill", table.requests > 0), ("decode", table.requests == 0)):
+        if (known & here).any():
+            ratios[phase] = sorted(_rounded(r) for r in table.ms[known & here] / unseen[known & here])
+    shares = np.abs(unseen[known] / table.ms[known] - 1.0)
+    first = rows[0]
+    return Calibration.model_validate(
+        numbers
+        | {
+            "engine": first.engine,
+            "precision": first.format.study or first.format.family,
+            "mode": device.mode,
+            "batch": first.batch,
+            "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
+            "held_out": ratios,
+            "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
+        }
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

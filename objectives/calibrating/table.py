@@ -1,0 +1,142 @@
+"""Measured latencies from CSV: one row per phase of one architecture."""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from objectives.calibrating.formats import Format, format_of
+from search_spaces.architectures import Architectures
+
+ASSUMED_OUTPUT = 128  # tokens generated where a source does not say
+Resolve = Callable[[Mapping[str, str]], tuple[str, Architectures]]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """One measured phase: milliseconds of a whole prefill, or of one decode step averaged over the output.
+
+    attended: KV length that the prefill attends to where it is not the prompt's (a static graph), else 0.
+    """
+
+    line: int
+    device: str
+    engine: str
+    format: Format
+    model: str
+    architecture: Architectures
+    phase: Literal["prefill", "decode"]
+    batch: int
+    prompt: int
+    generated: int
+    attended: int
+    ms: float
+
+    @property
+    def place(self) -> str:
+        """How a report names it."""
+        return f"line {self.line}: {self.model}, {self.phase}, batch {self.batch}, {self.prompt:,} tokens in"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A row that is not used, and why."""
+
+    line: int
+    device: str
+    reason: str
+
+
+def read(lines: Iterable[str], device: str, resolve: Resolve) -> tuple[list[Measurement], list[LeftOut]]:
+    """Rows of a measured CSV, and those left out with the reason.
+
+    Args:
+        lines: the file's lines, header first.
+        device: for rows without one.
+        resolve: name and architecture of a row, from its `model` or its architecture columns.
+    """
+    found: list[Measurement] = []
+    left: list[LeftOut] = []
+    for line, row in enumerate(csv.DictReader(lines), 2):
+        cells = {
+            key: (value or "").strip()
+            for key, value in row.items()
+            if isinstance(key, str) and not isinstance(value, list)
+        }
+        try:
+            found.append(_measurement(line, cells, device, resolve))
+        except ValueError as error:
+            left.append(LeftOut(line, cells.get("device", "") or device, str(error).splitlines()[0]))
+    return found, left
+
+
+def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve) -> Measurement:
+    if row.get("quality") == "C":
+        raise ValueError("quality C is never calibrated on")
+    if row.get("state", "ok") != "ok":
+        raise ValueError(f"the measurement failed: {row.get('state')}")
+    metric, batch = row.get("metric", ""), _count(row, "batch", 1)
+    prompt = _count(row, "prompt_len")
+    value = _positive(row, "value")
+    generated = _count(row, "gen_len", ASSUMED_OUTPUT)
+    model, architecture = resolve(row)
+    phase, ms = _phase_ms(metric, value, batch, prompt)
+    if phase == "prefill" and prompt < 1:
+        raise ValueError("prompt_len: expected at least 1 token for a prefill, got 0; correct it")
+    return Measurement(
+        line,
+        row.get("device", "") or device,
+        row.get("engine", ""),
+        format_of(row.get("precision", "") or "fp16"),
+        model,
+        architecture,
+        phase,
+        batch,
+        prompt,
+        max(generated, 1),
+        _count(row, "attended_len", 0),
+        ms,
+    )
+
+
+def _phase_ms(metric: str, value: float, batch: int, prompt: int) -> tuple[Literal["prefill", "decode"], float]:
+    """Phase and milliseconds of a metric: rates are aggregate over the batch."""
+    if metric in ("ttft_ms", "prefill_ms"):
+        return "prefill", value
+    if metric == "prefill_tok_s":
+        return "prefill", 1e3 * batch * prompt / value
+    if metric == "tpot_ms":
+        return "decode", value
+    if metric == "decode_tok_s":
+        return "decode", 1e3 * batch / value
+    raise ValueError(
+        f"metric: expected prefill_ms, ttft_ms, prefill_tok_s, tpot_ms or decode_tok_s, got {metric!r}; correct it"
+    )
+
+
+def _positive(row: Mapping[str, str], name: str) -> float:
+    text = row.get(name, "")
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name}: expected a positive number, got {text!r}; correct it")
+    return number
+
+
+def _count(row: Mapping[str, str], name: str, default: int | None = None) -> int:
+    """A whole number of at least 0; a mean length is rounded."""
+    text = row.get(name, "")
+    if not text:
+        if default is None:
+            raise ValueError(f"{name}: expected a number of tokens, got nothing; state it")
+        return default
+    try:
+        number = round(float(text))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name}: expected a whole number, got {text!r}; correct it") from None
+    if number < 0:
+        raise ValueError(f"{name}: expected at least 0, got {text}; correct it")
+    return number

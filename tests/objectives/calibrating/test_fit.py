@@ -1,0 +1,100 @@
+"""The fit finds what made the data, resists a wild row, and keeps to its priors and bounds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from objectives.calibrating.fit import PRIOR, fit, freedom
+from objectives.calibrating.group import calibrate, groups
+from objectives.calibrating.terms import scenario_of, terms
+from objectives.device import Calibration, Device
+from objectives.law import Law
+from objectives.roofline import latency_ms
+from tests.objectives.calibrating.conftest import MODELS, TRUE, shown
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
+@pytest.mark.parametrize("model", ["Qwen3-0.6B", "Qwen3-30B-A3B", "Gemma-2-2B"])
+def test_terms_are_the_operator_model(board: Device, law: Law, precision: str, model: str) -> None:
+    """The arrays predict what the operator model says of the same scenario, in both phases."""
+    truth = Calibration(
+        compute_efficiency=0.6,
+        compute_efficiency_int8=0.4,
+        bandwidth_efficiency=0.7,
+        overhead="9 us",
+        request_overhead="30 ms",
+    )
+    prefill, step = shown(board, law, (model,), precision, truth)
+    expected = latency_ms(prefill.architecture, scenario_of(prefill, board, law, truth))
+    assert prefill.ms == pytest.approx(expected[0][0], rel=1e-9)
+    assert step.ms * 16 == pytest.approx(expected[1][0], rel=1e-9)
+
+
+def test_recovers_the_truth(board: Device, law: Law) -> None:
+    """Exact data of three models give the efficiencies that made them back."""
+    rows = shown(board, law)
+    table = terms(rows, board, law)
+    found = fit(table, freedom(table, board, 3))
+    assert found.compute_efficiency == pytest.approx(TRUE.compute_efficiency, rel=0.02)
+    assert found.bandwidth_efficiency == pytest.approx(TRUE.bandwidth_efficiency, rel=0.02)
+    assert found.overhead == pytest.approx(TRUE.overhead, rel=0.1)
+
+
+def test_one_wild_row(board: Device, law: Law) -> None:
+    """A row three times too slow barely moves the fit, and is the one that is named."""
+    rows = shown(board, law, (*MODELS, "Qwen3-8B", "Llama-3.2-3B"))
+    rows[0] = replace(rows[0], ms=3 * rows[0].ms)
+    done = calibrate(rows, board, law, "test")
+    assert done.profile.compute_efficiency == pytest.approx(TRUE.compute_efficiency, rel=0.05)
+    assert [m.line for m, _ in done.misfits()] == [rows[0].line]
+    assert done.misfits()[0][1] == pytest.approx(-2 / 3, abs=0.05)
+
+
+def test_one_model(board: Device, law: Law) -> None:
+    """One model is enough for efficiencies; the overhead stays at its prior, and no error is held out."""
+    done = calibrate(shown(board, law, MODELS[:1]), board, law, "test")
+    assert done.profile.overhead == pytest.approx(PRIOR["overhead_us"] * 1e-3)
+    assert done.profile.held_out == {}
+    assert done.profile.held_out_error is None
+    assert "no held-out" in done.remarks()[0]
+
+
+def test_decode_alone(board: Device, law: Law) -> None:
+    """Without a prefill the compute efficiency stays at its prior."""
+    done = calibrate(shown(board, law)[1::2], board, law, "test")
+    assert done.profile.compute_efficiency == pytest.approx(PRIOR["compute"], rel=0.01)
+    assert done.profile.held_out.keys() == {"decode"}
+
+
+@pytest.mark.parametrize(("confidence", "most"), [("verified", 1.0), ("estimate", 2.0)])
+def test_more_than_the_peak(board: Device, law: Law, confidence: str, most: float) -> None:
+    """An efficiency above 1 is refused unless the peak is an estimate, and a bound that binds is said."""
+    rows = [replace(row, ms=row.ms / 10) for row in shown(board, law)]
+    device = board.model_copy(update={"confidence": confidence})
+    done = calibrate(rows, device, law, "test")
+    assert done.profile.compute_efficiency <= most
+    assert any("bound" in remark for remark in done.remarks())
+
+
+def test_request_constant(board: Device, law: Law) -> None:
+    """A server's constant is found where it is asked for, and is 0 where it is not."""
+    truth = TRUE.model_copy(update={"request_overhead": 40.0})
+    rows = shown(board, law, (*MODELS, "Qwen3-8B"), truth=truth)
+    assert calibrate(rows, board, law, "test", request=True).profile.request_overhead == pytest.approx(40, rel=0.1)
+    assert calibrate(rows, board, law, "test").profile.request_overhead == 0
+
+
+def test_groups(board: Device, law: Law) -> None:
+    """Engines, formats and batches are calibrated apart."""
+    rows = shown(board, law, MODELS[:1])
+    other = [replace(row, batch=8) for row in rows] + [replace(row, engine="vLLM") for row in rows]
+    assert [len(members) for members in groups(rows + other).values()] == [2, 2, 2]
+
+
+def test_held_out_ratios(board: Device, law: Law) -> None:
+    """Exact data leave ratios near 1 for models that the fit had not seen, one for each row."""
+    done = calibrate(shown(board, law), board, law, "test")
+    for phase in ("prefill", "decode"):
+        assert len(done.profile.held_out[phase]) == 3
+        np.testing.assert_allclose(done.profile.held_out[phase], 1.0, atol=0.03)

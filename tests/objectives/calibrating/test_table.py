@@ -1,0 +1,72 @@
+"""Reading measured CSV: metrics, lengths, rows left out with their reason."""
+
+import pytest
+
+from nas.calibrating import resolve
+from objectives.calibrating.formats import FORMATS, format_of
+from objectives.calibrating.table import read
+from objectives.device import Device
+
+HEADER = "device,model,precision,batch,prompt_len,gen_len,metric,value,quality"
+
+
+@pytest.mark.parametrize(
+    ("cells", "phase", "ms"),
+    [
+        ("8,512,0,ttft_ms,80", "prefill", 80.0),
+        ("8,500,0,prefill_tok_s,1000", "prefill", 4000.0),
+        ("4,512,16,decode_tok_s,100", "decode", 40.0),
+        ("4,512,16,tpot_ms,12.5", "decode", 12.5),
+    ],
+)
+def test_metrics(cells: str, phase: str, ms: float) -> None:
+    """Rates are aggregate over the batch; times stand for themselves."""
+    rows, left = read([HEADER, f"board,Qwen3-0.6B,INT4-AWQ,{cells},A"], "", resolve)
+    assert not left
+    assert (rows[0].phase, rows[0].ms) == (phase, pytest.approx(ms))
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ("Qwen3-0.6B,fp16,1,512,0,ttft_ms,80,C", "quality C"),
+        ("Qwen3-0.6B,fp16,1,,0,ttft_ms,80,A", "prompt_len: expected a number of tokens"),
+        ("Qwen3-0.6B,fp16,1,0,0,ttft_ms,80,A", "prompt_len: expected at least 1"),
+        ("Qwen3-0.6B,fp16,1,many,0,ttft_ms,80,A", "prompt_len: expected a whole number"),
+        ("Qwen3-0.6B,fp16,1,-4,0,ttft_ms,80,A", "prompt_len: expected at least 0"),
+        ("Qwen3-0.6B,fp16,1,512,0,ttft_ms,nan,A", "value: expected a positive number"),
+        ("Qwen3-0.6B,fp16,1,512,0,ttft_ms,,A", "value: expected a positive number"),
+        ("Qwen3-0.6B,fp16,1,512,0,speed,80,A", "metric: expected"),
+        ("Qwen3-0.6B,fp7,1,512,0,ttft_ms,80,A", "expected a weight format"),
+        ("Nobody-7B,fp16,1,512,0,ttft_ms,80,A", "model: expected"),
+    ],
+)
+def test_left_out(cells: str, reason: str) -> None:
+    """A row that cannot be used is named with its line and the reason; the others are read."""
+    rows, left = read([HEADER, f"board,{cells}", "board,Qwen3-0.6B,fp16,1,512,0,ttft_ms,80,A"], "", resolve)
+    assert [row.line for row in left] == [2]
+    assert left[0].reason.startswith(reason)
+    assert [row.line for row in rows] == [3]
+
+
+def test_architecture_columns() -> None:
+    """An architecture of one's own is given by its columns."""
+    header = "model,depth,width,n_heads,n_kv_heads,head_dim,n_experts,top_k,expert_size,prompt_len,metric,value"
+    rows, left = read([header, "mine,4,256,4,2,64,4,2,512,64,prefill_ms,3"], "board", resolve)
+    assert not left
+    assert (rows[0].model, rows[0].device) == ("mine", "board")
+    assert rows[0].architecture.top_k[0] == 2
+
+
+def test_low_precision_peak() -> None:
+    """A format with a peak of its own needs a device that states it."""
+    plain = Device(name="board", fp16=1, int8=2, bandwidth=1, memory=1)
+    assert format_of("NVFP4").on(plain.model_copy(update={"other_peaks": {"fp4": 9e12}})).int8 == 9e12
+    assert format_of("INT8").on(plain) is plain
+    with pytest.raises(ValueError, match="fp4 peak"):
+        format_of("nvfp4").on(plain)
+
+
+def test_families() -> None:
+    """Formats that compute alike calibrate together."""
+    assert {FORMATS[name].family for name in ("int4_awq", "int4_gptq", "w4a16")} == {"int4"}
