@@ -20,6 +20,7 @@ PROFILE = Calibration(held_out={"prefill": [0.9, 1.0, 1.25, 2.0], "decode": [0.8
         ({"total_ms@q90": 100.0, "total_ms": 40.0}, {"total_ms": 40.0}),
         ({"total_ms@q90": 100.0, "total_ms": 90.0}, {"total_ms": 50.0}),
         ({"total_ms@q90": None, "loss": None}, {"loss": None}),
+        ({"loss@q90": 3.0, "prefill_ms@q50": 100.0}, {"loss@q90": 3.0, "prefill_ms": 80.0}),
     ],
 )
 def test_limits(budgets: dict[str, float | None], expected: dict[str, float | None]) -> None:
@@ -41,7 +42,7 @@ def test_without_errors() -> None:
             plain_limits({"total_ms@q90": 1.0}, profile, "datasheet peaks")
 
 
-@pytest.mark.parametrize("name", ["loss@q90", "total_ms@90", "total_ms@q100", "total_ms@"])
+@pytest.mark.parametrize("name", ["memory_gb@q90", "total_ms@90", "total_ms@q100", "total_ms@"])
 def test_forms(name: str) -> None:
     """Only measured times have errors, and a quantile is below 100."""
     with pytest.raises(ValueError, match="METRIC@qNN"):
@@ -57,5 +58,5 @@ def test_in_a_run(inside: Any) -> None:
     refused = inside("run", "--algo", "random", "--budget", "total_ms@q90=200")
     assert refused.code == 2
     assert "expected a calibrated profile with held-out errors, got datasheet peaks" in refused.err
-    wrong = inside("run", "--budget", "loss@q90=3")
-    assert "budgets.loss@q90: expected METRIC@qNN" in wrong.err
+    wrong = inside("run", "--budget", "memory_gb@q90=3")
+    assert "budgets.memory_gb@q90: expected METRIC@qNN" in wrong.err
