@@ -23,7 +23,7 @@ class Plan:
     """What to measure, by id, with which settings, in which folder.
 
     settings: everything that a resumed measurement must repeat. interpreter: the Python that has the
-    engine; for llama-bench the program itself, whose model files `<id>.gguf` lie in `models`.
+    engine; for llama-bench the program itself, whose model files `<id>.gguf` lie in `models`, or as `export` writes them.
     """
 
     candidates: dict[str, dict[str, Any]]
@@ -48,8 +48,15 @@ def job(plan: Plan, name: str) -> dict[str, Any]:
     extra: dict[str, Any] = {}
     if plan.settings["backend"] == "llama-bench":
         if plan.models is None:
-            raise UsageError("--models: expected the folder of <id>.gguf files for llama-bench, got nothing; name it")
-        extra = {"program": plan.interpreter, "model_file": str(plan.models / f"{name}.gguf")}
+            raise UsageError(
+                "--models: expected the folder of <id>.gguf files for llama-bench, got nothing; "
+                "name it, or an export with --to llama-bench --weights"
+            )
+        exported = plan.models / name / "llama-bench" / "model.gguf"
+        extra = {
+            "program": plan.interpreter,
+            "model_file": str(exported if exported.is_file() else plan.models / f"{name}.gguf"),
+        }
     return plan.settings | {"architecture": plan.candidates[name]} | extra
 
 

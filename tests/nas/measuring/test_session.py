@@ -193,6 +193,11 @@ def test_llama_bench(folder: Path, inside: Callable[..., Any]) -> None:
     assert "-p 0 -n 4 -d 64" in second
     assert [float(row["value"]) for row in rows(folder)[:2]] == [12.0, 3.0]
     assert rows(folder)[0]["engine"] == "llama-bench abc"
+    (folder / "calls").unlink()
+    (folder / "gguf" / "good" / "llama-bench").mkdir(parents=True)
+    (folder / "gguf" / "good" / "llama-bench" / "model.gguf").touch()
+    assert inside("measure", "candidates.csv", *flags, "--out", "again").code == 0
+    assert "-m gguf/good/llama-bench/model.gguf" in (folder / "calls").read_text(), "as export lays it out"
 
 
 def test_vllm(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
