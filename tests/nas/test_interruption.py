@@ -71,6 +71,11 @@ def settings(algo: str) -> list[str]:
     ]
 
 
+def interruptible() -> None:
+    """A shell's background job ignores Ctrl-C and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Slow:
     """A folder with a study whose objective takes its time and says how far it is."""
 
@@ -89,6 +94,7 @@ class Slow:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=interruptible,
         )
         self.commands.started.append(process)
         return process
@@ -332,9 +338,9 @@ def undisturbed() -> Undisturbed:
     ("size", "evaluations", "where"),
     [
         (1_000, 150, "its config"),
-        (9_000, 150, "an empty store"),
+        pytest.param(9_000, 150, "an empty store", marks=pytest.mark.slow),
         (60_000, 150, "the log"),
-        (90_000, 10, "a picture"),
+        pytest.param(90_000, 10, "a picture", marks=pytest.mark.slow),
         pytest.param(250_000, 1500, "later in the log", marks=pytest.mark.slow),
     ],
     ids=str,
