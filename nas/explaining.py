@@ -53,7 +53,7 @@ def explain(request: Request) -> None:
         explanation = explained(study.problem, chosen)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    found = _gains(study, request.how)
+    found, why_not = _gains(study, request.how)
     if request.json:
         say_json({"architecture": label, **asdict(explanation), "gains": None if found is None else described(found)})
         return
@@ -61,19 +61,23 @@ def explain(request: Request) -> None:
     if found is not None:
         for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
             say(line)
+    elif why_not:
+        say(f"\nWhat more would buy is not said: {why_not}")
 
 
-def _gains(study: Study, how: str) -> Gains | None:
-    """What the study's budgets, and the one that chose, hold back; None where exact answers take too long."""
+def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
+    """What the study's budgets, and the one that chose, hold back; or why that cannot be said."""
     problem = study.problem
     if how.startswith("budget:"):
         budget = parse_budget(how.partition(":")[2], problem.metric_names)
         others = tuple(b for b in problem.budgets if b.metric != budget.metric)
         problem = replace(problem, budgets=(*others, budget))
     try:
-        return gains(problem) if problem.budgets else None
-    except (UsageError, Exceeded):
-        return None
+        return (gains(problem), "") if problem.budgets else (None, "")
+    except UsageError as error:
+        return None, str(error)
+    except Exceeded:
+        return None, f"exact answers in the {problem.space.name} space would take more than seconds"
 
 
 def _named(request: Request) -> tuple[Study, Architectures, str]:

@@ -284,6 +284,15 @@ def test_explain_says_what_more_would_buy(exact_run: str, inside: Inside) -> Non
     assert {b["metric"] for b in content["gains"]["budgets"]} == {"memory_gb", "total_ms", "decode_ms"}
 
 
+def test_explain_says_why_it_cannot_say_what_more_would_buy(
+    exact_run: str, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nas.gains.SECONDS", 3)
+    said = inside("explain", exact_run, "--select", "best").out
+    assert "What more would buy is not said: exact answers in the some space would take more than seconds" in said
+    assert json.loads(inside("explain", exact_run, "--select", "best", "--json").out)["gains"] is None
+
+
 def test_exact_takes_budgets_itself(inside: Inside) -> None:
     answer = inside("run", "--algo", "exact", "--constraints", "penalty")
     assert answer.code == 2
