@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations, joined
-from nas.notebook import Notebook
+from nas.notebook import Notebook, section_of
 from nas.picks import PickRule
 from nas.problem import Problem
 
@@ -21,7 +21,7 @@ def enumerate_all(
     notebook: Notebook,
 ) -> tuple[Evaluations, tuple[Evaluations | None, ...]]:
     """The feasible frontier and the best architecture by each rule, with the given metrics."""
-    section = f"enumeration {problem.vocabulary}"
+    section = section_of("enumeration", problem, *(rule.budget for rule in rules))
     known = notebook.read(section)
     frontier = problem.evaluate(_genotypes(problem, known.get("frontier", [])), metrics)
     picks = [_row(problem, key, metrics) for key in known.get("picks", [None] * len(rules))]

@@ -99,6 +99,13 @@ def process_pool(workers: int) -> Executor:
     return ProcessPoolExecutor(workers, get_context("spawn"), prepare_worker, (list(sys.path),))
 
 
+def end_at_once(executor: Executor) -> None:
+    """Kill an executor's processes, if it has any, and forget what it was asked."""
+    for process in list((getattr(executor, "_processes", None) or {}).values()):
+        process.kill()
+    executor.shutdown(wait=False, cancel_futures=True)
+
+
 class WorkerPool:
     """Calls user metrics through `concurrent.futures.Executor`s that may be killed and replaced."""
 
@@ -188,11 +195,8 @@ class WorkerPool:
     def close(self) -> None:
         """End the workers, also those that hang."""
         executor, self.executor = self.executor, None
-        if executor is None:
-            return
-        for process in list((getattr(executor, "_processes", None) or {}).values()):
-            process.kill()
-        executor.shutdown(wait=False, cancel_futures=True)
+        if executor is not None:
+            end_at_once(executor)
 
 
 class Pace:

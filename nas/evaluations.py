@@ -1,6 +1,8 @@
 """Evaluated architectures as columns, and the rule of dominance applied to them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -56,6 +58,12 @@ class Evaluations:
         if reasons is not None:
             reasons = reasons[rows] if isinstance(rows, slice) else tuple(np.asarray(reasons, dtype=object)[rows])
         return type(self)(self.genotypes[rows], self.keys[rows], metrics, reasons, self.objectives, self.budgets)
+
+
+def distinct(parts: Iterable[Evaluations]) -> Evaluations:
+    """The rows of all parts, in order, each architecture once; of one part at least."""
+    rows = reduce(joined, parts)
+    return rows[np.sort(np.unique(rows.keys, return_index=True)[1])]
 
 
 def joined(first: Evaluations, second: Evaluations) -> Evaluations:

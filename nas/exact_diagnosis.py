@@ -7,7 +7,7 @@ import numpy as np
 from nas.decomposition.frontier import SumsOfParts
 from nas.diagnosis import Diagnosis, Relaxation, diagnose
 from nas.errors import UsageError
-from nas.evaluations import Evaluations, joined
+from nas.evaluations import Evaluations, distinct
 from nas.exact_solution import QUICK, metrics_of, way_of
 from nas.objective import Budget, built_in
 from nas.picks import PickRule
@@ -42,7 +42,7 @@ def _by_parts(problem: Problem) -> Diagnosis:
         if best is not None:
             closest.append(problem.evaluate(best.genotypes[:1]))
     together, nearest = _together(sums, problem)
-    rows = joined_all([problem.evaluate(nearest.genotypes[:1]), *closest])
+    rows = distinct([problem.evaluate(nearest.genotypes[:1]), *closest])
     order = np.argsort(rows.violations.max(axis=1), kind="stable")
     return Diagnosis(problem.space.size, 0, tuple(relaxations), rows[order][:MISSES], together)
 
@@ -68,11 +68,3 @@ def _together(sums: SumsOfParts, problem: Problem) -> tuple[float, Evaluations]:
 def _within(sums: SumsOfParts, budgets: tuple[Budget, ...], factor: float) -> Evaluations | None:
     relaxed = tuple(replace(budget, limit=budget.limit * (1.0 + factor)) for budget in budgets)
     return sums.frontier((built_in("loss"),), relaxed)
-
-
-def joined_all(parts: list[Evaluations]) -> Evaluations:
-    """The distinct rows of all parts."""
-    rows = parts[0]
-    for part in parts[1:]:
-        rows = joined(rows, part)
-    return rows[np.sort(np.unique(rows.keys, return_index=True)[1])]

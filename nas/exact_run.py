@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from nas.assemble import assemble
-from nas.evaluations import Evaluations, joined
+from nas.evaluations import Evaluations, distinct
 from nas.exact_solution import solve
 from nas.layers import over
 from nas.objective import Budget, Objective, built_in
@@ -41,8 +39,4 @@ def solved_along(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...]
 
 
 def _holding(run: RecordedRun, parts: list[Evaluations]) -> RecordedRun:
-    rows = parts[0]
-    for part in parts[1:]:
-        rows = joined(rows, part)
-    distinct = rows[np.sort(np.unique(rows.keys, return_index=True)[1])]
-    return replace(run, evaluations=distinct, solved=True)
+    return replace(run, evaluations=distinct(parts), solved=True)

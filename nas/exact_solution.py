@@ -13,7 +13,7 @@ from nas.enumeration import enumerate_all
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.notebook import Notebook
-from nas.objective import built_in
+from nas.objective import Budget, built_in
 from nas.picks import PickRule, best_row
 from nas.problem import Problem
 
@@ -116,7 +116,7 @@ def _by_parts(
 ) -> ExactSolution:
     sums = SumsOfParts(problem, metrics_of(problem, rules), notebook, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
-    picks = tuple(_pick(sums, rule) for rule in rules)
+    picks = tuple(lowest_loss(sums, problem.budgets, rule.budget) for rule in rules)
     effort = sums.effort
     said = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, "
@@ -126,13 +126,12 @@ def _by_parts(
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
 
 
-def _pick(sums: SumsOfParts, rule: PickRule) -> Evaluations | None:
-    """The pick: the frontier of the loss alone within the budgets, ties broken as everywhere."""
-    budgets = (*sums.problem.budgets, *([rule.budget] if rule.budget else []))
-    best = sums.frontier((built_in("loss"),), budgets, ("total_ms",))
+def lowest_loss(sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | None = None) -> Evaluations | None:
+    """The pick within budgets and one more, one row: the frontier of the loss alone, ties broken as everywhere."""
+    best = sums.frontier((built_in("loss"),), (*budgets, *([asked] if asked else [])), ("total_ms",))
     if best is None:
         return None
-    row = best_row(best, rule.budget)
+    row = best_row(best, asked)
     return None if row is None else best[row : row + 1]
 
 

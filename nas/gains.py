@@ -8,14 +8,14 @@ import numpy as np
 
 from nas.axis_steps import beyond
 from nas.decomposition.frontier import SumsOfParts
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
-from nas.exact_solution import SECONDS, metrics_of, way_of
+from nas.exact_solution import SECONDS, lowest_loss, metrics_of, way_of
 from nas.objective import Budget, built_in
-from nas.picks import PickRule, best_row
+from nas.picks import PickRule
 from nas.problem import Problem
 
 DIFFERENT = 1e-11  # relative; less is a tie at 12 digits
-LOSS = (built_in("loss"),)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ def gains(problem: Problem) -> Gains | None:
         UsageError: exact answers are impossible.
         Exceeded: they would take more than seconds.
     """
-    way_of(problem, (PickRule(None),))
+    _, obstacle = way_of(problem, (PickRule(None),))
+    if obstacle:
+        raise UsageError(obstacle)
     sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
     pick = _best(sums, problem.budgets)
     if pick is None:
@@ -65,11 +67,8 @@ def gains(problem: Problem) -> Gains | None:
 
 def _best(sums: SumsOfParts, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """The pick within budgets, every metric."""
-    found = sums.frontier(LOSS, budgets, ("total_ms",))
-    if found is None:
-        return None
-    row = best_row(found, None)
-    return None if row is None else sums.problem.evaluate(found.genotypes[row : row + 1])
+    found = lowest_loss(sums, budgets)
+    return None if found is None else sums.problem.evaluate(found.genotypes)
 
 
 def _loss(pick: Evaluations) -> float:

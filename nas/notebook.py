@@ -1,10 +1,21 @@
 """What a long solution keeps so that it can go on after being killed: plain content by section, never code."""
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nas.objective import Budget
+from nas.problem import Problem
+
 SAVE_EVERY_S = 2.0
+
+
+def section_of(kind: str, problem: Problem, *further: Budget | None) -> str:
+    """A name that no other question about the space has: how it is answered, vocabulary, objectives, budgets to the last digit."""
+    objectives = [objective.name for objective in problem.objectives]
+    limits = [[None if b is None else [b.metric, b.limit] for b in each] for each in (problem.budgets, further)]
+    return json.dumps([kind, problem.vocabulary, objectives, *limits])
 
 
 class Notebook:

@@ -55,7 +55,8 @@ class Outcome:
 def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str) -> Outcome:
     """Everything that is derived from what a search evaluated."""
     problem = study.problem
-    frontier = found[frontier_rows(found)]
+    rows = frontier_rows(found)
+    frontier = found[rows]
     whole = study.config.algo == "exact"
     exact = quick_frontier(problem) if not whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
@@ -65,7 +66,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         apart = distance(scale, frontier.values, exact.frontier.values, common)
     picks = tuple(answer(problem, found, question) for question in problem.questions)
     device_problem, note = under_preset(study, "device")
-    unsure = uncertainty(problem.scenario.law, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     diagnosis = None if len(frontier) else diagnosed(problem, found)
     return Outcome(
         study,
@@ -75,7 +76,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         picks,
         tuple(on_device(device_problem, pick) for pick in picks),
         note,
-        None if unsure is None else unsure.probability()[frontier_rows(found)],
+        None if unsure is None else unsure.probability()[rows],
         tuple(_regret(unsure, pick) for pick in picks),
         scale,
         exact,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TypeVar
 
-from nas.evaluating import process_pool
+from nas.evaluating import end_at_once, process_pool
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -85,8 +85,5 @@ class Crew:
     def close(self) -> None:
         """End the workers at once; what they were writing is continued from its log."""
         executor, self.executor = self.executor, None
-        if executor is None:
-            return
-        for process in list((getattr(executor, "_processes", None) or {}).values()):
-            process.kill()
-        executor.shutdown(wait=False, cancel_futures=True)
+        if executor is not None:
+            end_at_once(executor)

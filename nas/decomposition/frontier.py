@@ -1,6 +1,5 @@
 """Exact answers from sums of parts: feasible frontiers under any objectives and budgets of one problem."""
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -13,7 +12,7 @@ from nas.decomposition.incumbents import Incumbents
 from nas.decomposition.search import AT_ONCE, BranchAndBound, Effort
 from nas.decomposition.sums import Sums
 from nas.evaluations import Evaluations
-from nas.notebook import Notebook
+from nas.notebook import Notebook, section_of
 from nas.objective import Budget, Objective
 from nas.problem import Problem
 from search_spaces.arrays import IntArray
@@ -65,7 +64,7 @@ class SumsOfParts:
         problem = replace(self.problem, objectives=objectives, budgets=budgets)
         needed = tuple(dict.fromkeys([*(o.name for o in objectives), *(b.metric for b in budgets)]))
         metrics = tuple(dict.fromkeys([*needed, *besides]))
-        section = json.dumps([self.problem.vocabulary, [o.name for o in objectives], [str(b) for b in budgets]])
+        section = section_of("parts", problem)
         known, page = Incumbents(), self.notebook.read(section)
         known.add(problem.evaluate(np.concatenate([self.good, self.random]), metrics))
         known.add(

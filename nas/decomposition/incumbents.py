@@ -4,7 +4,7 @@ import numpy as np
 
 from nas.decomposition.table import Table
 from nas.dominance import frontier_rows
-from nas.evaluations import Evaluations, joined
+from nas.evaluations import Evaluations, distinct
 from search_spaces.arrays import BoolArray, FloatArray
 
 
@@ -36,11 +36,9 @@ class Incumbents:
 
     def settle(self) -> Evaluations | None:
         """The frontier of all that was taken in, in file order; None when nothing was feasible."""
-        for part in self.waiting:
-            self.front = part if self.front is None else joined(self.front, part)
-        if self.front is not None and self.waiting:
-            distinct = self.front[np.unique(self.front.keys, return_index=True)[1]]
-            self.front = distinct[frontier_rows(distinct)]
+        if self.waiting:
+            rows = distinct([*([] if self.front is None else [self.front]), *self.waiting])
+            self.front = rows[frontier_rows(rows)]
             self.table = Table(self.front.values)
         self.waiting, self.unseen = [], 0
         return self.front

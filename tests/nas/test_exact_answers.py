@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from nas import exact_diagnosis, exact_solution
+from nas.assemble import assemble
 from nas.axis_steps import beyond
 from nas.decomposition.search import BranchAndBound
 from nas.diagnosis import diagnose
@@ -21,11 +22,12 @@ from nas.evaluations import Evaluations
 from nas.exact_diagnosis import diagnosed
 from nas.gain_text import described, gain_lines
 from nas.gains import Gains, gains
+from nas.notebook import section_of
 from nas.objective import Budget
 from nas.picks import best_row
 from nas.problem import Problem
 from nas.sweeps import parse_sweep, swept
-from nas.yaml_source import dump
+from nas.yaml_source import dump, read
 from search_spaces.space import SearchSpace
 
 Inside = Callable[..., Any]
@@ -297,6 +299,63 @@ def test_exact_takes_budgets_itself(inside: Inside) -> None:
     answer = inside("run", "--algo", "exact", "--constraints", "penalty")
     assert answer.code == 2
     assert "expected native with exact" in answer.err
+
+
+@pytest.fixture
+def enumerated(tmp_path: Path, user_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study with a baseline and a metric that says nothing of parts, solved in small blocks with a note after each."""
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    monkeypatch.setattr(importlib.import_module("nas.strategies.exact"), "SMALL", 0)
+    monkeypatch.setattr("nas.enumeration.BLOCK", 200)
+    monkeypatch.setattr("nas.notebook.SAVE_EVERY_S", 0.0)
+    name = user_module("def fn(a):\n    return a.depth / a.width + a.n_experts\n")
+    study = {"space": SPACE, "name": "some", "objectives": ["loss", f"{name}:fn"], "baselines": ["qwen2.5_0.5b"]}
+    (tmp_path / "study.yaml").write_text(dump(study))
+    return tmp_path
+
+
+def test_notes_of_one_question_never_answer_another(enumerated: Path, inside: Inside) -> None:
+    """The study's own vocabulary is 0, as that of a baseline's layers alone: the same space, other questions."""
+    assert inside("run", "--algo", "exact", "--config", "study.yaml", "--out", "run", "--quiet").code == 0
+    problem = assemble(read(enumerated / "study.yaml")[0], {}).problem
+    with open("run/picks.csv") as file:
+        picks = {row["question"]: float(row["loss"]) for row in csv.DictReader(file)}
+    assert any(question.vocabulary == 0 for question in problem.questions)
+    for question in problem.questions:
+        whole = everything(problem.with_vocabulary(question.vocabulary))
+        row = best_row(whole, question.budget)
+        assert picks.get(question.label) == (None if row is None else whole.metrics["loss"][row]), question.label
+
+
+def test_an_interrupted_enumeration_goes_on(enumerated: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside("run", "--algo", "exact", "--config", "study.yaml", "--out", "whole", "--quiet")
+    evaluate, left = Problem.evaluate, [4]
+
+    def interrupted(self: Problem, *arguments: Any, **named: Any) -> Evaluations:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return evaluate(self, *arguments, **named)
+
+    monkeypatch.setattr(Problem, "evaluate", interrupted)
+    assert inside("run", "--algo", "exact", "--config", "study.yaml", "--out", "again", "--quiet").code == 130
+    monkeypatch.setattr(Problem, "evaluate", evaluate)
+    assert inside("run", "--resume", "again", "--quiet").code == 0
+    for name in ("evaluations.csv", "frontier.csv", "picks.csv"):
+        assert Path("again", name).read_bytes() == Path("whole", name).read_bytes()
+
+
+def test_sections_tell_budgets_apart_to_the_last_digit(problem: Problem) -> None:
+    near = [replace(problem, budgets=(Budget("total_ms", limit),)) for limit in (93.4185783, 93.4185784)]
+    assert len({section_of("parts", each) for each in near}) == 2
+    rules = [section_of("enumeration", problem, *further) for further in ((), (None,), problem.budgets)]
+    assert len(set(rules)) == 3
+
+
+def test_explain_under_a_law_without_parts_says_so(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_solution, "undeclared", lambda problem, metrics: "loss")
+    with pytest.raises(UsageError, match="loss does not say how it adds up from parts"):
+        gains(problem)
 
 
 def test_a_solution_interrupted_twice_ends_in_the_same_files(
