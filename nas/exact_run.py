@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nas.assemble import assemble
 from nas.evaluations import Evaluations, distinct
 from nas.exact_solution import solve
-from nas.layers import over
 from nas.objective import Budget, Objective, built_in
 from nas.picks import PickRule
 from nas.problem import Problem
 from nas.recorded_run import RecordedRun
+from nas.recorded_study import study_of
 from objectives.plugins import importable
 
 
@@ -21,7 +20,7 @@ def solvable(run: RecordedRun) -> Problem | None:
     named = {*content["objectives"], *content["budgets"]}
     if content["algo"] != "exact" or run.whole_space or not named <= set(importable("objectives.metrics")):
         return None
-    return assemble(*over(dict(content), {}, {}, [])).problem
+    return study_of(run, {}, []).problem
 
 
 def solved_within(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], pick: Budget | None) -> RecordedRun:
