@@ -46,6 +46,15 @@ def compare(
             rich_help_panel=COMPARE,
         ),
     ] = None,
+    cap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cap",
+            help="A slow strategy stops there, optuna_gp=60; repeats.",
+            metavar="STRATEGY=N",
+            rich_help_panel=COMPARE,
+        ),
+    ] = None,
     traces: Annotated[
         list[Path] | None,
         typer.Option(
@@ -161,6 +170,7 @@ def compare(
             config,
             names,
             param or [],
+            cap or [],
             traces or [],
             workers,
             resume,

@@ -11,6 +11,8 @@ from nas.faults import Path, dotted, unknown
 from nas.study_config import split_budgets
 from objectives.plugins import documents
 
+EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
+
 
 def layered(
     flags: Mapping[str, Any], settings: list[str], config: str | None
@@ -106,8 +108,7 @@ def parsed_settings(settings: list[str], flag: str = "--set") -> dict[str, Any]:
     for setting in settings:
         path, sign, value = setting.partition("=")
         if not sign or not path.strip():
-            example = "population=50" if flag == "--param" else "params.population=50"
-            raise UsageError(f"{flag}: expected name=value, got {setting!r}; write for example {flag} {example}")
+            raise UsageError(f"{flag}: expected name=value, got {setting!r}; write for example {flag} {EXAMPLES[flag]}")
         parsed[path.strip()] = yaml_source.parse(value, f"{flag} {path.strip()}")[0]
     return parsed
 

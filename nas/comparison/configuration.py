@@ -31,6 +31,7 @@ class ComparisonConfig(BaseModel):
     params: dict[str, dict[str, Any]] = {}
     seeds: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 15
     evaluations: Count = 1000
+    caps: dict[str, Count] = {}
     study: str | dict[str, Any] = {}
     studies: dict[Annotated[str, Field(pattern=NAME)], dict[str, Any] | None] = {}
 
@@ -182,9 +183,10 @@ def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequ
             names.append(name)
         else:
             raise UsageError(f"algos: {unknown('a strategy, or all', name, [*known, 'all'])}")
-    for label in config.params:
-        if label not in known:
-            raise UsageError(f"params: {unknown('a strategy', label, known)}")
+    for key, labels in (("params", config.params), ("caps", config.caps)):
+        for label in labels:
+            if label not in known:
+                raise UsageError(f"{key}: {unknown('a strategy', label, known)}")
     for label, strategy in config.variants.items():
         if strategy not in importable("nas.strategies"):
             raise UsageError(f"variants.{label}: {unknown('a strategy', strategy, importable('nas.strategies'))}")

@@ -26,11 +26,18 @@ def extended(request: Request, folder: Path) -> Asked:
             raise UsageError(
                 f"params.{strategy}: expected those of the comparison, got {values}; start a new one instead"
             )
+    for strategy, cap in given.get("caps", {}).items():
+        before = old.config.caps.get(strategy, old.config.evaluations)
+        if strategy in old.config.algos and isinstance(cap, int) and cap < before:
+            raise UsageError(
+                f"caps.{strategy}: expected at least {before}, which {folder} has, got {cap}; ask for more"
+            )
     merged = {
         **old.config.model_dump(),
         **given,
         "algos": [*old.config.algos, *split_names(given.get("algos", ""))],
         "params": {**old.config.params, **given.get("params", {})},
+        "caps": {**old.config.caps, **given.get("caps", {})},
     }
     return Asked(checked(merged, {}), (*old.studies, *further(request, old)))
 

@@ -64,11 +64,11 @@ class Plan:
                         yield self._cell(folder, study, strategy, seed)
 
     def _cell(self, folder: Path, study: str, strategy: str, seed: int) -> Cell:
-        traits, asked = traits_of(self.config, strategy), self.config.evaluations
-        limit = min(asked, traits.cap or asked)
+        cap, asked = cap_of(self.config, strategy), self.config.evaluations
+        limit = asked if cap is None else min(asked, cap)
         raw = {**self.raw[study], **own_keys(self.config, strategy), "seed": seed, "evaluations": limit}
-        place = f"s{seed}-of-{limit}" if traits.horizon else f"s{seed}"
-        return Cell(study, strategy, seed, raw, traits.cap, folder / "cells" / study / strategy / place)
+        place = f"s{seed}-of-{limit}" if traits_of(self.config, strategy).horizon else f"s{seed}"
+        return Cell(study, strategy, seed, raw, cap, folder / "cells" / study / strategy / place)
 
     def content(self) -> dict[str, Any]:
         """The comparison as YAML content, everything embedded, in the form it is configured in."""
@@ -147,6 +147,11 @@ def traits_of(config: ComparisonConfig, strategy: str) -> Traits:
     """What a strategy of the comparison can do."""
     traits: Traits = strategy_module(config.variants.get(strategy, strategy)).TRAITS
     return traits
+
+
+def cap_of(config: ComparisonConfig, strategy: str) -> int | None:
+    """Evaluations beyond which a strategy is not run: its own cap or a lower one of the comparison; None: no cap."""
+    return min(filter(None, (traits_of(config, strategy).cap, config.caps.get(strategy))), default=None)
 
 
 def competing() -> list[str]:

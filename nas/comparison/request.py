@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.comparison.configuration import parameters_by_strategy
+from nas.layers import parsed_settings
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Request:
     config: str | None
     studies: list[str]
     params: list[str]
+    caps: list[str]
     traces: list[Path]
     workers: int | None
     resume: Path | None
@@ -28,8 +30,10 @@ class Request:
 
     @property
     def own(self) -> dict[str, Any]:
-        """Keys of the comparison with the parameters of its strategies."""
-        return {**self.given, **({"params": parameters_by_strategy(self.params)} if self.params else {})}
+        """Keys of the comparison with the parameters and caps of its strategies."""
+        params = {"params": parameters_by_strategy(self.params)} if self.params else {}
+        caps = {"caps": parsed_settings(self.caps, "--cap")} if self.caps else {}
+        return {**self.given, **params, **caps}
 
     @property
     def traces_alone(self) -> bool:

@@ -64,7 +64,9 @@ def small_comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The finished comparison of the file as it is, to be copied and not to be changed."""
     folder = tmp_path_factory.mktemp("comparison")
     (folder / "small.yaml").write_text(content(), encoding="utf-8")
-    request = Request({}, {}, [], str(folder / "small.yaml"), [], [], [], 1, None, False, folder / "made", True, False)
+    request = Request(
+        {}, {}, [], str(folder / "small.yaml"), [], [], [], [], 1, None, False, folder / "made", True, False
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(work, "draw", lambda *_: None)
         work.execute(request)

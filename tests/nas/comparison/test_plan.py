@@ -112,6 +112,8 @@ def test_studies_are_chosen_added_and_grouped(plan_of: PlanOf) -> None:
         ({"seeds": 0}, "small.yaml:.*seeds"),
         ({"params": {"nsga2": {"popsize": 4}}}, "params.nsga2.popsize: unknown key"),
         ({"params": {"nsgaii": {}}}, "did you mean nsga2|params: expected a strategy"),
+        ({"caps": {"nsgaii": 5}}, "caps: expected a strategy .*did you mean nsga"),
+        ({"caps": {"nsga2": 0}}, "small.yaml:.*caps.nsga2"),
         ({"variants": {"few": "nothing"}}, "variants.few: expected a strategy"),
         ({"studies": {"odd": {"budgets": {"total_s": 1}}}}, r"small.yaml:\d+: budgets.total_s"),
         ({"studies": {"odd": {"group": 3}}}, "studies.odd.group"),
@@ -121,6 +123,21 @@ def test_studies_are_chosen_added_and_grouped(plan_of: PlanOf) -> None:
 def test_faults_are_named(plan_of: PlanOf, keys: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         plan_of(**keys)
+
+
+def test_a_slow_strategy_stops_at_its_own_cap_or_a_lower_one(plan_of: PlanOf) -> None:
+    caps = {"optuna_tpe": 7, "nsga2": 5000}
+    plan = plan_of(algos=["nsga2", "optuna_tpe", "sobol"], caps=caps, evaluations=40)
+    limits = {cell.strategy: (cell.raw["evaluations"], cell.cap) for cell in plan.cells(Path("x"))}
+    assert limits == {
+        "nsga2": (40, 5000),
+        "optuna_tpe": (7, 7),
+        "sobol": (40, None),
+        "random": (40, None),
+        "lhs": (40, None),
+    }
+    assert next(cell.cap for cell in plan_of(algos=["optuna_tpe"], caps={"optuna_tpe": 9999}).cells(Path("x"))) == 1000
+    assert plan.content()["caps"] == caps
 
 
 def test_two_studies_of_one_name_are_refused(plan_of: PlanOf) -> None:
