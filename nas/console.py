@@ -70,6 +70,26 @@ class Ticker:
             sys.stderr.flush()
 
 
+class Stages:
+    """What a command of some seconds is doing: a line that is rewritten on a terminal, plain lines after 5 s elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet, self.begin, self.terminal = quiet, time.monotonic(), sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        """Say what begins now."""
+        if self.quiet or (not self.terminal and time.monotonic() < self.begin + 5.0):
+            return
+        sys.stderr.write(f"\r\x1b[2K{text} …" if self.terminal else f"{text} …\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self.terminal and not self.quiet:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+
 def duration(seconds: float) -> str:
     """`12 s`, `3 min`, `1.5 h`."""
     if seconds < 120:

@@ -11,7 +11,10 @@ METHOD, NEXT = "How to fit", "What to train next"
 
 
 def fit(
-    runs: Annotated[Path, typer.Argument(help="CSV, a row per trained model.", show_default=False)],
+    runs: Annotated[
+        Path | None,
+        typer.Argument(help="CSV, a row per trained model; without one, --next N alone.", show_default=False),
+    ] = None,
     form: Annotated[
         str, typer.Option("--form", help="Form of the law: name ('plas list forms') or YAML file.")
     ] = "hw_codesign",
@@ -56,12 +59,27 @@ def fit(
     seed: Annotated[
         int, typer.Option("--seed", min=0, help="Seed of starts, resamplings, folds.", rich_help_panel=METHOD)
     ] = 0,
+    law: Annotated[
+        str,
+        typer.Option(
+            "--law",
+            help="A law given beforehand: how it ranks the table's rows, and what first designs assume.",
+        ),
+    ] = "hw_codesign",
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            help="Study whose frontier is checked under the draws: YAML file, run folder or shipped name.",
+        ),
+    ] = None,
+    space: Annotated[
+        str | None,
+        typer.Option("--space", help="Its space, and that of --next: name or YAML file; default the study's."),
+    ] = None,
     next_: Annotated[
         int | None, typer.Option("--next", min=1, help="How many architectures to train next.", rich_help_panel=NEXT)
     ] = None,
-    space: Annotated[
-        str, typer.Option("--space", help="Space they come from: name or YAML file.", rich_help_panel=NEXT)
-    ] = "paper",
     goal: Annotated[
         str,
         typer.Option(
@@ -83,7 +101,7 @@ def fit(
     execute(
         Request(
             runs, form, out, report, tuple(rename or ()), tuple(where or ()), tokens, kv, tuple(fix or ()), delta,
-            starts, bootstraps, seed, next_, space, goal, candidates, quiet, json,
+            starts, bootstraps, seed, law, config, space, next_, goal, candidates, quiet, json,
         )
     )  # fmt: skip
 

@@ -51,6 +51,10 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     yield "Quality", _quality(content)
     yield "Rows not seen by the fit", _validation(content["validation"], drawn)
     yield "Forms under the same validation", _forms(content["forms"], drawn)
+    if content["given_law"] is not None:
+        yield "A law given beforehand", _given(content["given_law"])
+    if content["frontier"] is not None:
+        yield "Does the uncertainty reach the answer", _frontier(content["frontier"], drawn)
     yield "Rows that matter most", _influence(content["influence"], drawn)
     yield "Provenance", [f"{key}: {value}" for key, value in content["provenance"].items()]
 
@@ -147,7 +151,51 @@ def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
     rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
     rows += [["largest fifth from the rest", *_errors(known["largest"])]] if known["largest"] else []
     lines = drawn(("left out", "RMSE", "bias", "rows"), rows)
-    return [*lines, f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}"]
+    lines.append(f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}")
+    if (near := known["near_frontier"]) is not None:
+        lines.append(
+            f"near the lowest loss for its size, {near['right']:.0%} of {near['pairs']:,} pairs in the right order"
+        )
+    return lines
+
+
+def _given(law: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{law['law']} ranks these rows with Spearman {law['spearman']:.3f}, Kendall {law['kendall']:.3f}",
+        f"a nat that it predicts is {law['slope']:.2f} nats here; it is off by {number(law['as_is_rmse'])} nats as it is (RMSE), "
+        f"{number(law['offset_rmse'])} with a constant added, {number(law['line_rmse'])} through a line",
+    ]
+    if law["assumed"]:
+        held = ", ".join(f"{name} {value:.4g}" for name, value in law["assumed"].items())
+        lines.append(f"the table does not hold, and it was asked with: {held}")
+    return lines
+
+
+def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
+    if "reason" in known:
+        return [known["reason"]]
+    stays, objectives = known["jaccard"], ", ".join(known["objectives"])
+    lines = [
+        f"{known['study']}: {known['members']:,} members of the frontier of {objectives}; "
+        f"{known['draws']} draws share {stays['mean']:.2f} with it (Jaccard, {stays['low']:.2f} to {stays['high']:.2f})",
+    ]
+    rows = [
+        [
+            f"{known['budget']} <= {pick['limit']:.4g}",
+            pick["pick"],
+            f"{pick['same']:.0%}",
+            number(pick["regret"]),
+            number(pick["regret_high"]),
+        ]
+        for pick in known["picks"]
+    ]
+    lines += drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
+    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
+    lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
+    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
+    return lines + (
+        [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
+    )
 
 
 def _errors(errors: dict[str, Any]) -> list[str]:

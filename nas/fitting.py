@@ -8,13 +8,18 @@ import numpy as np
 from pydantic import ValidationError
 
 from nas import yaml_source
+from nas.assemble import Study, assemble
 from nas.candidates import write_candidates
-from nas.console import notice, say, say_json
+from nas.console import Stages, notice, say, say_json
 from nas.errors import UsageError
 from nas.faults import Faults, unknown
 from nas.fit_text import terminal
-from nas.next_designs import Asked, designs, show
+from nas.frontier_check import frontier_check
+from nas.layers import layered
+from nas.named import load_law
+from nas.next_designs import GOALS, Asked, designs, show
 from nas.tables import write
+from objectives.fitting.design import Plan, assumed_by, known_by
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
@@ -23,6 +28,7 @@ from objectives.fitting.table import Table, read_table
 from objectives.form import Form
 from objectives.law import Law, named_form
 from objectives.plugins import importable
+from search_spaces.arrays import AnyArray
 
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}
 PAPER_KV_EXPONENT = 0.05
@@ -32,7 +38,7 @@ PAPER_KV_EXPONENT = 0.05
 class Request:
     """What `fit` was asked for."""
 
-    runs: Path
+    runs: Path | None
     form: str
     out: Path | None
     report: Path | None
@@ -45,8 +51,10 @@ class Request:
     starts: int
     bootstraps: int
     seed: int
+    law: str
+    config: str | None
+    space: str | None
     next: int | None
-    space: str
     goal: str
     candidates: Path | None
     quiet: bool
@@ -54,43 +62,105 @@ class Request:
 
 
 def execute(request: Request) -> None:
-    """Fit, show and write.
+    """Fit, show and write; without a table, the first designs to train.
 
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
     if request.out is not None and request.out.suffix not in (".yaml", ".yml"):
         raise UsageError(f"out: expected a .yaml file, got {request.out}; change its ending")
+    given, asked = load_law(request.law), _asked(request)
+    study_of(request, given)  # a fault of the study is said before the fit
+    if request.runs is None:
+        _first_designs(request, given, asked)
+        return
     name, form, fixed = form_of(request)
     method = Method(_delta(request.delta), request.starts, request.seed, fixed)
+    stage = Stages(quiet=request.quiet)
     try:
         table = read_table(request.runs, request.rename, request.where)
+        stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
+        stage(f"{request.bootstraps:,} resamplings")
         known = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
         law = law_of(fit, known, _law_name(request), _named(name, form), _tokens(request, table, form))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    asked = None if request.next is None else _asked(request)
-    planned = None if asked is None else designs(asked, fit, law)
-    content = report(fit, known, {each: named_form(each) for each in importable("objectives.law_forms")})
+    study = study_of(request, law)
+    planned = None if asked is None else designs(asked, study, law, lambda candidates: known_by(fit))
+    forms = {each: named_form(each) for each in importable("objectives.law_forms")}
+    content = report(fit, known, forms, given, stage)
+    stage("the frontier under the draws")
+    content["frontier"] = frontier_check(study, law)
+    stage.close()
     _write(request, law, content, fit)
-    if request.json:
-        next_ = {} if planned is None else {"next": {k: v.tolist() for k, v in planned[0].items()}}
-        say_json(content | next_)
-    else:
+    if not request.json:
         for line in terminal(content):
             say(line)
-    if asked is not None and planned is not None:
-        if not request.json:
-            show(planned[0], asked, planned[1])
-        if asked.out is not None:
-            write_candidates(asked.out, planned[0])
-            if not request.quiet:
-                notice(f"{asked.n} candidates written to {asked.out}")
+    _show(request, asked, planned, study, content)
 
 
-def _asked(request: Request) -> Asked:
-    return Asked(request.next or 0, request.space, request.goal, request.candidates, request.seed)
+def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
+    """What to train before there is a table, under a law given beforehand."""
+    if asked is None:
+        raise UsageError(
+            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
+        )
+    for flag, value in (("out", request.out), ("report", request.report)):
+        if value is not None:
+            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
+    fixed = dict(_fixed(pair) for pair in request.fix)
+    if "alpha_m" in given.law_form.exponents and request.kv != "free":
+        fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
+    study = study_of(request, given)
+    planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
+    _show(request, asked, planned, study, {}, first=True)
+    unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
+    if asked.n <= unknown_coefficients and not request.quiet:
+        notice(
+            f"{asked.n} models cannot determine this law's {unknown_coefficients} coefficients; plan {2 * unknown_coefficients} or more"
+        )
+
+
+def _asked(request: Request) -> Asked | None:
+    if request.next is None:
+        if request.candidates is not None:
+            raise UsageError(
+                f"candidates: expected --next N with it, got {request.candidates} alone; say how many to train"
+            )
+        return None
+    if request.goal not in GOALS:
+        raise UsageError(f"goal: {unknown('a goal', request.goal, GOALS)}")
+    return Asked(request.next, request.goal, request.candidates, request.seed)
+
+
+def study_of(request: Request, law: Law) -> Study:
+    """The study whose space, frontier and picks the designs and the check are about, under the law."""
+    flags = {"law": law.mapping(), "baselines": [], **({} if request.space is None else {"space": request.space})}
+    return assemble(*layered(flags, [], request.config))
+
+
+def _show(
+    request: Request,
+    asked: Asked | None,
+    planned: tuple[dict[str, AnyArray], Plan] | None,
+    study: Study,
+    content: dict[str, Any],
+    *,
+    first: bool = False,
+) -> None:
+    """The designs on the terminal or within the JSON, and as a candidate file."""
+    columns = {} if planned is None else planned[0]
+    if request.json:
+        say_json(content | ({"next": {name: column.tolist() for name, column in columns.items()}} if columns else {}))
+    if asked is None or planned is None:
+        return
+    if not request.json:
+        show(columns, asked, study.problem.space.name, planned[1], first=first)
+    if asked.out is not None:
+        write_candidates(asked.out, columns)
+        if not request.quiet:
+            notice(f"{asked.n} candidates written to {asked.out}")
 
 
 def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
@@ -154,7 +224,7 @@ def _named(name: str, form: Form) -> str | Form:
 
 
 def _law_name(request: Request) -> str:
-    return (request.out or request.runs).stem
+    return (request.out or request.runs or Path("law")).stem
 
 
 def _tokens(request: Request, table: Table, form: Form) -> float | None:

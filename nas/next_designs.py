@@ -1,53 +1,51 @@
 """Which architectures of a space to train next, as a candidate file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from nas.assemble import assemble
+from nas.assemble import Study
 from nas.console import say, table
 from nas.errors import UsageError
 from nas.exact_solution import quick_frontier
-from nas.faults import unknown
-from nas.layers import over
-from nas.named import load_space
-from objectives.fitting.design import Plan, plan, training_flops
-from objectives.fitting.fit import Fit
+from objectives.fitting.design import Goal, Knowledge, Plan, plan, training_flops
 from objectives.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 from search_spaces.space import SearchSpace
 
-GOALS = ("coefficients", "frontier", "cost")
+GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How many designs of which space, for which goal, into which file."""
+    """How many designs, for which goal, into which file."""
 
     n: int
-    space: str
     goal: str
     out: Path | None
     seed: int
 
 
-def designs(asked: Asked, fit: Fit, law: Law) -> tuple[dict[str, AnyArray], Plan]:
-    """A candidate file's columns, and the plan.
+def designs(
+    asked: Asked, study: Study, law: Law, knowledge: Callable[[Architectures], Knowledge]
+) -> tuple[dict[str, AnyArray], Plan]:
+    """A candidate file's columns, and the plan, for the study's space and, by goal, its frontier.
+
+    `knowledge` says what is known, given the candidates.
 
     Raises:
-        UsageError: an unknown goal or space, or more designs than it has.
+        UsageError: more designs than the space has.
     """
-    if asked.goal not in GOALS:
-        raise UsageError(f"goal: {unknown('a goal', asked.goal, GOALS)}")
-    space = load_space(asked.space)
     generator = np.random.default_rng(asked.seed)
-    candidates = candidates_of(space, generator)
-    targets = frontier_of(asked.space, law) if asked.goal == "frontier" else None
+    candidates = candidates_of(study.problem.space, generator)
+    targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
-        found = plan(fit, candidates, asked.n, asked.goal, targets, law.tokens, generator)  # type: ignore[arg-type]
+        known = knowledge(candidates)
+        found = plan(known, candidates, asked.n, asked.goal, targets, law.tokens, generator)  # type: ignore[arg-type]
     except ValueError as error:
         raise UsageError(str(error)) from None
     chosen = candidates[found.rows]
@@ -69,27 +67,27 @@ def candidates_of(space: SearchSpace, generator: np.random.Generator) -> Archite
     return space.architectures(space.sample(MOST, generator))
 
 
-def frontier_of(space: str, law: Law) -> Architectures:
-    """The exact frontier of loss and total latency of the default study in this space, under the fitted law.
+def frontier_of(study: Study) -> Architectures:
+    """The exact frontier of a study, under its law.
 
     Raises:
         UsageError: it takes more than seconds.
     """
-    study = assemble(*over({}, {}, {"space": space, "law": law.mapping(), "baselines": []}, []))
     solved = quick_frontier(study.problem)
     if solved is None or len(solved.frontier) == 0:
         raise UsageError(
-            f"goal: expected a space whose frontier is found in seconds, got {space}; choose coefficients or cost"
+            f"goal: expected a study whose frontier is found in seconds, got {study.problem.space.name} space; "
+            "choose coefficients or cost"
         )
     return study.problem.architectures(solved.frontier.genotypes)
 
 
-def show(columns: dict[str, AnyArray], asked: Asked, found: Plan) -> None:
-    """Print the designs."""
-    say()
-    say(
-        f"Train next: {asked.n} of the {asked.space} space; standard errors become {found.shrink:.2f} of what they are (geometric mean)"
-    )
+def show(columns: dict[str, AnyArray], asked: Asked, space: str, found: Plan, *, first: bool) -> None:
+    """Print the designs; `first`: nothing was trained before."""
+    if first:
+        say(f"Train first: {asked.n} of the {space} space; standard errors are {found.shrink:.2f} of random designs'")
+    else:
+        say(f"\nTrain next: {asked.n} of the {space} space; standard errors become {found.shrink:.2f} of what they are")
     names = (
         "depth",
         "width",

@@ -4,7 +4,7 @@ A draw is a law refitted to resampled data. Draws hold the coefficients' uncerta
 law's form.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,18 +31,23 @@ class Uncertainty:
     rows: IntArray
     losses: FloatArray
 
+    def frontiers(self) -> Iterator[IntArray]:
+        """Each draw's frontier as rows of the evaluations."""
+        values = self.evaluations.values[self.rows]
+        drawn = [i for i, name in enumerate(self.evaluations.objectives) if name in FROM_LOSS]
+        for losses in self.losses:
+            for i in drawn:
+                values[:, i] = FROM_LOSS[self.evaluations.objectives[i]](losses)
+            yield self.rows[non_dominated(values)]
+
     def probability(self) -> FloatArray:
         """Share of the draws in which each evaluated architecture is Pareto-optimal among them, (n,).
 
         Infeasible ones have 0.
         """
-        values = self.evaluations.values[self.rows]
-        drawn = [i for i, name in enumerate(self.evaluations.objectives) if name in FROM_LOSS]
         found = np.zeros(len(self.evaluations))
-        for losses in self.losses:
-            for i in drawn:
-                values[:, i] = FROM_LOSS[self.evaluations.objectives[i]](losses)
-            found[self.rows[non_dominated(values)]] += 1.0
+        for rows in self.frontiers():
+            found[rows] += 1.0
         return found / max(len(self.losses), 1)
 
     def regret(self, key: int, within: BoolArray) -> tuple[float, float] | None:

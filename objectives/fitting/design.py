@@ -4,7 +4,7 @@ D-optimal designs make the coefficients' joint interval small (log det of JᵀJ)
 predictions' variance at chosen targets, cost-aware ones log det per training FLOP. Source: Fedorov 1972.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +13,10 @@ from scipy.stats import qmc
 
 from objectives.fitting.diagnostics import FACTORS
 from objectives.fitting.fit import Fit
-from objectives.fitting.model import compiled
+from objectives.fitting.model import Model, compiled
 from objectives.fitting.table import Table
+from objectives.form import Form
+from objectives.law import Law
 from search_spaces.architectures import SHAPE, Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -23,16 +25,74 @@ RIDGE = 1e-8
 PASSES = 3
 FILLING = 0.25  # share that fills the space: an optimal design sits in corners and cannot see a wrong form
 REPLICATED = 0.1
+RANDOM_SETS = 20
+NOTHING = 1e-9  # length of a column that says nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Rows of the candidates to train, why each, its seed, and what they do to standard errors (geometric mean)."""
+    """Rows of the candidates to train, why each, its seed, and what they do to standard errors (geometric mean).
+
+    shrink: relative to those before or, where nothing is known yet, to those of as many random designs.
+    """
 
     rows: IntArray
     purpose: tuple[str, ...]
     seed: IntArray
     shrink: float
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """A form at coefficients, and what trained models already say of these.
+
+    information (p, p): JᵀJ of what was trained, each column of J divided by its `scale` (p,), which is 0
+    for a coefficient without effect. varying: factors that a filling may spread over.
+    """
+
+    form: Form
+    fixed: Mapping[str, float]
+    reference: Mapping[str, float]
+    vector: FloatArray
+    scale: FloatArray
+    information: FloatArray
+    varying: tuple[str, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was trained yet."""
+        return not self.information.any()
+
+    def sensitivities(self, architectures: Architectures, tokens: float | None) -> FloatArray:
+        """Derivatives of each candidate's prediction by the coefficients that have an effect, scaled, (n, p)."""
+        model = compiled(self.form, table_of(architectures, tokens), self.fixed, self.reference)
+        used = self.scale > NOTHING
+        return _columns(model, self.vector)[:, used] / self.scale[used]
+
+
+def known_by(fit: Fit) -> Knowledge:
+    """What a fit knows."""
+    model = fit.model
+    own = _columns(model, fit.vector) * np.sqrt(model.weight)[:, None]
+    scale = np.linalg.norm(own, axis=0)
+    own = own[:, scale > NOTHING] / scale[scale > NOTHING]
+    varying = tuple(name for name in FACTORS if fit.table.has(name))
+    return Knowledge(model.form, model.fixed, model.reference, fit.vector, scale, own.T @ own, varying)
+
+
+def assumed_by(law: Law, fixed: Mapping[str, float], architectures: Architectures) -> Knowledge:
+    """What a law assumes before anything was trained, its scales those of the candidates."""
+    table = table_of(architectures, law.tokens)
+    model = compiled(law.law_form, table, fixed)
+    vector = model.vector(law.coefficients)
+    scale = np.linalg.norm(_columns(model, vector), axis=0)
+    used = int((scale > NOTHING).sum())
+    return Knowledge(model.form, fixed, model.reference, vector, scale, np.zeros((used, used)), FACTORS)
+
+
+def _columns(model: Model, vector: FloatArray) -> FloatArray:
+    """Derivatives of the predictions, (n, p)."""
+    return np.asarray(model.derivatives(vector[None])[1][0].T)
 
 
 def table_of(architectures: Architectures, tokens: float | None) -> Table:
@@ -43,32 +103,8 @@ def table_of(architectures: Architectures, tokens: float | None) -> Table:
     return Table({**numbers, **training, "loss": np.ones(n)}, np.arange(n))
 
 
-def sensitivities(fit: Fit, architectures: Architectures, tokens: float | None) -> FloatArray:
-    """Derivatives of each candidate's prediction by the free coefficients, in units of those of the data, (n, p)."""
-    model = compiled(fit.model.form, table_of(architectures, tokens), fit.model.fixed, fit.model.reference)
-    _, jacobian = model.derivatives(fit.vector[None])
-    own = _own(fit)
-    scale = np.maximum(np.linalg.norm(own, axis=0), 1e-300)
-    found: FloatArray = jacobian[0].T / scale
-    return found[:, np.linalg.norm(own, axis=0) > 1e-9]
-
-
-def information(fit: Fit) -> FloatArray:
-    """JᵀJ of the rows that were fitted, in the same units, (p, p)."""
-    own = _own(fit)
-    norms = np.linalg.norm(own, axis=0)
-    scaled = own[:, norms > 1e-9] / norms[norms > 1e-9]
-    found: FloatArray = scaled.T @ scaled
-    return found
-
-
-def _own(fit: Fit) -> FloatArray:
-    _, jacobian = fit.model.derivatives(fit.vector[None])
-    return np.asarray(jacobian[0].T * np.sqrt(fit.model.weight)[:, None])
-
-
 def plan(
-    fit: Fit,
+    known: Knowledge,
     architectures: Architectures,
     n: int,
     goal: Goal,
@@ -88,16 +124,23 @@ def plan(
         raise ValueError(
             f"next: expected at most {len(architectures):,} designs, the space's size, got {n}; ask for fewer"
         )
-    candidates, known = sensitivities(fit, architectures, tokens), information(fit)
-    aims = None if targets is None else sensitivities(fit, targets, tokens)
+    candidates = known.sensitivities(architectures, tokens)
+    aims = None if targets is None else known.sensitivities(targets, tokens)
     cost = training_flops(architectures, tokens) if goal == "cost" else None
-    chosen = optimal(candidates, designs, known, aims if goal == "frontier" else None, cost)
-    filled = filling_rows(fit, architectures, chosen, filling, generator)
+    chosen = optimal(candidates, designs, known.information, aims if goal == "frontier" else None, cost)
+    filled = filling_rows(known.varying, architectures, chosen, filling, generator)
     rows = np.concatenate([chosen, filled, chosen[:repeated]]).astype(np.int64)
     purpose = (goal,) * len(chosen) + ("space_filling",) * len(filled) + ("replicate",) * repeated
     seed = np.concatenate([np.zeros(len(chosen) + len(filled), dtype=np.int64), np.ones(repeated, dtype=np.int64)])
-    after = known + candidates[rows].T @ candidates[rows]
-    return Plan(rows, purpose, seed, shrunk(known, after))
+    after = known.information + candidates[rows].T @ candidates[rows]
+    before = random_sets(candidates, n, generator) if known.empty else [known.information]
+    return Plan(rows, purpose, seed, float(np.exp(np.mean([np.log(shrunk(each, after)) for each in before]))))
+
+
+def random_sets(candidates: FloatArray, n: int, generator: np.random.Generator) -> list[FloatArray]:
+    """What sets of n random designs say, each (p, p)."""
+    drawn = [candidates[generator.choice(len(candidates), n)] for _ in range(RANDOM_SETS)]
+    return [rows.T @ rows for rows in drawn]
 
 
 def training_flops(architectures: Architectures, tokens: float | None) -> FloatArray:
@@ -158,11 +201,11 @@ def _added(inverse: FloatArray, row: FloatArray, sign: float = 1.0) -> FloatArra
 
 
 def filling_rows(
-    fit: Fit, architectures: Architectures, chosen: IntArray, n: int, generator: np.random.Generator
+    varying: Sequence[str], architectures: Architectures, chosen: IntArray, n: int, generator: np.random.Generator
 ) -> IntArray:
     """Candidates nearest the points of a Latin hypercube in the logarithms of the factors, none chosen twice, (n,)."""
     table = table_of(architectures, None)
-    names = [name for name in FACTORS if name in table.levels and fit.table.has(name)]
+    names = [name for name in varying if name in table.levels]
     names = [name for name in names if not name.endswith("parameters")] or names
     if n == 0 or not names:
         return np.zeros(0, dtype=np.int64)

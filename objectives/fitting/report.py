@@ -1,6 +1,6 @@
 """Everything that is said of a fit, as plain content for JSON, Markdown and the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,16 +10,25 @@ from objectives.fitting import diagnostics
 from objectives.fitting.fit import Fit, Method
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
-from objectives.fitting.validation import rivals, row_of, validated
+from objectives.fitting.portability import portability
+from objectives.fitting.validation import Validation, rivals, row_of, validated
 from objectives.form import Form
+from objectives.law import Law
 
 REJECT = 0.01
 RIVAL_STARTS = 8
 
 
-def report(fit: Fit, known: Intervals, forms: Mapping[str, Form]) -> dict[str, Any]:
-    """The whole report of a fit; `forms` are compared under the same validation."""
+def report(
+    fit: Fit, known: Intervals, forms: Mapping[str, Form], given: Law, stage: Callable[[str], None]
+) -> dict[str, Any]:
+    """The whole report of a fit; `forms` are compared under the same validation, `given` is an older law.
+
+    `stage` hears what begins.
+    """
+    stage("rows not seen by the fit")
     checked = validated(fit, fit.method.seed)
+    carried = portability(given, fit.table)
     shape = diagnostics.lack_of_fit(fit)
     return {
         "form": fit.form_name,
@@ -39,7 +48,8 @@ def report(fit: Fit, known: Intervals, forms: Mapping[str, Form]) -> dict[str, A
         "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < REJECT},
         "validation": asdict(checked),
         "influence": diagnostics.influence(fit),
-        "forms": compared(fit, forms),
+        "forms": compared(fit, checked, forms, stage),
+        "given_law": None if carried is None else asdict(carried),
         "provenance": provenance(fit, len(known.draws)),
     }
 
@@ -69,11 +79,11 @@ def terms(fit: Fit) -> dict[str, dict[str, Any]]:
     } | {"reference_design": dict(model.reference)}
 
 
-def compared(fit: Fit, forms: Mapping[str, Form]) -> dict[str, Any]:
+def compared(fit: Fit, checked: Validation, forms: Mapping[str, Form], stage: Callable[[str], None]) -> dict[str, Any]:
     """Every form's errors under the same validation, or why it cannot be fitted."""
     method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
     others = {name: form for name, form in forms.items() if name != fit.form_name}
-    found: dict[str, Any] = {fit.form_name: row_of(fit, validated(fit, fit.method.seed))}
-    for name, result in rivals(others, fit.table, method).items():
+    found: dict[str, Any] = {fit.form_name: row_of(fit, checked)}
+    for name, result in rivals(others, fit.table, method, stage).items():
         found[name] = result if isinstance(result, str) else row_of(*result)
     return found

@@ -1,12 +1,12 @@
 """Errors on rows that a fit has not seen: random folds, whole levels of a factor, the largest models."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
-from objectives.fitting.diagnostics import factors, losses, quality
+from objectives.fitting.diagnostics import factors, losses, quality, replicates
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.robust import minimised
 from objectives.fitting.table import Table
@@ -17,6 +17,8 @@ FOLDS = 10
 MOST_LEVELS = 30
 GROUPS = 5
 LARGEST = 0.2
+NEAR = 2.0  # residual sds
+MOST_NEAR = 1000
 STEPS = 150
 
 
@@ -30,12 +32,24 @@ class Errors:
 
 
 @dataclass(frozen=True)
+class Order:
+    """Share of pairs of unseen rows whose losses are predicted in the observed order."""
+
+    right: float
+    pairs: int
+
+
+@dataclass(frozen=True)
 class Validation:
-    """Errors of 10 random folds with rank correlations; per factor with each level left out; of the largest fifth."""
+    """Errors of 10 random folds with rank correlations; per factor with each level left out; of the largest fifth.
+
+    near_frontier: order of the rows that matter, those near the lowest loss for their size.
+    """
 
     folds: Errors
     spearman: float
     kendall: float
+    near_frontier: Order | None
     levels: Mapping[str, Errors]
     largest: Errors | None
 
@@ -47,7 +61,8 @@ def validated(fit: Fit, seed: int = 0) -> Validation:
     levels = {name: _errors(fit, unseen(fit, groups(fit.table, name))) for name in factors(fit.table)}
     with np.errstate(invalid="ignore"):
         ranks = spearmanr(predicted, fit.table.loss).statistic, kendalltau(predicted, fit.table.loss).statistic
-    return Validation(_errors(fit, predicted), float(ranks[0]), float(ranks[1]), levels, _largest(fit))
+    order_near = near_frontier(fit, predicted)
+    return Validation(_errors(fit, predicted), float(ranks[0]), float(ranks[1]), order_near, levels, _largest(fit))
 
 
 def groups(table: Table, factor: str) -> AnyArray:
@@ -68,12 +83,37 @@ def unseen(fit: Fit, group: AnyArray) -> FloatArray:
     return np.asarray(np.where(kept, 0.0, predicted).sum(axis=0))
 
 
+def near_frontier(fit: Fit, predicted: FloatArray) -> Order | None:
+    """Pairs within two residual sds of the lowest observed loss of their size or less; None with no such pair.
+
+    Pairs of equal losses, replicates and those whose losses differ by less than the noise of replicates do not count.
+    """
+    size = _size(fit.table)
+    if size is None:
+        return None
+    order, loss = np.lexsort((fit.table.loss, size)), fit.table.loss
+    best = np.minimum.accumulate(loss[order])
+    near = order[loss[order] <= best + NEAR * quality(fit)["residual_sd"]][:MOST_NEAR]
+    first, second = np.triu_indices(len(near), 1)
+    noise = replicates(fit.table)
+    apart = np.abs(loss[near][first] - loss[near][second]) > (0.0 if noise is None else noise["sd"])
+    apart &= fit.table.design[near][first] != fit.table.design[near][second]
+    observed = np.sign(loss[near][first] - loss[near][second])[apart]
+    expected = np.sign(predicted[near][first] - predicted[near][second])[apart]
+    return Order(float((observed == expected).mean()), len(observed)) if len(observed) else None
+
+
+def _size(table: Table) -> FloatArray | None:
+    """What makes a model large, (n,): active parameters where known."""
+    names = [name for name in ("active_parameters", "parameters", "width") if table.has(name)]
+    return table.feature(names[0]) if names else None
+
+
 def _largest(fit: Fit) -> Errors | None:
     """The fifth with the most (active) parameters predicted from the rest."""
-    names = [name for name in ("active_parameters", "parameters", "width") if fit.table.has(name)]
-    if not names:
+    size = _size(fit.table)
+    if size is None:
         return None
-    size = fit.table.feature(names[0])
     out = size > np.quantile(size, 1 - LARGEST)
     if not out.any() or (~out).sum() <= len(fit.vector):
         return None
@@ -85,10 +125,13 @@ def _errors(fit: Fit, predicted: FloatArray) -> Errors:
     return Errors(float(np.sqrt((error**2).mean())), float(error.mean()), len(error))
 
 
-def rivals(forms: Mapping[str, Form], table: Table, method: Method) -> dict[str, tuple[Fit, Validation] | str]:
+def rivals(
+    forms: Mapping[str, Form], table: Table, method: Method, stage: Callable[[str], None]
+) -> dict[str, tuple[Fit, Validation] | str]:
     """Every form under the same validation; the reason where a form cannot be fitted to the table."""
     found: dict[str, tuple[Fit, Validation] | str] = {}
     for name, form in forms.items():
+        stage(f"form {name} under the same validation")
         own = {exponent: value for exponent, value in method.fixed.items() if exponent in form.exponents}
         try:
             fit = fitted(name, form, table, Method(method.delta, method.starts, method.seed, own))

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from nas.assemble import assemble
+from nas.errors import UsageError
 from nas.exact_solution import solve, way_of
 from nas.fitting import Request, execute
+from nas.frontier_check import frontier_check
 from nas.uncertainty import tied, uncertainty
 from objectives.law import Law
 from objectives.metrics.loss import composition
@@ -55,14 +57,15 @@ def runs(tmp_path: Path, space: SearchSpace) -> Path:
     return path
 
 
-def request(runs: Path, **changes: Any) -> Request:
+def request(table: Path | None, **changes: Any) -> Request:
     """A quick fit."""
     given = {
-        "form": "hw_codesign", "out": None, "report": None, "rename": (), "where": (), "tokens": 1e10, "kv": "log", "fix": (),
-        "delta": "auto", "starts": 4, "bootstraps": 40, "seed": 0, "next": None, "space": "paper", "goal": "coefficients",
+        "runs": table, "form": "hw_codesign", "out": None, "report": None, "rename": (), "where": (), "tokens": 1e10, "kv": "log", "fix": (),
+        "delta": "auto", "starts": 4, "bootstraps": 40, "seed": 0, "law": "hw_codesign", "config": None,
+        "space": None, "next": None, "goal": "coefficients",
         "candidates": None, "quiet": True, "json": False,
     }  # fmt: skip
-    return Request(runs=runs, **(given | changes))
+    return Request(**(given | changes))
 
 
 def test_a_fitted_law_is_used_everywhere(runs: Path, tmp_path: Path) -> None:
@@ -101,6 +104,19 @@ def test_designs_are_a_candidate_file(goal: str, runs: Path, tmp_path: Path) -> 
     assert ids[0] == "next-0"
 
 
+def test_the_first_designs_need_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "first.csv"
+    execute(request(None, next=12, candidates=out, quiet=False))
+    said = capsys.readouterr()
+    assert "Train first: 12 of the paper space" in said.out
+    rows = list(csv.DictReader(out.open()))
+    assert [row["purpose"] for row in rows].count("replicate") == 1
+    execute(request(None, next=8, json=True, quiet=False))
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)["next"]["depth"]) == 8
+    assert "8 models cannot determine this law's 10 coefficients" in said.err
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -114,15 +130,29 @@ def test_designs_are_a_candidate_file(goal: str, runs: Path, tmp_path: Path) -> 
         ({"out": Path("law.txt")}, "out: expected a .yaml file"),
         ({"form": "chinchilla"}, "tokens: expected a column of training tokens"),
         ({"next": 5, "goal": "fame"}, "goal: expected a goal"),
+        ({"candidates": Path("next.csv")}, "candidates: expected --next N with it"),
+        ({"law": "paper"}, "law: expected a law"),
+        ({"config": "nothing.yaml"}, "nothing.yaml"),
         ({"next": 20_000}, "next: expected at most 13,120 designs"),
     ],
 )
 def test_wrong_options_are_a_clear_line(changes: dict[str, Any], said: str, runs: Path) -> None:
-    from nas.errors import UsageError
-
     with pytest.raises(UsageError) as caught:
         execute(request(runs, **changes))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "runs: expected a CSV of trained models, got none"),
+        ({"next": 20, "out": Path("law.yaml")}, "out: expected a CSV"),
+        ({"next": 20, "report": Path("report")}, "report: expected a CSV"),
+    ],
+)
+def test_without_a_table_only_designs_can_be_asked_for(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        execute(request(None, **changes))
 
 
 @pytest.mark.slow
@@ -177,6 +207,53 @@ def test_probability_is_that_of_the_definition(law: Law, space: SearchSpace) -> 
         )
         expected = 0.0 if not found.feasible[row] else float((~beaten.any(axis=1)).mean())
         assert probability[row] == pytest.approx(expected)
+
+
+def test_the_frontier_check_is_that_of_the_definition(law: Law) -> None:
+    """Frontiers, picks and regrets of every draw, computed anew from the losses."""
+    study = assemble({"law": law.mapping(), "baselines": [], "applications": {}}, {})
+    problem = study.problem
+    said = frontier_check(study, law)
+    found = problem.evaluate(np.concatenate(list(problem.space.enumerate())))
+    architectures, ms = problem.architectures(found.genotypes), found.metrics["total_ms"]
+    fits = np.flatnonzero(found.feasible)
+
+    def frontier(losses: np.ndarray) -> set[int]:  # type: ignore[type-arg]
+        best, members = np.inf, set()
+        for row in fits[np.lexsort((losses[fits], ms[fits]))]:
+            if losses[row] < best:
+                best = losses[row]
+                members.add(int(row))
+        return members
+
+    own, draws = frontier(law.loss(architectures)), law.drawn_losses(architectures)
+    shared = [len(own & other) / len(own | other) for other in map(frontier, draws[:10])]
+    assert (said["members"], said["draws"]) == (len(own), 40)
+    few = law.model_copy(update={"draws": law.draws[:10]})
+    assert frontier_check(study, few)["jaccard"]["mean"] == pytest.approx(np.mean(shared))
+    for pick in said["picks"]:
+        within = fits[ms[fits] <= pick["limit"]]
+        row = within[np.argmin(law.loss(architectures[within]))]
+        lost = draws[:, row] - draws[:, within].min(axis=1)
+        assert pick["same"] == pytest.approx((lost == 0).mean())
+        assert pick["regret"] == pytest.approx(lost.mean())
+    shallow = np.mean([architectures.depth[row] in (4, 32) for row in own])
+    assert said["boundary"]["depth"] == pytest.approx(shallow)
+    assert said["outside"] == {}
+
+
+def test_a_frontier_check_says_why_not(law: Law) -> None:
+    without = law.model_copy(update={"draws": ()})
+    study = assemble({"law": without.mapping(), "baselines": []}, {})
+    assert "without draws" in frontier_check(study, without)["reason"]
+    large = assemble({"law": law.mapping(), "space": "fine", "baselines": []}, {})
+    assert "more than 50,000" in frontier_check(large, law)["reason"]
+
+
+def test_designs_outside_the_fitted_range_are_said(law: Law) -> None:
+    narrow = law.model_copy(update={"fitted_on": {"depth": (8.0, 24.0)}})
+    study = assemble({"law": narrow.mapping(), "baselines": []}, {})
+    assert 0 < frontier_check(study, narrow)["outside"]["depth"] < 1
 
 
 def test_regret_is_nothing_where_every_draw_agrees(law: Law, space: SearchSpace) -> None:

@@ -6,10 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from objectives.fitting.design import information, optimal, plan, sensitivities, shrunk
+from objectives.fitting.design import assumed_by, known_by, optimal, plan, shrunk
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.table import Table
-from objectives.law import named_form
+from objectives.law import Law, named_form
 from search_spaces.architectures import Architectures
 
 Simulate = Callable[..., Table]
@@ -44,7 +44,8 @@ def test_aimed_designs_predict_their_targets_better() -> None:
 
 
 def test_optimal_designs_beat_random_ones(prior: Fit, paper_architectures: Architectures) -> None:
-    candidates, known = sensitivities(prior, paper_architectures, None), information(prior)
+    known = known_by(prior).information
+    candidates = known_by(prior).sensitivities(paper_architectures, None)
     chosen = optimal(candidates, 30, known)
     random = np.random.default_rng(0).choice(len(candidates), 30, replace=False)
     gain = [shrunk(known, known + candidates[rows].T @ candidates[rows]) for rows in (chosen, random)]
@@ -52,7 +53,7 @@ def test_optimal_designs_beat_random_ones(prior: Fit, paper_architectures: Archi
 
 
 def test_a_plan_mixes_purposes(prior: Fit, paper_architectures: Architectures) -> None:
-    found = plan(prior, paper_architectures, 12, "coefficients", None, None, np.random.default_rng(0))
+    found = plan(known_by(prior), paper_architectures, 12, "coefficients", None, None, np.random.default_rng(0))
     assert [found.purpose.count(name) for name in ("coefficients", "space_filling", "replicate")] == [8, 3, 1]
     assert found.seed.tolist() == [0] * 11 + [1]
     assert found.rows[-1] == found.rows[0]
@@ -65,7 +66,7 @@ def test_cost_aware_designs_are_cheaper(prior: Fit, paper_architectures: Archite
 
     flops = training_flops(paper_architectures, 1e10)
     spent = [
-        flops[plan(prior, paper_architectures, 12, goal, None, 1e10, np.random.default_rng(0)).rows[:8]].sum()
+        flops[plan(known_by(prior), paper_architectures, 12, goal, None, 1e10, np.random.default_rng(0)).rows[:8]].sum()
         for goal in ("cost", "coefficients")
     ]
     assert spent[0] < 0.2 * spent[1]
@@ -73,14 +74,44 @@ def test_cost_aware_designs_are_cheaper(prior: Fit, paper_architectures: Archite
 
 def test_more_designs_than_the_space_has_are_refused(prior: Fit, paper_architectures: Architectures) -> None:
     with pytest.raises(ValueError, match="at most 5 designs"):
-        plan(prior, paper_architectures[:5], 12, "coefficients", None, None, np.random.default_rng(0))
+        plan(known_by(prior), paper_architectures[:5], 12, "coefficients", None, None, np.random.default_rng(0))
+
+
+def test_first_designs_beat_random_ones(law: Law, paper_architectures: Architectures) -> None:
+    """Before anything is trained, under the paper's law: `shrink` is against as many random designs."""
+    known = assumed_by(law, {"alpha_m": 0.05}, paper_architectures)
+    assert known.empty
+    assert known.information.shape == (10, 10)
+    found = plan(known, paper_architectures, 30, "coefficients", None, None, np.random.default_rng(0))
+    assert 0.3 < found.shrink < 0.8
+    candidates = known.sensitivities(paper_architectures, None)
+
+    def volume(rows: np.ndarray) -> float:  # type: ignore[type-arg]
+        return float(np.linalg.slogdet(candidates[rows].T @ candidates[rows])[1])
+
+    generator = np.random.default_rng(1)
+    random = max(volume(generator.choice(len(candidates), 30)) for _ in range(50))
+    assert volume(found.rows) > random
+
+
+def test_sensitivities_are_derivatives_of_the_law(law: Law, paper_architectures: Architectures) -> None:
+    """Against differences of the law's own losses, by one exponent and one scale."""
+    known = assumed_by(law, {"alpha_m": 0.05}, paper_architectures)
+    some = paper_architectures[np.arange(0, len(paper_architectures), 500)]
+    names = [*law.law_form.scales, *(name for name in law.law_form.exponents if name != "alpha_m")]
+    columns = known.sensitivities(some, None) * known.scale
+    for name in ("kappa_d", "l_inf"):  # a scale at the reference design is proportional to the file's
+        moved = law.model_copy(update={"coefficients": law.coefficients | {name: law.coefficients[name] * 1.001}})
+        expected = moved.loss(some) - law.loss(some)
+        column = columns[:, names.index(name)]
+        np.testing.assert_allclose(column / column[0], expected / expected[0], rtol=1e-6)
 
 
 def test_sixty_optimal_designs_recover_the_law(
     prior: Fit, paper_architectures: Architectures, simulated: Simulate
 ) -> None:
     """Chosen with coefficients of a first rough fit; noise 0.02; 18 of 20 seeds within 20 %."""
-    candidates = sensitivities(prior, paper_architectures, None)
+    candidates = known_by(prior).sensitivities(paper_architectures, None)
     rows = optimal(candidates, 60, np.zeros((candidates.shape[1],) * 2))
     good = 0
     for seed in range(20):

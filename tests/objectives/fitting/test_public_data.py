@@ -8,9 +8,10 @@ import pytest
 
 from objectives.fitting.diagnostics import lack_of_fit, quality
 from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.portability import portability
 from objectives.fitting.table import Table, read_table
 from objectives.fitting.validation import Errors, unseen, validated
-from objectives.law import named_form
+from objectives.law import Law, named_form
 
 NAMES = {
     "loss_validation": "loss", "num_experts": "n_experts", "k": "top_k", "d_model": "width", "num_blocks": "depth",
@@ -68,6 +69,23 @@ def test_routed_models_with_the_papers_form(routed: Table) -> None:
     assert fit(routed[few], "hw_codesign_no_kv", alpha_r=0.0).coefficients["alpha_rho"] == pytest.approx(
         0.076, abs=0.003
     )
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        ("10", (0.971, 0.302, 0.948, 0.449, 0.078)),
+        ("100", (0.940, 0.403, 1.196, 0.397, 0.119)),
+        ("routed", (0.936, 0.600, 1.224, 0.221, 0.122)),
+    ],
+)
+def test_the_papers_law_carries_in_ranks_only(
+    which: str, expected: tuple[float, ...], law: Law, routed: Table, external_data: Path
+) -> None:
+    found = portability(law, routed if which == "routed" else gemstones(external_data, int(which)))
+    assert found is not None
+    said = (found.spearman, found.slope, found.as_is_rmse, found.offset_rmse, found.line_rmse)
+    assert said == pytest.approx(expected, abs=0.001)
 
 
 @pytest.mark.parametrize(

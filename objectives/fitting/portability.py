@@ -1,0 +1,80 @@
+"""How far a law given beforehand carries to a table: its ranks, and what an offset or a line would mend."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import kendalltau, spearmanr
+
+from objectives.fitting.table import Table
+from objectives.law import Law
+from search_spaces.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Portability:
+    """A given law against the observed losses of a table.
+
+    spearman, kendall: rank correlations; slope: nats observed per nat predicted, of the least-squares
+    line; as_is_rmse, offset_rmse, line_rmse: nats, of the prediction itself, with a constant added,
+    and through that line; assumed: what stood in for quantities that the table does not hold.
+    """
+
+    law: str
+    spearman: float
+    kendall: float
+    slope: float
+    as_is_rmse: float
+    offset_rmse: float
+    line_rmse: float
+    assumed: Mapping[str, float]
+
+
+def portability(law: Law, table: Table) -> Portability | None:
+    """The law's predictions against the table; None where too much is missing or nothing varies."""
+    stand_ins = {name: stand_in(law, name) for name in law.law_form.features if not table.has(name)}
+    assumed = {name: value for name, value in stand_ins.items() if value is not None}
+    if len(assumed) < len(stand_ins):
+        return None
+    predicted = predictions(law, table, assumed)
+    if not np.isfinite(predicted).all() or np.ptp(predicted) == 0 or np.ptp(table.loss) == 0:
+        return None
+    slope, offset = np.polyfit(predicted, table.loss, 1)
+    error = predicted - table.loss
+    return Portability(
+        law.name,
+        float(spearmanr(predicted, table.loss).statistic),
+        float(kendalltau(predicted, table.loss).statistic),
+        float(slope),
+        _rms(error),
+        _rms(error - error.mean()),
+        _rms(slope * predicted + offset - table.loss),
+        assumed,
+    )
+
+
+def stand_in(law: Law, quantity: str) -> float | None:
+    """What to take for a quantity that is unknown: the law's tokens, dense models, the middle of the law's range."""
+    if quantity == "tokens":
+        return law.tokens
+    if quantity in ("activation_rate", "n_experts", "top_k"):
+        return 1.0
+    single = {"ffn_ratio": "expert_ffn_ratio"}.get(quantity, quantity)  # of one active expert
+    low, high = law.fitted_on.get(quantity) or law.fitted_on.get(single, (0.0, 0.0))
+    return math.sqrt(low * high) or None
+
+
+def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatArray:
+    """The law's loss of every row, nats, (n,)."""
+
+    def quantity(name: str) -> FloatArray:
+        return np.full(len(table), assumed[name]) if name in assumed else table.feature(name)
+
+    terms = law.law_form.values(quantity, law.coefficients)
+    total = sum(terms.values(), np.zeros(len(table)))
+    return np.asarray(np.exp(total) if law.law_form.of == "log_loss" else total)
+
+
+def _rms(error: FloatArray) -> float:
+    return float(np.sqrt((error**2).mean()))

@@ -1,0 +1,63 @@
+"""A law given beforehand on a table of other models."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from objectives.fitting.portability import portability
+from objectives.fitting.table import Table
+from objectives.law import Law
+
+Simulate = Callable[..., Table]
+
+
+def changed(table: Table, loss: np.ndarray, *without: str) -> Table:  # type: ignore[type-arg]
+    """The table with other losses, some columns gone."""
+    numbers = {name: column for name, column in table.numbers.items() if name not in without}
+    return Table({**numbers, "loss": loss}, table.lines)
+
+
+def test_a_law_on_its_own_losses_is_perfect(law: Law, simulated: Simulate) -> None:
+    found = portability(law, simulated(40, 0.0, 0))
+    assert found is not None
+    assert (found.spearman, found.kendall, found.slope) == pytest.approx((1, 1, 1))
+    assert max(found.as_is_rmse, found.offset_rmse, found.line_rmse) < 1e-9
+    assert found.assumed == {}
+
+
+def test_a_line_is_told_from_an_offset(law: Law, simulated: Simulate) -> None:
+    table = simulated(40, 0.0, 0)
+    spread = float(table.loss.std())
+    found = portability(law, changed(table, 0.4 * table.loss + 1.0))
+    assert found is not None
+    assert found.slope == pytest.approx(0.4)
+    assert found.line_rmse < 1e-9
+    assert found.offset_rmse == pytest.approx(0.6 * spread)
+    assert found.as_is_rmse == pytest.approx(np.sqrt((0.6 * table.loss - 1.0) ** 2).mean(), rel=0.1)
+    assert found.spearman == pytest.approx(1)
+
+
+def test_opposite_ranks_are_seen(law: Law, simulated: Simulate) -> None:
+    table = simulated(40, 0.0, 0)
+    found = portability(law, changed(table, 8.0 - table.loss))
+    assert found is not None
+    assert (found.spearman, found.slope) == pytest.approx((-1, -1))
+
+
+def test_what_the_table_lacks_is_assumed_and_said(law: Law, simulated: Simulate) -> None:
+    table = simulated(40, 0.0, 0)
+    bare = changed(table, table.loss, "n_experts", "top_k", "expert_size", "n_kv_heads")
+    found = portability(law, bare)
+    assert found is not None
+    assert found.assumed == pytest.approx(
+        {"activation_rate": 1.0, "ffn_ratio": np.sqrt(0.5 * 4), "kv_dim": np.sqrt(64 * 3072)}
+    )
+    assert 0 < found.spearman < 1
+
+
+def test_too_little_is_nothing(law: Law, simulated: Simulate) -> None:
+    table = simulated(40, 0.0, 0)
+    silent = law.model_copy(update={"fitted_on": {}})
+    assert portability(silent, changed(table, table.loss, "n_kv_heads", "n_heads")) is None
+    assert portability(law, changed(table, np.full(40, 3.0))) is None
