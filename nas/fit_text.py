@@ -20,10 +20,18 @@ def markdown(content: dict[str, Any], plots: Sequence[str] = ()) -> str:
     """The report as a Markdown page, with the plots' files."""
     lines = [f"# Fit of {content['form']}", ""]
     for title, body in sections(content, piped):
-        lines += [f"## {title}", "", *(line if line.startswith("|") else f"{line}  " for line in body), ""]
+        lines += [f"## {title}", "", *_apart(body), ""]
     for name in plots:
         lines += [f"![{name}](plots/{name}.png)", ""]
     return "\n".join(lines)
+
+
+def _apart(body: Sequence[str]) -> Iterator[str]:
+    """Lines of Markdown, an empty one where text and a table meet."""
+    for before, line in zip(("", *body), body, strict=False):
+        if before and before.startswith("|") != line.startswith("|"):
+            yield ""
+        yield line if line.startswith("|") else f"{line}  "
 
 
 def aligned(header: Sequence[str], rows: Rows) -> list[str]:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,9 @@ def test_a_report_is_written_in_three_forms(runs: Path, tmp_path: Path, capsys: 
     assert content == json.loads((tmp_path / "report" / "report.json").read_text())
     page = (tmp_path / "report" / "report.md").read_text()
     assert "| alpha_l |" in page
+    lines = page.splitlines()
+    for before, line in pairwise(lines):  # a line of text right after a table would be a row of it
+        assert not before or not line or before.startswith("|") == line.startswith("|"), line
     assert {p.suffix for p in (tmp_path / "report" / "plots").iterdir()} == {".png", ".svg"}
     assert min(
         content["forms"], key=lambda n: content["forms"][n]["bic"] if isinstance(content["forms"][n], dict) else np.inf
