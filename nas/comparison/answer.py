@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nas.comparison.rank_diagram import can_draw
-from nas.comparison.ranking import Ranking
+from nas.comparison.ranking import Ranking, course
 from nas.comparison.reading import left_out, sentences
 from nas.comparison.result import StudyResult
 from nas.comparison.tables import Table, rank_table, result_table
@@ -26,7 +26,7 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
         say()
     for ranking in rankings if len(results) > 1 else ():
         if ranking.shown:
-            _print(rank_table(ranking))
+            _print(rank_table(course(results, ranking.group)))
         say(ranking.said())
         if ranking.shown and not can_draw():
             say("The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'.")

@@ -14,6 +14,7 @@ LARGER_IS_BETTER = ("share",)
 TARGETS = tuple(float(f"{10.0 ** (-1 - k / 4):.4g}") for k in range(13))
 SHOWN_TARGETS = TARGETS[::4]
 FIRST = 10
+LEAST_SHOWN = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,14 @@ def checkpoints(evaluations: int) -> IntArray:
     decades = np.arange(10, 10 * int(np.ceil(np.log10(max(evaluations, FIRST)))) + 10)
     points = np.rint(10 ** (decades / 10)).astype(np.int64)
     return np.unique([*points[points < evaluations], evaluations])
+
+
+def shown(counts: IntArray) -> list[int]:
+    """Which checkpoints (indices) a reader sees: about 50, 100, 200, 500, 1,000 … and the last."""
+    last = len(counts) - 1
+    decades = 10.0 * np.log10(counts)
+    round_ones = np.isin(np.rint(decades).astype(np.int64) % 10, (0, 3, 7)) & (counts >= LEAST_SHOWN)
+    return [*np.flatnonzero(round_ones & (counts < 0.9 * counts[last])).tolist(), last]
 
 
 def clock(seconds: float) -> FloatArray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nas.comparison.measures import shown
 from nas.comparison.result import StudyResult
 from nas.comparison.statistics import BLOCKS, LEVEL, critical_difference, friedman, mean_ranks
 from search_spaces.arrays import FloatArray
@@ -13,12 +14,17 @@ from search_spaces.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Median gaps (studies, strategies) of a group's studies; strategies missing in one of them are left out."""
+    """Median gaps (studies, strategies) of a group's studies after some distinct evaluations.
+
+    Strategies missing in a study are left out; of those in `ended` most runs hold fewer, and their last value counts.
+    """
 
     group: str
     strategies: tuple[str, ...]
     gaps: FloatArray
     left_out: tuple[str, ...]
+    evaluations: int
+    ended: frozenset[str]
 
     @property
     def shown(self) -> bool:
@@ -68,7 +74,9 @@ class Ranking:
         return [
             {
                 "group": self.group,
+                "evaluations": self.evaluations,
                 "strategy": name,
+                "ended": name in self.ended,
                 "mean_rank": rank,
                 "studies": len(self.gaps),
                 "friedman": statistic,
@@ -80,18 +88,29 @@ class Ranking:
 
 
 def rankings(results: Sequence[StudyResult]) -> list[Ranking]:
-    """One ranking per group, of its studies that have something feasible."""
-    found = []
-    for group in dict.fromkeys(result.group for result in results):
-        members = [result for result in results if result.group == group and result.reference is not None]
-        if not members:
-            continue
-        everywhere = sorted(set.intersection(*(set(member.strategies) for member in members)))
-        anywhere = set().union(*(set(member.strategies) for member in members))
-        gaps = np.array([[np.median(member.last(name, "gap")) for name in everywhere] for member in members])
-        left_out = tuple(sorted(anywhere - set(everywhere)))
-        found.append(Ranking(group, tuple(everywhere), gaps.reshape(len(members), -1), left_out))
-    return found
+    """One ranking per group, after all evaluations, of its studies that have something feasible."""
+    groups = dict.fromkeys(result.group for result in results)
+    return [found[-1] for group in groups if (found := course(results, group))]
+
+
+def course(results: Sequence[StudyResult], group: str) -> list[Ranking]:
+    """A group's rankings at the checkpoints that a reader sees, the last one last; none with nothing feasible."""
+    members = [result for result in results if result.group == group and result.reference is not None]
+    if not members:
+        return []
+    counts = members[0].counts
+    columns = shown(counts) if all(np.array_equal(member.counts, counts) for member in members) else [-1]
+    return [_ranking(members, column) for column in columns]
+
+
+def _ranking(members: Sequence[StudyResult], column: int) -> Ranking:
+    everywhere = sorted(set.intersection(*(set(member.strategies) for member in members)))
+    anywhere = set().union(*(set(member.strategies) for member in members))
+    gaps = np.array([[np.median(member.matrix(name, "gap")[:, column]) for name in everywhere] for member in members])
+    count = int(members[0].counts[column])
+    ended = frozenset(name for name in everywhere if all(member.carried(name, count) for member in members))
+    left_out = tuple(sorted(anywhere - set(everywhere)))
+    return Ranking(members[0].group, tuple(everywhere), gaps.reshape(len(members), -1), left_out, count, ended)
 
 
 def named(what: str, group: str) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from nas.comparison.plan import BASELINES
-from nas.comparison.ranking import Ranking, named
+from nas.comparison.ranking import Ranking, course, named
 from nas.comparison.reference import UNION
 from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
 from nas.comparison.statistics import quantile, seeds_needed
-from nas.comparison.tables import Table, percent, rank_table, result_table, target_table
+from nas.comparison.tables import Table, anytime_table, percent, rank_table, result_table, target_table
 
 
 def sentences(r: StudyResult) -> list[str]:
@@ -97,11 +97,14 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
     for r in results:
         parts += [f"## {r.name}", " ".join(sentences(r))]
         if r.reference is not None:
-            parts += [_titled(result_table(r)), _titled(target_table(r)), _pictures(r)]
+            parts += [*map(_titled, (result_table(r), anytime_table(r), target_table(r))), _pictures(r)]
     for ranking in rankings if len(results) > 1 else ():
         parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
         if ranking.shown:
-            parts += [_titled(rank_table(ranking)), f"![ranks](plots/{named('ranks', ranking.group)}.png)"]
+            parts += [
+                _titled(rank_table(course(results, ranking.group))),
+                f"![ranks](plots/{named('ranks', ranking.group)}.png)",
+            ]
         parts.append(ranking.said())
     if notes := left_out(results):
         parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]

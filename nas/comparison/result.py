@@ -72,6 +72,10 @@ class StudyResult:
         every = len(self.of(strategy))
         return ", ".join(mark if count == every else f"{mark} {count} of {every}" for mark, count in counted)
 
+    def carried(self, strategy: str, count: int) -> bool:
+        """Whether most runs of a strategy hold fewer designs than that, so that its values are carried forward."""
+        return float(np.median([run.evaluations for run in self.of(strategy)])) < count
+
     def matrix(self, strategy: str, measure: str) -> FloatArray:
         """A measure of a strategy's runs at every checkpoint, (runs, checkpoints)."""
         return np.array([run.values[measure] for run in self.of(strategy)]).reshape(-1, len(self.counts))

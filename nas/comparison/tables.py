@@ -1,14 +1,14 @@
 """Tables of a comparison: CSV in full precision, Markdown and LaTeX as read; clock times in files of their own."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.comparison.measures import SHOWN_TARGETS
+from nas.comparison.measures import SHOWN_TARGETS, shown
 from nas.comparison.plan import BASELINES
-from nas.comparison.ranking import Ranking
+from nas.comparison.ranking import Ranking, course
 from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
 from nas.comparison.rows import (
     CLOCK,
@@ -24,6 +24,8 @@ from nas.comparison.rows import (
 )
 from nas.comparison.statistics import bootstrap_interval, quantile
 from nas.tables import write
+
+ENDED = " (* ended before)"
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def _latex(text: str) -> str:
 def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
     """Every table that does not depend on the clock, then those that do."""
     tables, timing = folder / "tables", folder / "timing"
+    courses = [course(results, ranking.group) for ranking in rankings if ranking.shown]
     for place in (tables, timing):
         place.mkdir(exist_ok=True)
     for name, rows in (
@@ -77,13 +80,14 @@ def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequenc
         ("targets", target_rows(results)),
         ("reached", reached_rows(results)),
         ("pairs", pair_rows(results)),
-        ("ranks", [row for ranking in rankings for row in ranking.rows()]),
+        ("ranks", [row for stages in courses for ranking in stages for row in ranking.rows()]),
     ):
         write(tables / f"{name}.csv", as_csv(rows))
     _write_read(tables, "results", [result_table(r) for r in results])
     _write_read(tables, "targets", [target_table(r) for r in results])
     _write_read(tables, "pairs", [pair_table(r) for r in results])
-    _write_read(tables, "ranks", [rank_table(ranking) for ranking in rankings if ranking.shown])
+    _write_read(tables, "anytime", [anytime_table(r) for r in results])
+    _write_read(tables, "ranks", [rank_table(each) for each in courses])
     write(timing / "overhead.csv", as_csv(overhead_rows(results)))
     write(timing / "clock.csv", as_csv(clock_rows(results)))
     _write_read(timing, "overhead", [overhead_table(r) for r in results])
@@ -193,10 +197,38 @@ def _pair_cell(forward: Any, backward: Any) -> str:
     return f"{mark} {better:.2f} ({pair.p_holm:.2g})"
 
 
-def rank_table(ranking: Ranking) -> Table:
-    """Mean ranks over studies."""
-    rows = tuple((name, f"{rank:.2f}") for name, rank in ranking.ordered())
-    return Table(ranking.title(), ("strategy", "mean rank"), rows)
+def anytime_table(r: StudyResult) -> Table:
+    """Median gap on the way, the best in the end first."""
+    columns = shown(r.counts)
+    rows = tuple(
+        (s, *(_marked(percent(quantile(r.matrix(s, "gap")[:, i], 0.5)), r.carried(s, r.counts[i])) for i in columns))
+        for s in r.ranking()
+    )
+    return Table(
+        f"{r.name}: median gap after distinct evaluations{ENDED}", ("strategy", *_counts(r.counts[columns])), rows
+    )
+
+
+def rank_table(course: Sequence[Ranking]) -> Table:
+    """Mean ranks over studies on the way, the best in the end first."""
+    ranks = [dict(ranking.ordered()) for ranking in course]
+    rows = tuple(
+        (s, *(_marked(f"{known[s]:.2f}", s in ranking.ended) for known, ranking in zip(ranks, course, strict=True)))
+        for s, _ in course[-1].ordered()
+    )
+    return Table(
+        f"{course[-1].title()}; by distinct evaluations{ENDED}",
+        ("strategy", *_counts([ranking.evaluations for ranking in course])),
+        rows,
+    )
+
+
+def _marked(text: str, ended: bool) -> str:
+    return f"{text} *" if ended else text
+
+
+def _counts(counts: Iterable[int]) -> list[str]:
+    return [f"{count:,}" for count in counts]
 
 
 def overhead_table(r: StudyResult) -> Table:

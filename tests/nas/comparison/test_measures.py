@@ -7,7 +7,7 @@ import moocore
 import numpy as np
 import pytest
 
-from nas.comparison.measures import MEASURES, TARGETS, Measured, checkpoints, clock, measured
+from nas.comparison.measures import MEASURES, TARGETS, Measured, checkpoints, clock, measured, shown
 from nas.comparison.reference import Reference, exact_reference, keys_by_value, union
 from nas.comparison.trace import Trace
 from nas.dominance import frontier_rows
@@ -81,6 +81,15 @@ def regret(part: Evaluations, reference: Reference) -> float:
         within = loss[part.feasible & (time <= budget)]
         worst = max(worst, (within.min() if len(within) else np.inf) - best[fastest <= budget].min())
     return worst
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "expected"),
+    [(40, [40]), (60, [50, 60]), (1000, [50, 100, 200, 501, 1000]), (2000, [50, 100, 200, 501, 1000, 2000])],
+)
+def test_a_reader_sees_round_checkpoints_and_the_last(evaluations: int, expected: list[int]) -> None:
+    counts = checkpoints(evaluations)
+    assert [int(counts[i]) for i in shown(counts)] == pytest.approx(expected, abs=1)
 
 
 def test_targets_are_reached_where_a_scan_says_so(known: tuple[Evaluations, Reference]) -> None:

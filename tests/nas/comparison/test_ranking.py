@@ -1,0 +1,41 @@
+"""Ranks over studies on the way: who leads when, and whose values are carried forward."""
+
+import numpy as np
+
+from nas.comparison.measures import MEASURES, TARGETS, Measured
+from nas.comparison.ranking import course, rankings
+from nas.comparison.reference import exact_reference
+from nas.comparison.result import StudyResult
+from nas.comparison.tables import anytime_table, rank_table
+from nas.objective import Objective
+
+
+def of_study(number: int, medians: dict[str, list[float]], held: dict[str, int]) -> StudyResult:
+    """A study in which every run of a strategy has the given gaps after 50, 100 and 200 designs."""
+    counts = np.array([50, 100, 200])
+    reference = exact_reference((Objective("loss"),), np.array([[1.0], [1.0]]), np.arange(2))
+    runs = tuple(
+        Measured(
+            name, f"s{seed}", seed, "" if held[name] >= 200 else "capped", held[name],
+            {measure: np.array(gaps) for measure in MEASURES}, np.full(len(TARGETS), np.nan), None, np.zeros((0, 1)), None, None, None,
+        )
+        for name, gaps in medians.items()
+        for seed in range(3)
+    )  # fmt: skip
+    return StudyResult(f"s{number}", "", "", (Objective("loss"),), reference, counts, np.zeros(0), runs, {}, {})
+
+
+def test_ranks_on_the_way_say_who_leads_when_and_who_had_ended() -> None:
+    medians = {"slow": [0.1, 0.1, 0.1], "steady": [0.3, 0.2, 0.01], "random": [0.5, 0.4, 0.3]}
+    held = {"slow": 60, "steady": 200, "random": 200}
+    results = [of_study(i, medians, held) for i in range(10)]
+    stages = course(results, "")
+    assert [stage.evaluations for stage in stages] == [50, 100, 200]
+    assert [stage.ordered()[0][0] for stage in stages] == ["slow", "slow", "steady"]
+    assert [stage.ended for stage in stages] == [frozenset(), {"slow"}, {"slow"}]
+    assert rank_table(stages).rows == (
+        ("steady", "2.00", "2.00", "1.00"), ("slow", "1.00", "1.00 *", "2.00 *"), ("random", "3.00", "3.00", "3.00"),
+    )  # fmt: skip
+    assert anytime_table(results[0]).rows[1] == ("slow", "10 %", "10 % *", "10 % *")
+    assert rankings(results)[0].ordered() == stages[-1].ordered()
+    assert [row["ended"] for row in stages[1].rows()] == [True, False, False]
