@@ -15,6 +15,7 @@ from search_spaces.arrays import IntArray
 
 TRAITS = Traits(seedable=True)
 COARSEST = 1 / 8  # of an axis; one value where it has fewer than 16, as every axis of the paper's space
+SHARE = 1 / 50  # of a large frontier, explored at once: its upkeep per ask grows with its members
 
 
 class Parameters(BaseModel):
@@ -25,7 +26,7 @@ class Parameters(BaseModel):
         100, strict=True, ge=1, le=1_000_000, description="Latin hypercube to start from, besides given designs"
     )
     explored: int = Field(
-        5, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are asked at once"
+        5, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are asked at once, at least"
     )
     restart: int = Field(
         50, strict=True, ge=1, le=1_000_000, description="New random architectures when all neighbours are known"
@@ -69,7 +70,7 @@ class LocalSearch:
         """Neighbours of some members with steps left, known ones too; of equally crowded members, some at random."""
         rows = self.generator.permutation(np.flatnonzero(times < self.steps))
         widest = np.argsort(-self.front.crowding()[rows], kind="stable")
-        chosen = rows[widest[: self.parameters.explored]]
+        chosen = rows[widest[: max(self.parameters.explored, int(SHARE * len(times)))]]
         self.explored.update(self.front.keys[chosen].tolist())
         return self.space.neighbours(self.front.genotypes[chosen], COARSEST * 0.5 ** times[chosen])
 

@@ -90,7 +90,7 @@ def test_the_ends_and_then_the_member_at_the_widest_gap_are_explored_first(probl
 
 @pytest.mark.slow
 def test_in_a_fine_space_it_comes_near_the_exact_frontier(problem_in: Made) -> None:
-    """1 % at 1,000 evaluations; single steps from members at random leave more than 20 %, either alone 8 or more."""
+    """0.8 % at 1,000 evaluations; single steps leave 5 %, members at random 6, both 17."""
     problem = problem_in("fine")
     strategy, genotypes = started(problem, 100)
     values: list[FloatArray] = []
@@ -101,4 +101,4 @@ def test_in_a_fine_space_it_comes_near_the_exact_frontier(problem_in: Made) -> N
         genotypes = strategy.ask(100)
     frontier = solve(problem).frontier.values
     scale = Scale.of(problem.objectives, frontier)
-    assert 1 - scale.hypervolume(np.concatenate(values)[:1000]) / scale.hypervolume(frontier) < 0.03
+    assert 1 - scale.hypervolume(np.concatenate(values)[:1000]) / scale.hypervolume(frontier) < 0.02
