@@ -235,25 +235,28 @@ class SearchSpace:
             dependent.append(table.nth[owner, rank])
         return np.stack([depth, width, experts, *dependent], axis=1)
 
-    def neighbours(self, genotypes: IntArray) -> IntArray:
+    def neighbours(self, genotypes: IntArray, share: FloatArray | float = 0.0) -> IntArray:
         """Distinct architectures one step along one axis from any of the given ones, in key order.
 
-        A step goes to the next valid value of a gene; genes that depend on it are repaired. The
+        A step goes over `share` (of each row or of all) of a gene's valid values, rounded down but
+        to one at least, and ends at the last of them; genes that depend on it are repaired. The
         given architectures themselves are left out.
         """
-        steps = [self._step(genotypes, gene, sign) for gene in range(len(GENES)) for sign in (-1, 1)]
+        steps = [self._step(genotypes, gene, sign, share) for gene in range(len(GENES)) for sign in (-1, 1)]
         keys = np.unique(np.concatenate([self.keys(step) for step in steps]))
         return self.genotypes(np.setdiff1d(keys, self.keys(genotypes), assume_unique=False))
 
-    def _step(self, genotypes: IntArray, gene: int, sign: int) -> IntArray:
+    def _step(self, genotypes: IntArray, gene: int, sign: int, share: FloatArray | float) -> IntArray:
         moved = genotypes.copy()
         if gene in (TOP_K, FFN, KV):
             table = {TOP_K: self.top_k_gene, FFN: self.ffn_gene, KV: self.kv_gene}[gene]
             owner = genotypes[:, EXPERTS if gene == TOP_K else WIDTH]
-            rank = np.clip(table.rank[owner, genotypes[:, gene]] + sign, 0, table.counts[owner] - 1)
+            counts = table.counts[owner]
+            rank = np.clip(table.rank[owner, genotypes[:, gene]] + sign * _stride(share, counts), 0, counts - 1)
             moved[:, gene] = table.nth[owner, rank]
         else:
-            moved[:, gene] = np.clip(genotypes[:, gene] + sign, 0, self.gene_sizes[gene] - 1)
+            size = self.gene_sizes[gene]
+            moved[:, gene] = np.clip(genotypes[:, gene] + sign * _stride(share, size), 0, size - 1)
         return self.repair(moved)
 
     def find(self, architectures: Architectures) -> IntArray:
@@ -290,6 +293,10 @@ class SearchSpace:
 
 def _axis(values: list[int]) -> IntArray:
     return frozen(np.array(values, dtype=np.int64))
+
+
+def _stride(share: FloatArray | float, values: IntArray) -> IntArray:
+    return np.maximum(1, np.floor(share * values)).astype(np.int64)
 
 
 def _position(axis: IntArray, values: IntArray) -> IntArray:

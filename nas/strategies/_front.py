@@ -62,3 +62,15 @@ class Front:
         low, high = scaled.min(axis=0), scaled.max(axis=0)
         normalised: FloatArray = (scaled - low) / np.where(high > low, high - low, 1.0)
         return normalised
+
+    def crowding(self) -> FloatArray:
+        """Distance of each member's two neighbours along an objective, summed over objectives, (n,); inf at their ends.
+
+        The crowding distance of Deb et al. (2002).
+        """
+        crowding: FloatArray = np.zeros(len(self))
+        for column in self.normalised().T if len(self) else ():
+            order = np.argsort(column, kind="stable")
+            gaps = np.concatenate([[np.inf], np.diff(column[order]), [np.inf]])
+            crowding[order] += gaps[:-1] + gaps[1:]
+        return crowding

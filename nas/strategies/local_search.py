@@ -1,4 +1,6 @@
-"""Pareto local search (Paquete, Chiarandini and Stützle 2004) over one-step neighbours."""
+"""Pareto local search (Paquete, Chiarandini and Stützle 2004) in halving steps, the frontier's widest gaps first."""
+
+from collections import Counter
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +14,8 @@ from nas.unseen import draw_unseen
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(seedable=True)
+COARSEST = 1 / 8  # of an axis; one value where it has fewer than 16, as every axis of the paper's space
+SHARE = 1 / 50  # of a large frontier, explored at once: its upkeep per ask grows with its members
 
 
 class Parameters(BaseModel):
@@ -22,7 +26,7 @@ class Parameters(BaseModel):
         100, strict=True, ge=1, le=1_000_000, description="Latin hypercube to start from, besides given designs"
     )
     explored: int = Field(
-        10, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are asked at once"
+        5, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are asked at once, at least"
     )
     restart: int = Field(
         50, strict=True, ge=1, le=1_000_000, description="New random architectures when all neighbours are known"
@@ -30,32 +34,45 @@ class Parameters(BaseModel):
 
 
 class LocalSearch:
-    """Explores the neighbours of every frontier member once; restarts at random when all are known."""
+    """Explores frontier members, those at its widest gaps first; restarts at random when all neighbours are known.
+
+    A member's neighbours are at first an eighth of an axis away: one value along an axis of hundreds
+    leads nowhere. When it is explored again, still on the frontier, the step is half as long, as in
+    a direct multisearch (Custódio et al. 2011), until it is one value on every axis.
+    """
 
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.parameters, self.start = brief.problem.space, parameters, brief.start
-        self.generator, self.seen, self.explored = brief.generator, KeyIndex(), KeyIndex()
+        self.generator, self.seen = brief.generator, KeyIndex()
         self.front = Front(brief.problem.objectives, len(self.space.gene_sizes))
+        self.steps = max(1, int(COARSEST * self.space.gene_sizes.max()).bit_length())
+        self.explored: Counter[int] = Counter()
         self.asked = False
 
     def ask(self, at_most: int) -> IntArray:
-        """Unknown neighbours of the next unexplored frontier members; the first design at first."""
+        """Unknown neighbours of the next frontier members to explore; the first design at first."""
         if not self.asked:
             self.asked = True
             self.seen.add(self.space.keys(self.start))
             cube = latin_hypercube(self.space, self.seen, self.parameters.initial, self.generator)
             return np.concatenate([self.start, cube])
-        while len(chosen := self._unexplored()):
-            self.explored.add(self.front.keys[chosen])
-            near = self.space.neighbours(self.front.genotypes[chosen])
+        while (times := self._times_explored()).min(initial=self.steps) < self.steps:
+            near = self._neighbours(times)
             if len(near := near[self.seen.add(self.space.keys(near))]):
                 return near
         return self.space.genotypes(draw_unseen(self.space.size, self.seen, self.parameters.restart, self.generator))
 
-    def _unexplored(self) -> IntArray:
-        """Some frontier members not yet explored, in random order."""
-        rows = np.flatnonzero(self.explored.rows(self.front.keys) < 0)
-        return self.generator.permutation(rows)[: self.parameters.explored]
+    def _times_explored(self) -> IntArray:
+        """How often each frontier member was explored, (n,): the times that its step was halved."""
+        return np.array([self.explored[key] for key in self.front.keys.tolist()], dtype=np.int64)
+
+    def _neighbours(self, times: IntArray) -> IntArray:
+        """Neighbours of some members with steps left, known ones too; of equally crowded members, some at random."""
+        rows = self.generator.permutation(np.flatnonzero(times < self.steps))
+        widest = np.argsort(-self.front.crowding()[rows], kind="stable")
+        chosen = rows[widest[: max(self.parameters.explored, int(SHARE * len(times)))]]
+        self.explored.update(self.front.keys[chosen].tolist())
+        return self.space.neighbours(self.front.genotypes[chosen], COARSEST * 0.5 ** times[chosen])
 
     def tell(self, evaluations: Evaluations) -> None:
         """Update the frontier."""

@@ -14,6 +14,7 @@ from search_spaces.space import GENES, SearchSpace
 
 Genotype = tuple[int, ...]
 TOP_K, FFN, KV = GENES.index("top_k"), GENES.index("ffn"), GENES.index("n_kv_heads")
+SHARES = st.sampled_from([0.0, 0.125, 0.34, 0.5, 1.0])
 
 
 class Row(NamedTuple):
@@ -102,17 +103,16 @@ class BruteForce:
         """Whether repair leaves it as it is."""
         return self.repaired(genotype) == genotype
 
-    def neighbours(self, genotype: Genotype) -> set[Genotype]:
-        """One step to the next valid value of one gene; what depends on it is repaired."""
+    def neighbours(self, genotype: Genotype, share: float = 0.0) -> set[Genotype]:
+        """A share of one gene's valid values away, one value at least; what depends on the gene is repaired."""
         found = set()
         sizes = [len(axis) for axis in (self.depth, self.width, self.n_experts, self.top_k, self.ffn, self.kv)]
         for gene, sign in itertools.product(range(6), (-1, 1)):
-            moved = list(genotype)
-            moved[gene] += sign
-            while gene in (TOP_K, FFN, KV) and 0 <= moved[gene] < sizes[gene] and not self.canonical(tuple(moved)):
-                moved[gene] += sign
-            if 0 <= moved[gene] < sizes[gene]:
-                found.add(self.repaired(tuple(moved)))
+            rows = [(*genotype[:gene], value, *genotype[gene + 1 :]) for value in range(sizes[gene])]
+            if gene in (TOP_K, FFN, KV):
+                rows = [row for row in rows if self.canonical(row)]
+            place = rows.index(genotype) + sign * max(1, int(share * len(rows)))
+            found.add(self.repaired(rows[min(max(place, 0), len(rows) - 1)]))
         return found - {genotype}
 
 
@@ -257,12 +257,14 @@ def test_repair_and_validity_do_not_depend_on_the_batch(mapping: dict[str, Any],
     assert space.repair(raw[:0]).shape == (0, 6)
 
 
-@given(mapping=mappings(), seed=st.integers(0, 2**32 - 1))
-def test_neighbours_are_one_valid_step_away(mapping: dict[str, Any], seed: int) -> None:
+@given(mapping=mappings(), seed=st.integers(0, 2**32 - 1), share=SHARES)
+def test_neighbours_are_one_step_of_a_share_of_the_valid_values_away(
+    mapping: dict[str, Any], seed: int, share: float
+) -> None:
     space, brute = built(mapping)
     for genotype in space.sample(5, np.random.default_rng(seed)):
-        found = {tuple(row) for row in space.neighbours(genotype[None, :]).tolist()}
-        assert found == brute.neighbours(tuple(genotype.tolist()))
+        found = {tuple(row) for row in space.neighbours(genotype[None, :], share).tolist()}
+        assert found == brute.neighbours(tuple(genotype.tolist()), share)
 
 
 @given(mapping=mappings(), seed=st.integers(0, 2**32 - 1))
@@ -277,13 +279,16 @@ def test_neighbours_are_valid_never_self_and_mutual_without_repair(mapping: dict
         assert (found != genotype).any(axis=1).all()
 
 
-@given(mapping=mappings(), seed=st.integers(0, 2**32 - 1))
-def test_neighbours_of_several_are_those_of_each_without_the_given(mapping: dict[str, Any], seed: int) -> None:
+@given(mapping=mappings(), seed=st.integers(0, 2**32 - 1), shares=st.lists(SHARES, min_size=6, max_size=6))
+def test_neighbours_of_several_are_those_of_each_by_its_share_without_the_given(
+    mapping: dict[str, Any], seed: int, shares: list[float]
+) -> None:
     space, _ = built(mapping)
     several = space.sample(6, np.random.default_rng(seed))
     before = several.copy()
-    found = {tuple(row) for row in space.neighbours(several).tolist()}
-    each = {tuple(row) for genotype in several for row in space.neighbours(genotype[None, :]).tolist()}
+    found = {tuple(row) for row in space.neighbours(several, np.array(shares[: len(several)])).tolist()}
+    pairs = zip(several, shares, strict=False)
+    each = {tuple(row) for genotype, share in pairs for row in space.neighbours(genotype[None, :], share).tolist()}
     assert found == each - {tuple(row) for row in several.tolist()}
     assert np.array_equal(several, before)
 
