@@ -59,8 +59,7 @@ def execute(request: Request) -> None:
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
-    if request.out is not None and request.out.suffix not in (".yaml", ".yml"):
-        raise UsageError(f"out: expected a .yaml file, got {request.out}; change its ending")
+    refuse_places(request)
     name, form, fixed = form_of(request)
     method = Method(_delta(request.delta), request.starts, request.seed, fixed)
     try:
@@ -89,6 +88,22 @@ def execute(request: Request) -> None:
                 notice(f"{asked.n} candidates written to {asked.out}")
 
 
+def refuse_places(request: Request) -> None:
+    """Say before the work which files could not be written after it.
+
+    Raises:
+        UsageError: a wrong ending, a missing folder, or candidates that were not asked for.
+    """
+    endings = {"out": (".yaml", ".yml"), "candidates": (".csv", ".jsonl")}
+    for name, path in (("out", request.out), ("candidates", request.candidates)):
+        if path is not None and path.suffix not in endings[name]:
+            raise UsageError(f"{name}: expected a {' or '.join(endings[name])} file, got {path}; change its ending")
+        if path is not None and not path.parent.is_dir():
+            raise UsageError(f"{name}: expected a folder that exists, got {path.parent}; make it first")
+    if request.candidates is not None and request.next is None:
+        raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
+
+
 def _asked(request: Request) -> Asked:
     return Asked(request.next or 0, request.space, request.goal, request.candidates, request.seed)
 
@@ -102,6 +117,8 @@ def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
     if name == "hw_codesign":
         name = name if "alpha_m" in fixed else KV[request.kv]
         fixed = {"alpha_m": PAPER_KV_EXPONENT, **fixed} if request.kv == "fixed" else fixed
+    elif request.kv != "log":
+        raise UsageError(f"kv: expected it with --form hw_codesign, got {request.kv} with {name}; leave it out")
     if name in importable("objectives.law_forms"):
         return name, named_form(name), fixed
     if Path(name).suffix not in (".yaml", ".yml"):
