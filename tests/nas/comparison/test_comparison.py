@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,40 @@ def test_traces_alone_are_compared_with_each_other(compare: Compare, tmp_path: P
     (tmp_path / "published.csv").unlink()
     assert compare("--resume", tmp_path / "out").code == 0
     assert tables(tmp_path / "out") == kept
+
+
+def test_files_of_the_same_objectives_are_compared_and_their_studies_are_not_mixed(
+    compare: Compare, tmp_path: Path
+) -> None:
+    for tool, worse in (("ours", 0), ("$theirs|\\x", 3)):
+        lines = [
+            f"{study},{run},{1 + step + run + worse + 1000 * far},{20 - step + worse}"
+            for far, study in enumerate(("near", "far"))
+            for run in range(5)
+            for step in range(9)
+        ]
+        (tmp_path / f"{tool}.csv").write_text("\n".join(["study,run,a,b", *lines]))
+    given = [part for path in sorted(tmp_path.glob("*.csv")) for part in ("--traces", path)]
+    answer = compare(*given, "--out", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    results = [row for row in rows(tmp_path / "out" / "tables" / "results.csv") if row["measure"] == "gap"]
+    assert len({row["study"] for row in results}) == 2
+    medians = {(row["study"][-4:], row["strategy"]): float(row["median"]) for row in results}
+    assert medians["near", "ours"] == medians["-far", "ours"] < medians["near", "$theirs|\\x"]
+    page = (tmp_path / "out" / "report.md").read_text()
+    assert "| $theirs\\|\\x |" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["run,a\n0,1\n", "run,a,b\n0,1,2\n", "strategy,run,a,b,c\nx,0,1,2,3\n$y\\z,0,3,2,1\n"])
+def test_the_page_shows_the_pictures_that_there_are(inside: Compare, tmp_path: Path, text: str) -> None:
+    (tmp_path / "tool.csv").write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = inside("compare", "--traces", tmp_path / "tool.csv", "--out", tmp_path / "out", "--workers", 1)
+    assert answer.code == 0, answer.err
+    shown = set(re.findall(r"\]\((plots/[^)]*)\)", (tmp_path / "out" / "report.md").read_text()))
+    assert shown == {f"plots/{path.name}" for path in (tmp_path / "out" / "plots").glob("*.png")}
 
 
 def test_json_and_files_hold_the_same(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
