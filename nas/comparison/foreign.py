@@ -44,6 +44,11 @@ def objectives_of(path: Path) -> tuple[Objective, ...]:
     return tuple(built_in(name) if name in known else Objective(name) for name in names)
 
 
+def studies_of(path: Path) -> list[str]:
+    """Names of studies in a file, in its order, "" where a row has none."""
+    return list(dict.fromkeys(row.get("study") or "" for row in _rows(path)))
+
+
 def read_runs(path: Path, objectives: Sequence[str], studies: Collection[str] | None = None) -> list[ForeignRun]:
     """Every run of a file, or those of the given studies, in the order in which they begin.
 

@@ -10,7 +10,7 @@ import numpy as np
 from nas.assemble import Study
 from nas.comparison import cells
 from nas.comparison.crew import Crew
-from nas.comparison.foreign import ForeignRun, objectives_of, read_runs, traces
+from nas.comparison.foreign import ForeignRun, objectives_of, read_runs, studies_of, traces
 from nas.comparison.measures import Measured, checkpoints, clock, measured
 from nas.comparison.plan import Cell, Plan
 from nas.comparison.reference import Reference, exact_reference, union
@@ -170,6 +170,12 @@ def check_traces(plan: Plan, path: Path) -> None:
             raise UsageError(
                 f"{path}: expected names of strategies that are not ours, got {run.strategy}; rename it in the file"
             )
+
+
+def unmeant(plan: Plan, path: Path) -> list[str]:
+    """Studies of a file of traces that the comparison does not have."""
+    known = {""} if len(plan.studies) == 1 else set()
+    return [name or "no name" for name in studies_of(path) if plan.studies and name not in known | set(plan.studies)]
 
 
 def label_of(cell: Cell) -> Label:

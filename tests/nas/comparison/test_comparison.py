@@ -131,6 +131,7 @@ def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None
         (("--param", "nsga2.population=20"), "params.nsga2"),
         (("--device", "l4"), "flags of a study only with --studies"),
         (("--out", "x"), "without --out"),
+        (("--no-baselines",), "expected --no-baselines only when a comparison begins"),
         (("--studies", "nothing"), "expected a file or a shipped study"),
     ],
 )
@@ -139,6 +140,22 @@ def test_what_does_not_fit_the_folder_is_refused(
 ) -> None:
     answer = compare("--resume", made, *flags)
     assert (answer.code, said in answer.err) == (2, True), answer.err
+
+
+def test_what_a_file_asks_for_beside_its_studies_is_said_to_be_left(
+    made: Path, compare: Compare, comparison_file: Written
+) -> None:
+    answer = compare("--resume", made, "--config", comparison_file(seeds=4, algos=["nsga2", "spea2"]))
+    assert answer.code == 0
+    assert "only its studies are added; seeds, algos stay as recorded" in answer.err
+    assert "stay as recorded" not in compare("--resume", made, "--config", comparison_file()).err
+
+
+def test_rows_of_other_studies_are_said_to_be_left_out(made: Path, compare: Compare, tmp_path: Path) -> None:
+    (tmp_path / "theirs.csv").write_text("study,run,loss,total_ms\ntight,0,3.9,30\nthight,0,3.8,30\n")
+    answer = compare("--resume", made, "--traces", tmp_path / "theirs.csv")
+    assert answer.code == 0
+    assert "rows of other studies than the comparison's are left out: thight" in answer.err
 
 
 def test_another_study_of_the_same_name_is_refused(made: Path, compare: Compare, comparison_file: Written) -> None:
@@ -323,6 +340,7 @@ def test_traces_that_do_not_fit_are_refused_before_anything_runs(
         (("--retry-failed",), "expected --resume with it"),
         (("--set", "seed=3"), "--set seed"),
         (("--param", "population=3"), "nsga2.population"),
+        (("--param", "nsga3.population=8", "--algos", "nsga2"), "--param nsga3: expected a strategy compared here"),
         (("--config", "nothing.yaml"), "expected a file or a shipped study"),
         (("--resume", "nothing"), "expected a comparison"),
         (("--traces", "nothing.csv"), "No such file"),
