@@ -141,7 +141,7 @@ def plain(detail: Any) -> str:
             f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
         )
     if kind == "string_pattern_mismatch":
-        return f"expected up to 60 letters, digits, '.', '_' or '-', got {got}; rename it"
+        return f"expected up to 60 letters, digits, '.', '_' or '-', the first no '.', got {got}; rename it"
     for stem, words in _NUMBERS.items():
         if kind.startswith(stem):
             return f"expected {words}, got {got}; correct it"

@@ -96,7 +96,8 @@ def fit(
     json: o.Json = False,
 ) -> None:
     """Fit a loss law to a table of trained models."""
-    from nas.fitting import Request, execute
+    from nas.fit_request import Request
+    from nas.fitting import execute
 
     execute(
         Request(

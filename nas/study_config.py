@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.device import Calibration
 
+NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "embodied AI": {"decode_ms": 20},
@@ -58,7 +59,7 @@ class StudyConfig(BaseModel):
     """A study; names refer to shipped spaces, laws and devices, mappings and files give one's own."""
 
     model_config = ConfigDict(extra="forbid")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,60}$", description="Names the run folder")] = "paper"
+    name: Annotated[str, Field(pattern=NAME, description="Names the run folder")] = "paper"
     preset: Annotated[Literal["paper", "device"], Field(description="Conventions: the paper's, or a real device's")] = (
         "paper"
     )

@@ -48,7 +48,7 @@ class Form(BaseModel):
     """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    terms: dict[str, Term]
+    terms: dict[str, Term] = Field(min_length=1)
     of: Literal["loss", "log_loss"] = "loss"
     residuals: Literal["loss", "log_loss"] = "loss"
     bounds: dict[str, tuple[float, float]] = {}
@@ -62,7 +62,18 @@ class Form(BaseModel):
             if feature not in OWNERS
         ]
         faults += [
+            f"terms.{name}: expected logarithms of a quantity over a positive finite number, got {at:g}; correct it"
+            for name, term in self.terms.items()
+            for at in term.logs.values()
+            if not 0 < at < np.inf
+        ]
+        faults += [
             f"bounds.{e}: expected an exponent of the terms; remove it" for e in self.bounds if e not in self.exponents
+        ]
+        faults += [
+            f"bounds.{e}: expected two finite numbers, the lower first, got {low:g} and {high:g}; correct them"
+            for e, (low, high) in self.bounds.items()
+            if not -np.inf < low <= high < np.inf
         ]
         if len(set(self.scales)) < len(self.scales) or set(self.scales) & set(self.exponents):
             faults.append("terms: expected a scale of its own in every term, other than the exponents; rename them")

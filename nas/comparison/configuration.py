@@ -12,10 +12,9 @@ from nas import yaml_source
 from nas.errors import UsageError
 from nas.faults import Faults, Path, unknown
 from nas.layers import beside, from_file, located, over, parsed_settings
-from nas.study_config import Count, split_names
+from nas.study_config import NAME, Count, split_names
 from objectives.plugins import importable
 
-NAME = r"^[A-Za-z0-9_.-]{1,60}$"
 FILE = "comparison.yaml"
 OWN_KEYS = ("algo", "seed", "params")
 

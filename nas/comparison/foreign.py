@@ -44,6 +44,11 @@ def objectives_of(path: Path) -> tuple[Objective, ...]:
     return tuple(built_in(name) if name in known else Objective(name) for name in names)
 
 
+def studies_of(path: Path) -> list[str]:
+    """Names of studies in a file, in its order, "" where a row has none."""
+    return list(dict.fromkeys(row.get("study") or "" for row in _rows(path)))
+
+
 def read_runs(path: Path, objectives: Sequence[str], studies: Collection[str] | None = None) -> list[ForeignRun]:
     """Every run of a file, or those of the given studies, in the order in which they begin.
 
@@ -69,7 +74,7 @@ def _run(
     path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], objectives: Sequence[str]
 ) -> ForeignRun:
     if "evaluation" in found[0][1]:
-        found = sorted(found, key=lambda item: _number(path, item[0], item[1], "evaluation"))
+        found = sorted(found, key=lambda item: _place(path, *item))
     values = [[_number(path, line, row, name) for name in objectives] for line, row in found]
     within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
     return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool))
@@ -78,13 +83,29 @@ def _run(
 def _rows(path: Path) -> list[Row]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+            rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error) or "not UTF-8 text"
         raise UsageError(f"{path}: expected a readable CSV file, got {reason}; check the path") from None
     if not rows:
         raise UsageError(f"{path}: expected a header and a row per evaluation, got none; check the file")
+    names = list(reader.fieldnames)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"{path}:1: expected each column once, got {twice[0]} twice; rename or remove one")
+    if longer := [i for i, row in enumerate(rows, 2) if None in row]:
+        raise UsageError(
+            f"{path}:{longer[0]}: expected at most {len(names)} cells, got more; write decimals with a point, text in quotes"
+        )
     return rows
+
+
+def _place(path: Path, line: int, row: Row) -> float:
+    place = _number(path, line, row, "evaluation")
+    if np.isnan(place):
+        raise UsageError(f"{path}:{line}: evaluation: expected a number, got nothing; number every row or none")
+    return place
 
 
 def _number(path: Path, line: int, row: Row, name: str) -> float:

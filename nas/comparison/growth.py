@@ -6,6 +6,7 @@ from nas import run_folder
 from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, checked
 from nas.comparison.plan import planned
 from nas.comparison.request import Request
+from nas.console import notice
 from nas.errors import UsageError
 from nas.study_config import split_names
 
@@ -18,6 +19,8 @@ def extended(request: Request, folder: Path) -> Asked:
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = asked({}, {}, [], str(folder), None)
     given = request.own
+    if "baselines" in given:
+        raise UsageError("resume: expected --no-baselines only when a comparison begins, got it later; leave it out")
     for key in ("seeds", "evaluations") if old.studies else ():
         if given.get(key, getattr(old.config, key)) < getattr(old.config, key):
             raise UsageError(f"{key}: expected at least {getattr(old.config, key)}, which {folder} has; ask for more")
@@ -51,12 +54,21 @@ def further(request: Request, old: Asked) -> list[AskedStudy]:
                 f"{', '.join([*request.flags, *request.settings])} of the recorded ones stay as they are"
             )
         return []
-    new = asked({}, request.flags, request.settings, request.config, request.studies).studies
+    new = asked({}, request.flags, request.settings, request.config, request.studies)
     known = {study.name: study for study in old.studies}
-    for study in new:
+    for study in new.studies:
         if study.name in known:
             refuse_another(known[study.name], study)
-    return [study for study in new if study.name not in known]
+    if not request.quiet and (unused := not_taken(new.config, old.config)):
+        notice(f"{request.config}: only its studies are added; {', '.join(unused)} stay as recorded, flags change them")
+    return [study for study in new.studies if study.name not in known]
+
+
+def not_taken(new: ComparisonConfig, old: ComparisonConfig) -> list[str]:
+    """Keys that a comparison's file has otherwise than the recorded comparison."""
+    found = [key for key in ("seeds", "evaluations", "variants", "params") if getattr(new, key) != getattr(old, key)]
+    further = set(new.algos) - set(old.algos) - {"all"}
+    return [*(key for key in found if key in new.model_fields_set), *(["algos"] if further else [])]
 
 
 def refuse_another(recorded: AskedStudy, given: AskedStudy) -> None:

@@ -27,20 +27,20 @@ GREY = "#555555"
 
 def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
     """Every picture that the results allow."""
-    shown = [result for result in results if result.reference is not None and result.strategies]
+    shown = [result for result in results if result.pictures]
     styles = strokes(sorted({name for result in shown for name in result.strategies}))
     folder.mkdir(exist_ok=True)
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context({**STYLE, "text.parse_math": False}):  # names from other tools may hold a $
         for result in shown:
             save(anytime_figure(result, styles), folder / f"{result.name}-anytime")
             if any(run.clock is not None for run in result.runs):
                 save(clock_figure(result, styles), folder.with_name("timing") / f"{result.name}-clock")
-            if plot_axes(tuple(o.name for o in result.objectives)) is not None:
+            if "frontiers" in result.pictures:
                 save(frontier_figure(result, styles), folder / f"{result.name}-frontiers")
-            if len(result.objectives) == 2:
+            if "attainment" in result.pictures:
                 save(attainment_figure(result, styles), folder / f"{result.name}-attainment")
-                if len(result.strategies) > 1:
-                    save(difference_figure(result, *opponents(result)), folder / f"{result.name}-difference")
+            if "difference" in result.pictures:
+                save(difference_figure(result, *opponents(result)), folder / f"{result.name}-difference")
         for group in dict.fromkeys(result.group for result in shown):
             members = [result for result in shown if result.group == group]
             save(targets_figure(members, styles), folder / named("targets", group))
@@ -174,7 +174,8 @@ def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) ->
         x, y = np.append(times, last), np.append(shares, shares[-1] if len(shares) else 0.0)
         ax.step(np.insert(x, 0, 1), np.insert(y, 0, 0.0), where="post", **styles[name].line())
     log_axis(ax, "x")
-    ax.set_xlim(first_decade(found), last)
+    first = first_decade(found)
+    ax.set_xlim(first, max(last, 2 * first))
     ax.set_ylim(0)
     ax.set_xlabel("Distinct architectures evaluated")
     ax.set_ylabel("Runs and targets reached (%)")

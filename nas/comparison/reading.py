@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from nas.comparison.plan import BASELINES
+from nas.comparison.rank_diagram import can_draw
 from nas.comparison.ranking import Ranking, course, named
 from nas.comparison.reference import UNION
 from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
@@ -70,7 +71,7 @@ def too_few(r: StudyResult) -> list[str]:
     paired = all(run.seed is not None for run in r.runs)
     if family and paired and runs < seeds_needed(family):
         return [
-            f"{runs} seeds cannot show a difference between any two of {len(r.strategies)} strategies ({family} pairs): "
+            f"{runs} {'seed' if runs == 1 else 'seeds'} cannot show a difference between any two of {len(r.strategies)} strategies ({family} pairs): "
             f"at least {seeds_needed(family)} are needed."
         ]
     return []
@@ -97,15 +98,18 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
     for r in results:
         parts += [f"## {r.name}", " ".join(sentences(r))]
         if r.reference is not None:
-            parts += [*map(_titled, (result_table(r), anytime_table(r), target_table(r))), _pictures(r)]
-    for ranking in rankings if len(results) > 1 else ():
-        parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
+            parts += map(_titled, (result_table(r), anytime_table(r), target_table(r)))
+        parts += [_picture(name, f"{r.name}-{name}") for name in r.pictures]
+    for ranking in rankings:
+        if len(results) > 1:
+            parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
+        if any(r.pictures for r in results if r.group == ranking.group):
+            parts.append(_picture("targets", named("targets", ranking.group)))
         if ranking.shown:
-            parts += [
-                _titled(rank_table(course(results, ranking.group))),
-                f"![ranks](plots/{named('ranks', ranking.group)}.png)",
-            ]
-        parts.append(ranking.said())
+            parts.append(_titled(rank_table(course(results, ranking.group))))
+            parts += [_picture("ranks", named("ranks", ranking.group))] if can_draw() else []
+        if len(results) > 1:
+            parts.append(ranking.said())
     if notes := left_out(results):
         parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(parts) + "\n"
@@ -115,6 +119,5 @@ def _titled(table: Table) -> str:
     return f"{table.title}.\n\n{table.markdown()}"
 
 
-def _pictures(r: StudyResult) -> str:
-    names = ["anytime", "frontiers", *(("attainment", "difference") if len(r.objectives) == 2 else ())]
-    return "\n".join(f"![{name}](plots/{r.name}-{name}.png)" for name in names)
+def _picture(what: str, file: str) -> str:
+    return f"![{what}](plots/{file}.png)"

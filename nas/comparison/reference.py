@@ -44,8 +44,8 @@ class Reference:
 
     @cached_property
     def picked(self) -> int:
-        """The objective that picks minimise: the loss, or the first."""
-        names = [objective.name for objective in self.scale.objectives]
+        """The objective that picks minimise: the loss or a quantile of it, else the first."""
+        names = [objective.name.partition("@")[0] for objective in self.scale.objectives]
         return names.index("loss") if "loss" in names else 0
 
     @cached_property

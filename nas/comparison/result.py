@@ -57,6 +57,15 @@ class StudyResult:
         """Strategies with a run that did not fail, by name."""
         return sorted({run.strategy for run in self.runs if run.ended != "failed"})
 
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What is drawn of the study, in the order of its page."""
+        if self.reference is None or not self.strategies:
+            return ()
+        several, two = len(self.objectives) > 1, len(self.objectives) == 2
+        drawn = {"frontiers": several, "attainment": two, "difference": two and len(self.strategies) > 1}
+        return ("anytime", *(name for name, possible in drawn.items() if possible))
+
     def of(self, strategy: str) -> list[Measured]:
         """A strategy's runs that did not fail, in order."""
         return [run for run in self.runs if run.strategy == strategy and run.ended != "failed"]

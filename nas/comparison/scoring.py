@@ -1,6 +1,7 @@
 """Runs read back and measured: per study one reference, then every run against it."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 from nas.assemble import Study
 from nas.comparison import cells
 from nas.comparison.crew import Crew
-from nas.comparison.foreign import objectives_of, read_runs, traces
+from nas.comparison.foreign import ForeignRun, objectives_of, read_runs, studies_of, traces
 from nas.comparison.measures import Measured, checkpoints, clock, measured
 from nas.comparison.plan import Cell, Plan
 from nas.comparison.reference import Reference, exact_reference, union
@@ -50,7 +51,7 @@ class Task:
 def scored(bench: Bench) -> list[StudyResult]:
     """Every study's result, then that of traces which belong to no study."""
     results = [of_study(bench, name) for name in bench.plan.studies]
-    return results + [of_file(path) for path in bench.foreign if not bench.plan.studies]
+    return results or of_traces(bench.foreign)
 
 
 def of_study(bench: Bench, name: str) -> StudyResult:
@@ -102,18 +103,38 @@ def result(
     return StudyResult(name, group, what, objectives, reference, counts, instants, cut, skipped, failures)
 
 
-def of_file(path: Path) -> StudyResult:
-    """Traces of other tools by themselves, against the union of all of them."""
-    objectives = objectives_of(path)
-    found = read_runs(path, [objective.name for objective in objectives])
-    longest = max(len(run.values) for run in found)
-    runs = traces(found, objectives, None, longest)
+def of_traces(paths: Sequence[Path]) -> list[StudyResult]:
+    """Traces of other tools by themselves: files of the same objectives together, each of their studies apart."""
+    together: dict[tuple[str, ...], list[Path]] = {}
+    for path in paths:
+        together.setdefault(tuple(sorted(objective.name for objective in objectives_of(path))), []).append(path)
+    return [result for files in together.values() for result in of_files(files)]
+
+
+def of_files(paths: Sequence[Path]) -> list[StudyResult]:
+    """Every study of files with the same objectives."""
+    objectives = objectives_of(paths[0])
+    runs = [run for path in paths for run in read_runs(path, [objective.name for objective in objectives])]
+    files, stem = ", ".join(path.name for path in paths), "-".join(path.stem for path in paths)[:60]
+    return [
+        of_runs(
+            "-".join(filter(None, (stem, re.sub(r"[^A-Za-z0-9_.-]", "-", study)))),
+            f"minimise {', '.join(o.name for o in objectives)}; traces of {files}{f', {study}' if study else ''}",
+            objectives,
+            [run for run in runs if run.study == study],
+        )
+        for study in dict.fromkeys(run.study for run in runs)
+    ]
+
+
+def of_runs(name: str, what: str, objectives: tuple[Objective, ...], found: Sequence[ForeignRun]) -> StudyResult:
+    """Runs of other tools against the union of all of them."""
+    runs = traces(found, objectives, None, max(len(run.values) for run in found))
     known = union(objectives, [_front(trace) for trace in runs])
     counts = checkpoints(max(len(trace) for trace in runs))
     done = [replace(trace, ended="" if len(trace) >= counts[-1] else "stopped") for trace in runs]
-    what = f"minimise {', '.join(objective.name for objective in objectives)}; traces of {path.name}"
     scores = [measured(trace, known, counts, clock(LONGEST_S)) for trace in done]
-    return result(path.stem, "", what, objectives, known, counts, scores, {}, {})
+    return result(name, "", what, objectives, known, counts, scores, {}, {})
 
 
 def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None) -> list[Trace]:
@@ -149,6 +170,12 @@ def check_traces(plan: Plan, path: Path) -> None:
             raise UsageError(
                 f"{path}: expected names of strategies that are not ours, got {run.strategy}; rename it in the file"
             )
+
+
+def unmeant(plan: Plan, path: Path) -> list[str]:
+    """Studies of a file of traces that the comparison does not have."""
+    known = {""} if len(plan.studies) == 1 else set()
+    return [name or "no name" for name in studies_of(path) if plan.studies and name not in known | set(plan.studies)]
 
 
 def label_of(cell: Cell) -> Label:

@@ -26,6 +26,10 @@ from nas.comparison.statistics import bootstrap_interval, quantile
 from nas.tables import write
 
 ENDED = " (* ended before)"
+BAR = r"\|"  # in a cell of a Markdown table
+LATEX = str.maketrans(
+    {c: rf"\{c}" for c in "&%_#${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Table:
 
     def markdown(self) -> str:
         """The table in Markdown."""
-        lines = [f"| {' | '.join(cells)} |" for cells in (self.header, *self.rows)]
+        lines = [f"| {' | '.join(c.replace('|', BAR) for c in cells)} |" for cells in (self.header, *self.rows)]
         return "\n".join([lines[0], "|---" * len(self.header) + "|", *lines[1:]])
 
     def latex(self) -> str:
@@ -62,9 +66,7 @@ class Table:
 
 
 def _latex(text: str) -> str:
-    for plain, escaped in (("\\", r"\textbackslash{}"), ("&", r"\&"), ("%", r"\%"), ("_", r"\_"), ("#", r"\#")):
-        text = text.replace(plain, escaped)
-    return text.replace("<=", r"$\le$").replace("^", r"\^{}")
+    return text.translate(LATEX).replace("<=", r"$\le$")
 
 
 def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:

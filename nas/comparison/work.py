@@ -17,7 +17,7 @@ from nas.comparison.ranking import Ranking, rankings
 from nas.comparison.reading import report
 from nas.comparison.request import Request
 from nas.comparison.result import StudyResult
-from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, scored
+from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
 from nas.comparison.tables import write_tables
 from nas.console import Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
@@ -41,6 +41,8 @@ def execute(request: Request) -> None:
             raise UsageError("studies: expected at least one, or --traces, got none; name one with --studies")
         for path in kept_traces(folder):
             check_traces(plan, path)
+            if not request.quiet and (others := unmeant(plan, path)):
+                notice(f"{path.name}: rows of other studies than the comparison's are left out: {', '.join(others)}")
         plan.write(folder)
         results = compared(plan, folder, request)
     ranked = rankings(results)
@@ -69,6 +71,10 @@ def opened(request: Request) -> tuple[Path, Plan]:
     else:
         wanted = asked(request.own, request.flags, request.settings, request.config, request.studies)
     plan = planned(wanted)
+    for strategy in request.own.get("params", {}):
+        if strategy not in plan.strategies:
+            compared = ", ".join(plan.strategies)
+            raise UsageError(f"--param {strategy}: expected a strategy compared here ({compared}); add it with --algos")
     for path in request.traces:
         check_traces(plan, path)
     return request.resume or run_folder.create(f"compare-{wanted.config.name}", request.out), plan

@@ -55,21 +55,22 @@ def quality(fit: Fit) -> dict[str, float]:
 
 
 def replicates(table: Table) -> dict[str, float] | None:
-    """Noise from rows of one design: its sd, degrees of freedom, and the R² that no law can exceed."""
-    design = table.design
+    """Noise from rows of one design: its sd, degrees of freedom, and the R² that no law can exceed; copies of a row count once."""
+    design, loss = np.unique(np.stack([table.design.astype(float), table.loss]), axis=1)
+    design = design.astype(np.int64)
     counts = np.bincount(design)
     freedom = int((counts - 1)[counts > 1].sum())
     if freedom == 0:
         return None
-    means = np.bincount(design, table.loss) / np.maximum(counts, 1)
-    squares = float(((table.loss - means[design]) ** 2).sum())
+    means = np.bincount(design, loss) / np.maximum(counts, 1)
+    squares = float(((loss - means[design]) ** 2).sum())
     variance = squares / freedom
     total = float(table.loss.var(ddof=1))
     return {
         "designs": int((counts > 1).sum()),
         "freedom": freedom,
         "sd": float(np.sqrt(variance)),
-        "ceiling_r2": 1.0 - variance / total if total else 1.0,
+        "ceiling_r2": 1.0 - variance / total,
     }
 
 

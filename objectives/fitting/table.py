@@ -136,10 +136,9 @@ def read_table(path: Path, renamed: Sequence[str] = (), where: Sequence[str] = (
         ValueError: a line a fault, each naming the column and the line of the file.
     """
     text = _text(path)
-    header, body = _rows(path, text)
+    header, body, lines = _rows(path, text)
     names, notes = _named(header, renamed, path)
     columns = {name: [row[i] for row in body] for i, name in enumerate(names)}
-    lines = np.arange(2, len(body) + 2)
     as_written = {name: columns[new] for name, new in zip(header, names, strict=True)}
     keep, said = _kept({**as_written, **columns}, lines, where, path)
     columns = {name: [column[i] for i in keep] for name, column in columns.items()}
@@ -159,19 +158,24 @@ def _text(path: Path) -> str:
         raise ValueError(f"{path}: expected UTF-8 text, got another encoding; save it as UTF-8") from None
 
 
-def _rows(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
-    if (count := text.count("\n")) > MOST_ROWS + 1:
+def _rows(path: Path, text: str) -> tuple[list[str], list[list[str]], AnyArray]:
+    """Header, rows, and the line of the file at which each row ends; empty lines are none."""
+    if (count := len(text.splitlines())) > MOST_ROWS + 1:
         raise ValueError(
             f"{path}: expected at most {MOST_ROWS:,} rows, got {count - 1:,}; keep the final loss of each model"
         )
-    rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    reader = csv.reader(io.StringIO(text, newline=None))
+    try:
+        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise ValueError(f"{path}:{reader.line_num}: expected CSV, got a row with {error}; correct it") from None
     if len(rows) < 2:
         raise ValueError(f"{path}: expected a header and a row per trained model, got {len(rows)} lines; add them")
-    header = [name.strip() for name in rows[0]]
-    for number, row in enumerate(rows[1:], 2):
+    header = [name.strip() for name in rows[0][1]]
+    for line, row in rows[1:]:
         if len(row) != len(header):
-            raise ValueError(f"{path}:{number}: expected {len(header)} cells, got {len(row)}; correct the row")
-    return header, rows[1:]
+            raise ValueError(f"{path}:{line}: expected {len(header)} cells, got {len(row)}; correct the row")
+    return header, [row for _, row in rows[1:]], np.array([line for line, _ in rows[1:]])
 
 
 def _named(header: list[str], renamed: Sequence[str], path: Path) -> tuple[list[str], list[str]]:
@@ -287,6 +291,10 @@ def _refuse(table: Table, path: Path) -> None:
         faults.append(
             f"{path}:{table.lines[at]}: loss: expected nats per token between {LEAST_LOSS} and {MOST_LOSS:g}, "
             f"got {table.loss[at]:g}; a perplexity is exp(loss), bits are loss/ln 2"
+        )
+    elif len(table) > 1 and not np.ptp(table.loss):
+        faults.append(
+            f"{path}: loss: expected values that vary, got {table.loss[0]:g} in every row; a law has nothing to say"
         )
     more = table.numbers.get("top_k", np.ones(1)) > table.numbers.get("n_experts", np.full(len(table), np.inf))
     if more.any():

@@ -12,7 +12,8 @@ import pytest
 from nas.assemble import assemble
 from nas.errors import UsageError
 from nas.exact_solution import solve, way_of
-from nas.fitting import Request, execute
+from nas.fit_request import Request
+from nas.fitting import execute
 from nas.frontier_check import frontier_check
 from nas.uncertainty import tied, uncertainty
 from objectives.law import Law
@@ -131,7 +132,11 @@ def test_the_first_designs_need_no_table(tmp_path: Path, capsys: pytest.CaptureF
         ({"fix": ("alpha_m=nan",)}, "fix: expected NAME=VALUE"),
         ({"fix": ("alpha_m",)}, "fix: expected NAME=VALUE"),
         ({"fix": ("alpha_x=1",)}, "fix: expected an exponent among"),
-        ({"out": Path("law.txt")}, "out: expected a .yaml file"),
+        ({"out": Path("law.txt")}, "out: expected a .yaml or .yml file"),
+        ({"out": Path("nowhere/law.yaml")}, "out: expected a folder that exists, got nowhere"),
+        ({"next": 5, "candidates": Path("next.txt")}, "candidates: expected a .csv or .jsonl file"),
+        ({"candidates": Path("next.csv")}, "candidates: expected --next N"),
+        ({"kv": "free", "form": "depth_width"}, "kv: expected it with --form hw_codesign, got free"),
         ({"form": "chinchilla"}, "tokens: expected a column of training tokens"),
         ({"next": 5, "goal": "fame"}, "goal: expected a goal"),
         ({"candidates": Path("next.csv")}, "candidates: expected --next N with it"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from nas.faults import Faults
+from objectives.form import Form
 from objectives.law import Law
 from search_spaces.architectures import Architectures, one
 
@@ -159,3 +160,21 @@ def test_an_unknown_coefficient_is_named(law: Law) -> None:
 
 def test_every_missing_coefficient_is_named_at_once(law: Law) -> None:
     assert len(refusal(law.mapping() | {"coefficients": {"kappa_l": 1, "alpha_l": 1}})) == 9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"terms": {}}, "at least 1 item"),
+        ({"terms": {"kv": {"scale": "m", "logs": {"kv_dim": 0}}}}, "terms.kv: expected logarithms of a quantity over"),
+        ({"bounds": {"a": [3, 1]}}, "bounds.a: expected two finite numbers, the lower first, got 3 and 1"),
+        ({"bounds": {"a": [0, float("inf")]}}, "bounds.a: expected two finite numbers"),
+        ({"bounds": {"a": [float("nan"), 1]}}, "bounds.a: expected two finite numbers"),
+    ],
+)
+def test_a_form_that_cannot_be_fitted_is_refused(change: dict[str, Any], message: str) -> None:
+    form = {"terms": {"depth": {"scale": "k", "powers": {"depth": "-a"}}, "rest": {"scale": "e"}}}
+    Form.model_validate(form)
+    with pytest.raises(ValidationError) as caught:
+        Form.model_validate(form | change)
+    assert message in str(caught.value)

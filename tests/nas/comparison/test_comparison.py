@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,7 @@ def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None
         (("--cap", "optuna_tpe=few"), "caps.optuna_tpe: expected"),
         (("--device", "l4"), "flags of a study only with --studies"),
         (("--out", "x"), "without --out"),
+        (("--no-baselines",), "expected --no-baselines only when a comparison begins"),
         (("--studies", "nothing"), "expected a file or a shipped study"),
     ],
 )
@@ -140,6 +143,22 @@ def test_what_does_not_fit_the_folder_is_refused(
 ) -> None:
     answer = compare("--resume", made, *flags)
     assert (answer.code, said in answer.err) == (2, True), answer.err
+
+
+def test_what_a_file_asks_for_beside_its_studies_is_said_to_be_left(
+    made: Path, compare: Compare, comparison_file: Written
+) -> None:
+    answer = compare("--resume", made, "--config", comparison_file(seeds=4, algos=["nsga2", "spea2"]))
+    assert answer.code == 0
+    assert "only its studies are added; seeds, algos stay as recorded" in answer.err
+    assert "stay as recorded" not in compare("--resume", made, "--config", comparison_file()).err
+
+
+def test_rows_of_other_studies_are_said_to_be_left_out(made: Path, compare: Compare, tmp_path: Path) -> None:
+    (tmp_path / "theirs.csv").write_text("study,run,loss,total_ms\ntight,0,3.9,30\nthight,0,3.8,30\n")
+    answer = compare("--resume", made, "--traces", tmp_path / "theirs.csv")
+    assert answer.code == 0
+    assert "rows of other studies than the comparison's are left out: thight" in answer.err
 
 
 def test_another_study_of_the_same_name_is_refused(made: Path, compare: Compare, comparison_file: Written) -> None:
@@ -227,6 +246,40 @@ def test_traces_alone_are_compared_with_each_other(compare: Compare, tmp_path: P
     assert tables(tmp_path / "out") == kept
 
 
+def test_files_of_the_same_objectives_are_compared_and_their_studies_are_not_mixed(
+    compare: Compare, tmp_path: Path
+) -> None:
+    for tool, worse in (("ours", 0), ("$theirs|\\x", 3)):
+        lines = [
+            f"{study},{run},{1 + step + run + worse + 1000 * far},{20 - step + worse}"
+            for far, study in enumerate(("near", "far"))
+            for run in range(5)
+            for step in range(9)
+        ]
+        (tmp_path / f"{tool}.csv").write_text("\n".join(["study,run,a,b", *lines]))
+    given = [part for path in sorted(tmp_path.glob("*.csv")) for part in ("--traces", path)]
+    answer = compare(*given, "--out", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    results = [row for row in rows(tmp_path / "out" / "tables" / "results.csv") if row["measure"] == "gap"]
+    assert len({row["study"] for row in results}) == 2
+    medians = {(row["study"][-4:], row["strategy"]): float(row["median"]) for row in results}
+    assert medians["near", "ours"] == medians["-far", "ours"] < medians["near", "$theirs|\\x"]
+    page = (tmp_path / "out" / "report.md").read_text()
+    assert "| $theirs\\|\\x |" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["run,a\n0,1\n", "run,a,b\n0,1,2\n", "strategy,run,a,b,c\nx,0,1,2,3\n$y\\z,0,3,2,1\n"])
+def test_the_page_shows_the_pictures_that_there_are(inside: Compare, tmp_path: Path, text: str) -> None:
+    (tmp_path / "tool.csv").write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = inside("compare", "--traces", tmp_path / "tool.csv", "--out", tmp_path / "out", "--workers", 1)
+    assert answer.code == 0, answer.err
+    shown = set(re.findall(r"\]\((plots/[^)]*)\)", (tmp_path / "out" / "report.md").read_text()))
+    assert shown == {f"plots/{path.name}" for path in (tmp_path / "out" / "plots").glob("*.png")}
+
+
 def test_json_and_files_hold_the_same(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
     answer = compare(
         "--config", comparison_file(), "--seeds", 2, "--studies", "loose", "--out", tmp_path / "out", "--json"
@@ -290,6 +343,7 @@ def test_traces_that_do_not_fit_are_refused_before_anything_runs(
         (("--retry-failed",), "expected --resume with it"),
         (("--set", "seed=3"), "--set seed"),
         (("--param", "population=3"), "nsga2.population"),
+        (("--param", "nsga3.population=8", "--algos", "nsga2"), "--param nsga3: expected a strategy compared here"),
         (("--config", "nothing.yaml"), "expected a file or a shipped study"),
         (("--resume", "nothing"), "expected a comparison"),
         (("--traces", "nothing.csv"), "No such file"),

@@ -48,6 +48,9 @@ def test_known_metrics_have_our_scale_and_violations_count(tmp_path: Path) -> No
         ("a,b\n1,2\n", "a column run"),
         ("run,evaluation\n1,2\n", "one per objective"),
         ("run,a\n1,x\n", "tool.csv:2: a: expected a number"),
+        ("run,a,a\n1,2,3\n", "tool.csv:1: expected each column once, got a twice"),
+        ("run,a,b\n0,1,2\n0,1,2,3\n", "tool.csv:3: expected at most 3 cells"),
+        ("run,evaluation,a\n0,1,2\n0,,1\n", "tool.csv:3: evaluation: expected a number, got nothing"),
     ],
 )
 def test_mistakes_name_the_place(tmp_path: Path, text: str, said: str) -> None:
@@ -61,8 +64,8 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
         objectives_of(tmp_path / "none.csv")
 
 
-def test_rows_longer_or_shorter_than_the_header(tmp_path: Path) -> None:
-    path = written(tmp_path, "run,a,b\n0,1\n0,1,2,3\n")
+def test_a_row_shorter_than_the_header_is_a_failed_evaluation(tmp_path: Path) -> None:
+    path = written(tmp_path, "run, a,b\n0,1\n0,1,2\n")
     (trace,) = traces(read_runs(path, ["a", "b"]), objectives_of(path), None, 5)
     assert np.isnan(trace.values[0, 1])
     assert trace.feasible.tolist() == [False, True]

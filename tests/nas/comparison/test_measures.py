@@ -177,3 +177,12 @@ def test_checkpoints_grow_and_are_shared(evaluations: int) -> None:
     assert set(points[:-1]) <= set(checkpoints(10 * evaluations).tolist())
     assert clock(0.0)[0] == pytest.approx(0.01)
     assert clock(70.0)[-1] >= 70.0
+
+
+@pytest.mark.parametrize(("names", "picked"), [(("ms", "loss"), 1), (("ms", "loss@q90"), 1), (("ms", "gb"), 0)])
+def test_picks_minimise_the_loss_or_a_quantile_of_it(names: tuple[str, str], picked: int) -> None:
+    reference = exact_reference(
+        tuple(Objective(name) for name in names), np.array([[1.0, 2.0], [2.0, 1.0]]), np.arange(2)
+    )
+    assert reference is not None
+    assert reference.picked == picked

@@ -117,6 +117,8 @@ def test_studies_are_chosen_added_and_grouped(plan_of: PlanOf) -> None:
         ({"variants": {"few": "nothing"}}, "variants.few: expected a strategy"),
         ({"studies": {"odd": {"budgets": {"total_s": 1}}}}, r"small.yaml:\d+: budgets.total_s"),
         ({"studies": {"odd": {"group": 3}}}, "studies.odd.group"),
+        ({"studies": {"..": {}}}, "expected up to 60 letters"),
+        ({"variants": {"..": "nsga2"}}, "expected up to 60 letters"),
         ({"studies": {"odd": {"device": "orin"}}}, "device"),
     ],
 )

@@ -148,6 +148,11 @@ def test_replicates_measure_noise(simulated: Simulate) -> None:
     assert replicates(simulated(50, 0.02, 8)) is None
 
 
+def test_copies_of_a_row_are_no_replicates(simulated: Simulate) -> None:
+    table = simulated(50, 0.02, 8)
+    assert replicates(table[np.concatenate([np.arange(50), np.arange(50)])]) is None
+
+
 def test_validation_leaves_out_what_it_predicts(one_fit: Fit) -> None:
     """Refitting without a level in the slow way gives the same errors."""
     table, depth = one_fit.table, one_fit.table.feature("depth")

@@ -65,12 +65,25 @@ def test_large_losses_raise_the_question_of_bits(csv: Csv) -> None:
         (HEADER + ROWS + "8,1024,5,8,1,1024,3.0\n", "runs.csv:4: n_kv_heads: expected a divisor"),
         (HEADER + ROWS + "8,1024\n", "runs.csv:4: expected 7 cells, got 2"),
         ("loss,loss\n1,1\n2,2\n", "expected each column once, got loss twice"),
+        (HEADER + "\n\n" + ROWS + "8,wide,4,8,1,1024,3.0\n", "runs.csv:6: width: expected a number, got 'wide'"),
+        (
+            HEADER + ROWS + "8" * 200_000 + ",1,4,8,1,1024,3.0\n",
+            "runs.csv:4: expected CSV, got a row with field larger",
+        ),
+        (HEADER + ROWS.replace("3.2", "3.0"), "loss: expected values that vary, got 3 in every row"),
     ],
 )
 def test_a_bad_table_is_a_clear_line(text: str, said: str, csv: Csv) -> None:
     with pytest.raises(ValueError, match="expected") as caught:
         read_table(csv(text))
     assert said in str(caught.value)
+
+
+def test_any_line_ending_is_read(tmp_path: Path) -> None:
+    for ending in ("\n", "\r\n", "\r"):
+        path = tmp_path / "runs.csv"
+        path.write_bytes((HEADER + ROWS).replace("\n", ending).encode())
+        assert read_table(path).loss.tolist() == [3.2, 3.0]
 
 
 def test_too_many_rows_are_refused_before_they_are_parsed(csv: Csv, monkeypatch: pytest.MonkeyPatch) -> None:
