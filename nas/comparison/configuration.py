@@ -11,9 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from nas import yaml_source
 from nas.errors import UsageError
 from nas.faults import Faults, Path, unknown
-from nas.layers import beside, from_file, located, over, parsed_settings
+from nas.layers import beside, exists, from_file, located, over, parsed_settings
 from nas.study_config import NAME, Count, split_names
-from objectives.plugins import importable
+from objectives.plugins import documents, importable
 
 FILE = "comparison.yaml"
 OWN_KEYS = ("algo", "seed", "params")
@@ -90,6 +90,10 @@ def asked(
         source, names = Source({}, {}, FilePath()), [config, *(names or ())]
     known = checked({**source.content, **given}, source.origins)
     studies = [_within(known, name, source) for name in known.studies if not names or name in names]
+    for name in names or ():
+        if name not in known.studies and name not in documents("configs") and not exists(FilePath(name)):
+            choices = [*known.studies, *documents("configs")]
+            raise UsageError(f"studies: {unknown('a study of the comparison, a shipped one or a file', name, choices)}")
     studies += [_from_file(name) for name in names or () if name not in known.studies]
     if not studies and "studies" not in source.content:
         studies = [AskedStudy("paper", "", {}, {})]

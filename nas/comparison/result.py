@@ -1,13 +1,13 @@
 """Everything that a study's runs came to: what tables and pictures are made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from nas.comparison.measures import LARGER_IS_BETTER, TARGETS, Measured
 from nas.comparison.reference import Reference
-from nas.comparison.statistics import LEVEL, a12, holm, paired_p, unpaired_p
+from nas.comparison.statistics import LEVEL, a12, holm, paired_lead, paired_p, unpaired_p
 from nas.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -18,7 +18,8 @@ NONE_SHOWN = "no difference shown"
 class Pair:
     """Two strategies on one measure: p corrected by Holm over the family, and what it shows at 5 %.
 
-    a12: how often the first's run is better than the second's, ties half.
+    a12: how often the first's run is better than the second's, ties half; lead: above 0 where the test
+    speaks for the first.
     """
 
     first: str
@@ -26,15 +27,16 @@ class Pair:
     test: str
     runs: int
     a12: float
+    lead: float
     p: float
     p_holm: float
 
     @property
     def better(self) -> str:
         """The strategy shown to be better, or `NONE_SHOWN`."""
-        if not self.p_holm <= LEVEL or self.a12 == 0.5:
+        if not self.p_holm <= LEVEL or self.lead == 0:
             return NONE_SHOWN
-        return self.first if self.a12 > 0.5 else self.second
+        return self.first if self.lead > 0 else self.second
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +125,15 @@ def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair
     a, b = (sign * result.last(name, measure) for name in (first, second))
     seeds, others = ([run.seed for run in result.of(name)] for name in (first, second))
     if None in seeds or None in others:
-        return Pair(first, second, "Mann-Whitney", min(len(a), len(b)), a12(a, b), unpaired_p(a, b), np.nan)
+        effect = a12(a, b)
+        return Pair(first, second, "Mann-Whitney", min(len(a), len(b)), effect, effect - 0.5, unpaired_p(a, b), np.nan)
     shared = sorted(set(seeds) & set(others), key=str)
     a, b = a[[seeds.index(seed) for seed in shared]], b[[others.index(seed) for seed in shared]]
-    return Pair(first, second, "Wilcoxon", len(shared), a12(a, b) if shared else 0.5, paired_p(a, b), np.nan)
+    effect = a12(a, b) if shared else 0.5
+    return Pair(first, second, "Wilcoxon", len(shared), effect, paired_lead(a, b), paired_p(a, b), np.nan)
 
 
 def corrected(found: list[Pair]) -> list[Pair]:
     """Pairs with Holm's correction over all of them."""
     adjusted = holm([pair.p for pair in found])
-    return [Pair(p.first, p.second, p.test, p.runs, p.a12, p.p, float(q)) for p, q in zip(found, adjusted, strict=True)]
+    return [replace(pair, p_holm=float(p)) for pair, p in zip(found, adjusted, strict=True)]

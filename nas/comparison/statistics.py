@@ -67,6 +67,12 @@ def paired_p(first: FloatArray, second: FloatArray) -> float:
     return float(stats.wilcoxon(differences, zero_method="pratt").pvalue)
 
 
+def paired_lead(first: FloatArray, second: FloatArray) -> float:
+    """By how much the ranks of differences in favour of the first (its value smaller) outweigh the others; 0: neither."""
+    differences = np.subtract(*_finite(second, first))
+    return float((np.sign(differences) * stats.rankdata(np.abs(differences))).sum())
+
+
 def unpaired_p(first: FloatArray, second: FloatArray) -> float:
     """Two-sided Mann-Whitney p (Mann and Whitney 1947); infinite values are ranked as they are."""
     if len(first) == 0 or len(second) == 0:

@@ -153,7 +153,7 @@ def _spread(r: StudyResult, strategy: str, measure: str, form: Any) -> str:
 
 
 def _median(r: StudyResult, strategy: str, measure: str) -> str:
-    return number(quantile(r.last(strategy, measure), 0.5))
+    return number(quantile(r.last(strategy, measure), 0.5), "nothing fits" if measure == "regret" else "nothing found")
 
 
 def percent(value: float) -> str:
@@ -163,9 +163,9 @@ def percent(value: float) -> str:
     return "0 %" if value == 0 else f"{100 * value:.3g} %" if value >= 0.1 else f"{100 * value:.2g} %"
 
 
-def number(value: float) -> str:
+def number(value: float, infinite: str = "infinite") -> str:
     """Two significant digits; words for what is infinite."""
-    return "-" if math.isnan(value) else "nothing fits" if math.isinf(value) else f"{value:.2g}"
+    return "-" if math.isnan(value) else infinite if math.isinf(value) else f"{value:.2g}"
 
 
 def target_table(r: StudyResult) -> Table:

@@ -136,7 +136,6 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
             continue
         if abs(value) < SIGNIFICANT * error and name not in model.form.scales:
             said.append(f"{name} is not identifiable: {value:.3g} with standard error {error:.2g}")
-    vector_sd = np.sqrt(np.diag(_inner(fit, known)))
     spans = np.ptp(fit.vector[: model.count, None] * model.terms(fit.vector[None, model.count :])[0], axis=1)
     for i, (name, term) in enumerate(model.form.terms.items()):
         scale = 1.0 if model.form.of == model.form.residuals else float(np.median(fit.table.loss))
@@ -146,9 +145,9 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
             )
         if abs(fit.vector[i] - model.low[i]) <= NOTHING:
             said.append(f"term {name} is zero, its bound")
-        elif abs(fit.vector[i]) < SIGNIFICANT * vector_sd[i]:
+        elif abs(fit.vector[i]) < SIGNIFICANT * known.sd[i]:
             said.append(
-                f"term {name} is not identifiable: {fit.vector[i]:.3g} at the reference design with standard error {vector_sd[i]:.2g}"
+                f"term {name} is not identifiable: {fit.vector[i]:.3g} at the reference design with standard error {known.sd[i]:.2g}"
             )
     return said + [_held(fit, i) for i in np.flatnonzero(known.held).tolist()]
 
@@ -158,12 +157,6 @@ def _held(fit: Fit, i: int) -> str:
     if value in (fit.model.low[i], fit.model.high[i]):
         return f"{name} lies at its bound {value:.3g}"
     return f"{name} has no effect: its term is zero in this fit"
-
-
-def _inner(fit: Fit, known: Intervals) -> FloatArray:
-    from objectives.fitting.intervals import covariance
-
-    return covariance(fit)[0]
 
 
 def alike(fit: Fit, known: Intervals) -> list[tuple[str, str, float]]:

@@ -20,6 +20,7 @@ DEAD = 1e-9
 class Intervals:
     """covariance and draws in the order of the form's coefficients; intervals (coefficients, 2).
 
+    sd (p,): standard errors of the fit's vector.
     `restarts` says in how many of `checked` resamplings a fit from scratch found nothing better than
     the warm start did.
     """
@@ -28,11 +29,11 @@ class Intervals:
     draws: FloatArray
     linear: FloatArray
     bootstrap: FloatArray
-    correlation: FloatArray
     condition: float
     held: BoolArray
     checked: int
     restarts: int
+    sd: FloatArray
 
 
 def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Intervals:
@@ -48,7 +49,7 @@ def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Inte
     percentiles = np.quantile(draws, ends, axis=0).T if bootstraps else np.full((len(centre), 2), np.nan)
     return Intervals(
         raw, draws, np.stack([centre - wide, centre + wide], axis=1), percentiles,
-        correlation_of(inner), condition, held, checked, agreeing,
+        condition, held, checked, agreeing, np.sqrt(np.diag(inner)),
     )  # fmt: skip
 
 

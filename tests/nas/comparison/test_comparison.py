@@ -135,7 +135,7 @@ def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None
         (("--device", "l4"), "flags of a study only with --studies"),
         (("--out", "x"), "without --out"),
         (("--no-baselines",), "expected --no-baselines only when a comparison begins"),
-        (("--studies", "nothing"), "expected a file or a shipped study"),
+        (("--studies", "nothing"), "studies: expected a study of the comparison, a shipped one or a file"),
     ],
 )
 def test_what_does_not_fit_the_folder_is_refused(
