@@ -23,7 +23,7 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     initial: int = Field(
-        100, strict=True, ge=1, le=1_000_000, description="Latin hypercube to start from, besides given designs"
+        40, strict=True, ge=1, le=1_000_000, description="Latin hypercube to start from, besides given designs"
     )
     explored: int = Field(
         5, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are asked at once, at least"
