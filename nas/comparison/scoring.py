@@ -1,7 +1,7 @@
 """Runs read back and measured: per study one reference, then every run against it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,13 +29,17 @@ LONGEST_S = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What is to be measured: the plan's runs, those that failed with their reason, and traces of other tools."""
+    """What is to be measured: the plan's runs, those that failed with their reason, and traces of other tools.
+
+    `stage` hears what begins.
+    """
 
     plan: Plan
     folder: Path
     crew: Crew
     failures: Mapping[Label, str]
     foreign: tuple[Path, ...]
+    stage: Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,7 @@ def of_study(bench: Bench, name: str) -> StudyResult:
     """The plan's runs of a study, and traces of other tools on it."""
     plan, study = bench.plan, bench.plan.studies[name]
     problem, limit = study.problem, plan.config.evaluations
+    bench.stage(f"measuring the runs of {name}")
     objectives = tuple(replace(objective, function=None) for objective in problem.objectives)
     mine = [cell for cell in plan.cells(bench.folder) if cell.study == name]
     good = [cell for cell in mine if label_of(cell) not in bench.failures]

@@ -19,7 +19,7 @@ from nas.comparison.request import Request
 from nas.comparison.result import StudyResult
 from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
 from nas.comparison.tables import write_tables
-from nas.console import Ticker, notice, say_json
+from nas.console import Stages, Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.running import terminable
 from nas.tables import write
@@ -101,20 +101,22 @@ def kept_traces(folder: Path) -> tuple[Path, ...]:
 
 def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
     """Run what is missing, measure everything, write every table and picture."""
-    crew = Crew(request.workers or processors())
+    crew, stage = Crew(request.workers or processors()), Stages(quiet=request.quiet)
     try:
         with terminable():
             failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
-            results = scored(Bench(plan, folder, crew, failures, kept_traces(folder)))
+            results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         notice(f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}")
         raise
     finally:
         crew.close()
+    stage("writing tables and drawing pictures")
     ranked = rankings(results)
     write_tables(folder, results, ranked)
     draw(folder, results, ranked)
     write(folder / "report.md", report(plan.config.name, results, ranked))
+    stage.close()
     return results
 
 
