@@ -26,9 +26,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path("runs/compare-compare_paper"))
     parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--interim", action="store_true", help="write what is there, run nothing")
     arguments = parser.parse_args()
     folder: Path = arguments.folder
     what = ["--resume", str(folder)] if folder.exists() else ["--config", "compare_paper", "--out", str(folder)]
+    what += ["--interim"] if arguments.interim else []
     workers = [] if arguments.workers is None else ["--workers", str(arguments.workers)]
     subprocess.run([sys.executable, "-m", "nas.compare", *what, *workers], check=True)
     write(folder)

@@ -73,6 +73,14 @@ def compare(
             "--retry-failed", help="With --resume: evaluate failed architectures again.", rich_help_panel=COMPARE
         ),
     ] = False,
+    interim: Annotated[
+        bool,
+        typer.Option(
+            "--interim",
+            help="With --resume: results of strategies whose runs are all there; runs nothing.",
+            rich_help_panel=COMPARE,
+        ),
+    ] = False,
     workers: Annotated[
         int | None,
         typer.Option("--workers", help="Processes, a run each; default one per processor.", rich_help_panel=COMPARE),
@@ -175,6 +183,7 @@ def compare(
             workers,
             resume,
             retry_failed,
+            interim,
             out,
             quiet,
             json,

@@ -69,6 +69,14 @@ def is_done(cell: Cell, study: Study) -> bool:
     )
 
 
+def finished(cell: Cell) -> bool:
+    """Whether the run is there as far as it is asked."""
+    try:
+        return is_done(cell, cell.assembled())
+    except PlasError:
+        return False
+
+
 def search(cell: Cell, study: Study) -> None:
     """Run the search from its beginning or from what is recorded; the manifest says how it went."""
     store, recorded = opened(cell.folder, study)
@@ -107,17 +115,18 @@ def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
 
 
 def trace(cell: Cell, asked: int) -> Trace:
-    """What the run evaluated, at most `asked` designs.
+    """What the run evaluated, at most `asked` designs or the strategy's cap.
 
     Raises:
         PlasError: a damaged store.
     """
+    most = min(asked, cell.raw["evaluations"])
     run = run_folder.open_run(cell.folder)
     recorded = run.store.read()
     rows, strategy_s, objectives_s = run.store.spent()
     run.store.close()
-    found = final(recorded.evaluations, recorded.retried)[slice(0, asked)]
-    seconds = np.repeat(np.cumsum(strategy_s + objectives_s), rows)[:asked]
+    found = final(recorded.evaluations, recorded.retried)[slice(0, most)]
+    seconds = np.repeat(np.cumsum(strategy_s + objectives_s), rows)[:most]
     reason = str(read_manifest(cell.folder, cell.assembled()).content["stop_reason"])
     return Trace(
         cell.strategy,
@@ -128,7 +137,7 @@ def trace(cell: Cell, asked: int) -> Trace:
         found.keys,
         "" if len(found) >= asked else ended(reason, cell.cap, len(found)),
         seconds,
-        float(np.repeat(strategy_s / np.maximum(rows, 1), rows)[:asked].sum()),
+        float(np.repeat(strategy_s / np.maximum(rows, 1), rows)[:most].sum()),
     )
 
 

@@ -24,6 +24,7 @@ class Request:
     workers: int | None
     resume: Path | None
     retry_failed: bool
+    interim: bool
     out: Path | None
     quiet: bool
     json: bool

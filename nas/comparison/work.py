@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,8 @@ def opened(request: Request) -> tuple[Path, Plan]:
     """The folder and what is to be in it."""
     if request.retry_failed and request.resume is None:
         raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
+    if request.interim and (request.resume is None or request.retry_failed or request.given or request.studies):
+        raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
     if request.resume is not None:
         wanted = extended(request, request.resume)
     elif request.traces_alone:
@@ -104,7 +107,10 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
     crew, stage = Crew(request.workers or processors()), Stages(quiet=request.quiet)
     try:
         with terminable():
-            failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
+            if request.interim:
+                plan, failures = complete(plan, folder, crew), dict[Label, str]()
+            else:
+                failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
             results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         notice(f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}")
@@ -118,6 +124,25 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
     write(folder / "report.md", report(plan.config.name, results, ranked))
     stage.close()
     return results
+
+
+def complete(plan: Plan, folder: Path, crew: Crew) -> Plan:
+    """The plan without strategies of a study some of whose runs are missing or unfinished.
+
+    Raises:
+        UsageError: nothing is complete.
+    """
+    wanted = list(plan.cells(folder))
+    there = crew.run(cells.finished, wanted, lambda cell: False)
+    counts = Counter((cell.study, cell.strategy) for cell, done in zip(wanted, there, strict=True) if done)
+    lacking = {
+        (cell.study, cell.strategy): f"{counts[cell.study, cell.strategy]} of {plan.config.seeds} runs are there yet"
+        for cell in wanted
+        if counts[cell.study, cell.strategy] < plan.config.seeds
+    }
+    if len(lacking) == len({(cell.study, cell.strategy) for cell in wanted}):
+        raise UsageError(f"interim: expected a strategy with all its runs in {folder}, got none; continue it first")
+    return replace(plan, skipped={**plan.skipped, **lacking})
 
 
 def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) -> dict[Label, str]:

@@ -65,7 +65,7 @@ def small_comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("comparison")
     (folder / "small.yaml").write_text(content(), encoding="utf-8")
     request = Request(
-        {}, {}, [], str(folder / "small.yaml"), [], [], [], [], 1, None, False, folder / "made", True, False
+        {}, {}, [], str(folder / "small.yaml"), [], [], [], [], 1, None, False, False, folder / "made", True, False
     )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(work, "draw", lambda *_: None)

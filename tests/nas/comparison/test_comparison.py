@@ -116,6 +116,18 @@ def test_a_run_that_was_extended_by_itself_counts_as_far_as_asked(
     assert tables(made) == kept
 
 
+def test_a_capped_run_that_was_extended_by_itself_counts_to_its_cap(
+    comparison_file: Written, compare: Compare, inside: Compare, tmp_path: Path
+) -> None:
+    config = comparison_file(studies={"loose": {}}, caps={"sobol": 20})
+    assert compare("--config", config, "--out", tmp_path / "capped", "--quiet").code == 0
+    kept = tables(tmp_path / "capped")
+    cell = tmp_path / "capped" / "cells" / "loose" / "sobol" / "s1"
+    assert inside("run", "--resume", cell, "--evaluations", 30, "--quiet").code == 0
+    assert compare("--resume", tmp_path / "capped", "--quiet").code == 0
+    assert tables(tmp_path / "capped") == kept
+
+
 def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None:
     cells = made / "cells" / "loose" / "sobol"
     shutil.rmtree(cells / "s0")
@@ -159,6 +171,28 @@ def test_rows_of_other_studies_are_said_to_be_left_out(made: Path, compare: Comp
     answer = compare("--resume", made, "--traces", tmp_path / "theirs.csv")
     assert answer.code == 0
     assert "rows of other studies than the comparison's are left out: thight" in answer.err
+
+
+def test_an_interim_result_holds_what_is_complete_and_runs_nothing(made: Path, compare: Compare) -> None:
+    missing = made / "cells" / "loose" / "nsga2" / "s1"
+    shutil.rmtree(missing)
+    answer = compare("--resume", made, "--interim", "--json")
+    assert answer.code == 0, answer.err
+    assert not missing.exists()
+    found = json.loads(answer.out)
+    assert {row["strategy"] for row in found["results"] if row["study"] == "loose"} == {"sobol", "random", "lhs"}
+    assert {row["strategy"] for row in found["results"] if row["study"] == "tight"} == {
+        "nsga2",
+        "sobol",
+        "random",
+        "lhs",
+    }
+    assert found["left_out"] == ["Skipped: nsga2 in loose: 2 of 3 runs are there yet"]
+    shutil.rmtree(made / "cells")
+    answer = compare("--resume", made, "--interim")
+    assert (answer.code, "got none; continue it first" in answer.err) == (2, True)
+    answer = compare("--resume", made, "--interim", "--seeds", 4)
+    assert (answer.code, "expected --resume FOLDER alone" in answer.err) == (2, True)
 
 
 def test_another_study_of_the_same_name_is_refused(made: Path, compare: Compare, comparison_file: Written) -> None:
