@@ -3,6 +3,7 @@
 import importlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import uuid
@@ -128,6 +129,11 @@ def rows_of() -> Callable[..., Evaluations]:
     return build
 
 
+def interruptible() -> None:
+    """A shell's background job ignores Ctrl-C and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass
 class Commands:
     """The commands as a user runs them: subprocesses in a folder outside the checkout."""
@@ -155,11 +161,11 @@ class Commands:
         process = subprocess.Popen(
             self.line(command, *arguments),
             cwd=self.folder,
-            env=self.environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            **options,
+            preexec_fn=interruptible,
+            **{"env": self.environment(), **options},
         )
         self.started.append(process)
         return process

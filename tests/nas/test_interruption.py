@@ -71,11 +71,6 @@ def settings(algo: str) -> list[str]:
     ]
 
 
-def interruptible() -> None:
-    """A shell's background job ignores Ctrl-C and so would its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Slow:
     """A folder with a study whose objective takes its time and says how far it is."""
 
@@ -87,17 +82,7 @@ class Slow:
     def start(self, name: str, *arguments: object) -> "subprocess.Popen[str]":
         """A command with a file of progress of its own."""
         environment = {**self.commands.environment(), "PROGRESS": str(self.folder / f"{name}.progress")}
-        process = subprocess.Popen(
-            self.commands.line("run", *arguments),
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=interruptible,
-        )
-        self.commands.started.append(process)
-        return process
+        return self.commands.start("run", *arguments, env=environment)
 
     def finish(self, name: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
         """The same, to its end."""
