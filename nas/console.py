@@ -36,12 +36,30 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
         say("  " + "  ".join(cells).rstrip())
 
 
-class Ticker:
+class ProgressLine:
+    """A line on standard error that is rewritten on a terminal, and written anew elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet, self.begin, self.terminal = quiet, time.monotonic(), sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        """Show the text."""
+        sys.stderr.write(f"\r\x1b[2K{text}" if self.terminal else text + "\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self.terminal and not self.quiet:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+
+class Ticker(ProgressLine):
     """Progress: a line that is rewritten on a terminal, a plain line every ten seconds elsewhere."""
 
     def __init__(self, total: int | None, *, quiet: bool, start: int = 0) -> None:
-        self.total, self.quiet, self.begin, self.start = total, quiet, time.monotonic(), start
-        self.terminal = sys.stderr.isatty()
+        super().__init__(quiet=quiet)
+        self.total, self.start = total, start
         self.next = self.begin + (0.2 if self.terminal else 10.0)
         self.done = start
 
@@ -59,35 +77,16 @@ class Ticker:
         rate = (done - self.start) / max(now - self.begin, 1e-9)
         left = "" if self.total is None or rate == 0 else f", {duration((self.total - done) / rate)} left"
         of = "" if self.total is None else f" of {self.total:,}"
-        text = f"{done:,}{of} architectures, {rate:,.0f}/s{left}, {best()}"
-        sys.stderr.write(f"\r\x1b[2K{text}" if self.terminal else text + "\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Clear the line."""
-        if self.terminal and not self.quiet:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+        self.show(f"{done:,}{of} architectures, {rate:,.0f}/s{left}, {best()}")
 
 
-class Stages:
+class Stages(ProgressLine):
     """What a command of some seconds is doing: a line that is rewritten on a terminal, plain lines after 5 s elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet, self.begin, self.terminal = quiet, time.monotonic(), sys.stderr.isatty()
 
     def __call__(self, text: str) -> None:
         """Say what begins now."""
-        if self.quiet or (not self.terminal and time.monotonic() < self.begin + 5.0):
-            return
-        sys.stderr.write(f"\r\x1b[2K{text} …" if self.terminal else f"{text} …\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Clear the line."""
-        if self.terminal and not self.quiet:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+        if not self.quiet and (self.terminal or time.monotonic() >= self.begin + 5.0):
+            self.show(f"{text} …")
 
 
 def duration(seconds: float) -> str:
