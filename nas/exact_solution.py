@@ -8,12 +8,12 @@ import numpy as np
 
 from nas.decomposition.frontier import PARTNERS, SumsOfParts
 from nas.decomposition.search import Exceeded
-from nas.decomposition.sums import undeclared
+from nas.decomposition.sums import BrokenSum, own_functions, undeclared
 from nas.enumeration import enumerate_all
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.notebook import Notebook
-from nas.objective import Budget, built_in
+from nas.objective import Budget, Objective
 from nas.picks import PickRule, best_row
 from nas.problem import Problem
 
@@ -22,6 +22,7 @@ SMALL = 100_000  # architectures whose enumeration is quicker than setting up su
 QUICK = 2_000_000  # architectures whose enumeration takes a second or two
 DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
 SECONDS = 30_000_000  # items whose bounds take a few seconds
+FROM_LAW = ("loss", "perplexity")
 Way = Literal["parts", "enumeration"]
 
 
@@ -40,19 +41,35 @@ def way_of(problem: Problem, rules: tuple[PickRule, ...] = ()) -> tuple[Way, str
     """How the space can be covered, and what stands against sums of parts ("" if nothing).
 
     Raises:
-        UsageError: parts are not declared and the space is too large to enumerate.
+        UsageError: sums are impossible and the space is too large to enumerate.
     """
-    size, obstacle = problem.space.size, _obstacle(problem, rules)
-    if size <= SMALL:
+    obstacle = _obstacle(problem, rules)
+    if problem.space.size <= SMALL:
         return "enumeration", obstacle
     if not obstacle:
         return "parts", ""
-    if size > LARGEST:
-        raise UsageError(
-            f"exact: expected at most {LARGEST:,} architectures where {obstacle}, got {size:,}; "
-            "declare the metric's parts, drop it, or choose a search strategy"
-        )
+    _refuse_beyond(problem, obstacle)
     return "enumeration", obstacle
+
+
+def _refuse_beyond(problem: Problem, obstacle: str) -> None:
+    """Say that a space is too large to enumerate where an obstacle, a clause, stands against sums of parts.
+
+    Raises:
+        UsageError: it is.
+    """
+    if problem.space.size <= LARGEST:
+        return
+    metric = obstacle.partition(" ")[0]
+    remedy = "take "
+    if metric in own_functions(problem):
+        remedy = "declare its parts or correct them, drop the metric, or take "
+    elif metric in FROM_LAW:
+        remedy = "take another law, "
+    raise UsageError(
+        f"exact: expected at most {LARGEST:,} architectures where {obstacle}, got {problem.space.size:,}; "
+        f"{remedy}a smaller space or a search strategy (--algo nsga2)"
+    )
 
 
 def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
@@ -84,13 +101,29 @@ def solve(
         UsageError: more architectures than can be covered.
     """
     way, obstacle = way_of(problem, rules)
-    notebook = notebook or Notebook()
+    notebook, settled = notebook or Notebook(), Tally(report)
     if way == "parts":
-        return _by_parts(problem, rules, report, notebook)
-    frontier, picks = enumerate_all(problem, rules, metrics_of(problem, rules), report, notebook)
+        try:
+            return _by_parts(problem, rules, settled, notebook)
+        except BrokenSum as error:
+            obstacle = error.reason
+            _refuse_beyond(problem, obstacle)
+            settled(-settled.total)
+    frontier, picks = enumerate_all(problem, rules, metrics_of(problem, rules), settled, notebook)
     because = f", since {obstacle}" if obstacle else ""
     said = f"every one of {problem.space.size:,} architectures was evaluated{because}"
     return _solution(problem, frontier, picks, "enumeration", said)
+
+
+class Tally:
+    """Passes counts on and adds them up."""
+
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self.report, self.total = report, 0
+
+    def __call__(self, count: int) -> None:
+        self.total += count
+        self.report(count)
 
 
 def quick_frontier(problem: Problem) -> ExactSolution | None:
@@ -119,16 +152,24 @@ def _by_parts(
     picks = tuple(lowest_loss(sums, problem.budgets, rule.budget) for rule in rules)
     effort = sums.effort
     said = (
-        f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, "
-        f"{effort.evaluated:,} architectures evaluated whole; sums and wholes differ by at most {sums.difference:.0e} of the value"
+        f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
+        f"architectures evaluated whole; sums and wholes differ by at most {effort.difference:.0e} of the value"
     )
+    declared = [name for name in own_functions(problem) if name in metrics_of(problem, rules)]
+    if declared:
+        said += f"; the parts of {', '.join(declared)} were checked there and taken from the declaration elsewhere"
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
 
 
 def lowest_loss(sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | None = None) -> Evaluations | None:
-    """The pick within budgets and one more, one row: the frontier of the loss alone, ties broken as everywhere."""
-    best = sums.frontier((built_in("loss"),), (*budgets, *([asked] if asked else [])), ("total_ms",))
+    """The pick within budgets and one more, one row: the frontier of the loss alone, ties broken as everywhere.
+
+    Where the law gives every architecture the same loss, what breaks its ties decides first.
+    """
+    deciding = ("loss", *([asked.metric] if asked else []), "total_ms")
+    first = next(metric for metric in deciding if sums.varies(metric))
+    best = sums.frontier((Objective(first),), (*budgets, *([asked] if asked else [])), ("loss", "total_ms"))
     if best is None:
         return None
     row = best_row(best, asked)

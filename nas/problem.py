@@ -1,7 +1,7 @@
 """The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from nas.evaluations import Evaluations
 from nas.objective import Budget, Objective
 from nas.questions import Question
 from objectives.assessment import Assessment
+from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -77,14 +78,15 @@ class Problem:
         """Metrics of canonical genotypes (n, 6); every one unless `names` says which.
 
         `call` evaluates a user's metric, in this process unless it is given.
-        A row whose user metric raises or is not finite is failed, with the reason.
+        A row whose user metric raises or is not finite is failed, with the reason; so is one whose loss has no
+        finite perplexity, whichever metrics are asked for.
         """
         architectures = self.architectures(genotypes)
         assessment = self.assess(architectures)
         wanted = self.metric_names if names is None else names
         own = {f.name: f for f in self.functions}
         metrics = {name: assessment[name] for name in wanted if name not in own}
-        reasons: list[str] | None = None
+        reasons = unusable({"loss": assessment["loss"], **metrics})
         for name in (n for n in wanted if n in own):
             metrics[name], failures = (call or call_user_metric)(own[name], architectures)
             if any(failures):
@@ -95,6 +97,19 @@ class Problem:
         names_of = tuple(objective.name for objective in self.objectives)
         found = None if reasons is None else tuple(reasons)
         return Evaluations(genotypes, self.space.keys(genotypes), metrics, found, names_of, self.budgets)
+
+
+def unusable(metrics: Mapping[str, FloatArray]) -> list[str] | None:
+    """Why each row of shipped metrics, the loss among them, cannot be used ("" where it can); None where all can."""
+    said = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
+    said["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), f"beyond {LARGEST_LOSS:g} nats no perplexity is finite")
+    if not any(rows.any() for rows, _ in said.values()):
+        return None
+    reasons = [""] * len(metrics["loss"])
+    for name, (rows, why) in said.items():
+        for row in np.flatnonzero(rows).tolist():
+            reasons[row] = reasons[row] or f"{name}: {metrics[name][row]:g}, {why}"
+    return reasons
 
 
 def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[FloatArray, list[str]]:

@@ -24,6 +24,14 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "tokens": "training",
     }
 )
+MOVED_BY: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "n_experts": "n_experts",
+        "activation_rate": "n_experts",
+        "expert_ffn_ratio": "expert_size",
+        "ffn_ratio": "expert_size",
+    }
+)  # the axis that a quantity of the FFN follows while width and top_k stay
 COUNTS = {"parameters": "total", "active_parameters": "active"}
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.features import OWNERS
+from objectives.features import MOVED_BY, OWNERS
 from search_spaces.architectures import Part
 from search_spaces.arrays import FloatArray
 
@@ -42,6 +42,13 @@ class Term(BaseModel):
             return None
         found: Part = next(iter(owners), "base")  # type: ignore[arg-type]
         return found
+
+    @property
+    def turns(self) -> bool:
+        """Whether it may rise and fall along one axis of the FFN: a logarithm beside a power, or two logarithms."""
+        logs = [MOVED_BY[name] for name in self.logs if name in MOVED_BY]
+        powers = {MOVED_BY[name] for name in self.powers if name in MOVED_BY}
+        return len(set(logs)) < len(logs) or bool(powers.intersection(logs))
 
 
 class Form(BaseModel):

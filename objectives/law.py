@@ -112,7 +112,8 @@ class Law(BaseModel):
         known: dict[str, FloatArray] = {}
         values = self._values(architectures, self.coefficients, known)
         if self.law_form.of == "log_loss":
-            return {"loss": np.exp(sum(values.values(), np.zeros(len(architectures))))}
+            with np.errstate(over="ignore"):
+                return {"loss": np.exp(sum(values.values(), np.zeros(len(architectures))))}
         return values
 
     def _values(
@@ -123,7 +124,8 @@ class Law(BaseModel):
                 known[name] = self.feature(architectures, name)
             return known[name]
 
-        terms = self.law_form.values(remembered, coefficients)
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = self.law_form.values(remembered, coefficients)
         return {name: np.full(len(architectures), v) if np.ndim(v) == 0 else np.asarray(v) for name, v in terms.items()}
 
     def drawn_losses(self, architectures: Architectures, draws: FloatArray | None = None) -> FloatArray:
@@ -133,7 +135,8 @@ class Law(BaseModel):
         for row, coefficients in zip(losses, rows, strict=True):
             named = dict(zip(self.law_form.coefficients, coefficients.tolist(), strict=True))
             row[:] = sum(self._values(architectures, named, known).values(), np.zeros(n))
-        return np.exp(losses) if self.law_form.of == "log_loss" else losses
+        with np.errstate(over="ignore"):
+            return np.exp(losses) if self.law_form.of == "log_loss" else losses
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
         """A quantile of the loss over the draws, nats, (n,).
@@ -155,8 +158,8 @@ class Law(BaseModel):
 
     @property
     def separable(self) -> bool:
-        """Whether the form says to which part of an architecture each of its terms belongs."""
-        return self.law_form.of == "loss" and all(term.part for term in self.law_form.terms.values())
+        """Whether each of its terms belongs to one part of an architecture and never turns along an axis of the FFN."""
+        return self.law_form.of == "loss" and all(term.part and not term.turns for term in self.law_form.terms.values())
 
     def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
         """The terms of one part, each (n,); of a separable law."""

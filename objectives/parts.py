@@ -21,6 +21,10 @@ from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray
 
 
+class NotASum(Exception):
+    """A metric that has no parts in this scenario; its name."""
+
+
 @dataclass(frozen=True, eq=False)
 class Share:
     """What one part adds to a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
@@ -71,17 +75,24 @@ class PartAssessment:
         return Share(once=(feature(self.architectures, name),)) if OWNERS[name] == self.part else Share()
 
     def loss(self) -> Share:
-        """The law's terms."""
+        """The law's terms.
+
+        Raises:
+            NotASum: the law is none.
+        """
+        if not self.scenario.law.separable:
+            raise NotASum("loss")
         return Share(once=self.scenario.law.part_terms(self.architectures, self.part))
 
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """metric = value(u_1, …, u_k), weakly rising (+1) or falling (−1) in each additive quantity u.
+    """metric = value(u_1, …, u_k), weakly rising (+1) or falling (−1) in each additive quantity u, or either (0).
 
     `quantities` maps the name of a metric with `parts`, or of a quantity of the loss law, to that sign;
     `value` takes the u's in this order. The sign says on which side a range of FFNs is bounded: where
-    the FFN adds nothing to a quantity either is right.
+    the FFN adds nothing to a quantity either is right. Of a quantity with sign 0, `value` takes the least and
+    the greatest, and returns the least of the metric between them. Without quantities it is the metric's one value.
     """
 
     quantities: Mapping[str, int]

@@ -4,19 +4,18 @@ import numpy as np
 
 from nas.decomposition.boxes import Boxes
 from nas.decomposition.items import Items
-from nas.decomposition.sums import Sums
-from nas.errors import UsageError
+from nas.decomposition.sums import AGREE, BrokenSum, Sums
+from nas.evaluations import Evaluations
 from search_spaces.arrays import FloatArray, IntArray
 
 SAMPLE = 1000
-AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
 
 
 def largest_difference(sums: Sums, metrics: tuple[str, ...], generator: np.random.Generator) -> float:
     """The largest relative difference of a metric between the sum and the whole, over random architectures.
 
     Raises:
-        UsageError: sums differ from the whole, or a box holds something better than its bound.
+        BrokenSum: sums differ from the whole, or a box holds something better than its bound.
     """
     around = _random_boxes(sums, generator)
     inside = _random_members(around, generator)
@@ -25,24 +24,33 @@ def largest_difference(sums: Sums, metrics: tuple[str, ...], generator: np.rando
     count = np.searchsorted(sums.partners.width, around.width, side="right") - first
     partner = first + generator.integers(count)
     genotypes = Items(inside, row, partner).genotypes(sums.grid, sums.partners)
-    whole = sums.problem.evaluate(genotypes, metrics).metrics
+    whole = sums.problem.evaluate(genotypes, metrics)
     exact, bound = sums.ffn(inside), sums.ffn(around)
     worst = 0.0
     for metric in metrics:
-        apart = _relative(sums.values(metric, exact, row, partner) - whole[metric], whole[metric])
-        worst = max(worst, float(np.abs(apart).max()))
-        beyond = _relative(sums.values(metric, bound, row, partner) - whole[metric], whole[metric]).max()
-        if worst > AGREE or beyond > AGREE:
-            wrong = "its sum differs" if worst > AGREE else "a range of experts holds less than its ends say"
-            raise UsageError(
-                f"{metric}: expected parts that add up to the whole and rise or fall with E and m, got parts where {wrong}; "
-                "correct them, or remove them to have the space enumerated"
-            )
+        worst = max(worst, agreement(metric, sums.values(metric, exact, row, partner), whole))
+        if (_relative(sums.values(metric, bound, row, partner), whole, metric) > AGREE).any():
+            raise BrokenSum(metric, "is better inside a range than its bound says")
     return worst
 
 
-def _relative(difference: FloatArray, values: FloatArray) -> FloatArray:
-    return difference / np.maximum(np.abs(values), 1e-300)
+def agreement(metric: str, sums: FloatArray, whole: Evaluations) -> float:
+    """The largest relative difference between sums (n,) and wholes (n,); failed rows have none.
+
+    Raises:
+        BrokenSum: it is more than rounding.
+    """
+    worst = float(np.abs(_relative(sums, whole, metric)).max(initial=0.0))
+    if not worst <= AGREE:
+        raise BrokenSum(metric, "differs from the sum of its parts")
+    return worst
+
+
+def _relative(sums: FloatArray, whole: Evaluations, metric: str) -> FloatArray:
+    """What sums are above the wholes, relative to them, over the rows that did not fail."""
+    values, ok = whole.metrics[metric], slice(None) if whole.reasons is None else whole.ok
+    difference: FloatArray = (sums[ok] - values[ok]) / np.maximum(np.abs(values[ok]), 1e-300)
+    return difference
 
 
 def _random_boxes(sums: Sums, generator: np.random.Generator) -> Boxes:

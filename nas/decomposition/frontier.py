@@ -11,6 +11,7 @@ from nas.decomposition.grid import Grid
 from nas.decomposition.incumbents import Incumbents
 from nas.decomposition.search import AT_ONCE, BranchAndBound, Effort
 from nas.decomposition.sums import Sums
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.notebook import Notebook, section_of
 from nas.objective import Budget, Objective
@@ -28,11 +29,11 @@ SEED = 20_260_101
 class SumsOfParts:
     """A problem's space seen through its parts; `metrics` may be asked for, all of them declare parts.
 
-    `difference` is the largest relative one found between sums and whole architectures; `most` limits
-    the items of one answer. Every answer starts from the architectures of those before it.
+    `effort` counts the work of all answers; `most` limits the items of one grid of one answer. Every
+    answer starts from the architectures of those before it.
 
     Raises:
-        UsageError: parts that do not add up to the whole.
+        BrokenSum: parts that do not add up to the whole.
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class SumsOfParts:
         size, generator = problem.space.size, np.random.default_rng(SEED)
         strides = STRIDES if size > WORTH_STRIDES else STRIDES[-1:]
         self.sums = [Sums.of(problem, Grid(problem.space, stride), metrics) for stride in strides]
-        self.difference = largest_difference(self.sums[-1], metrics, generator)
+        difference = largest_difference(self.sums[-1], metrics, generator)
         self.random = problem.space.sample(min(FIRST, size // 50), generator)
         self.good: IntArray = self.random[:0]
-        self.effort = Effort()
+        self.effort = Effort(difference=difference)
 
     def frontier(
         self,
@@ -60,47 +61,64 @@ class SumsOfParts:
 
         Raises:
             Exceeded: `most` items did not suffice.
+            BrokenSum: sums of parts prove nothing here.
+            UsageError: no objective depends on the architecture.
         """
-        problem = replace(self.problem, objectives=objectives, budgets=budgets)
-        needed = tuple(dict.fromkeys([*(o.name for o in objectives), *(b.metric for b in budgets)]))
-        metrics = tuple(dict.fromkeys([*needed, *besides]))
+        decisive = tuple(o for o in objectives if self.varies(o.name))
+        if not decisive:
+            named = " and ".join(o.name for o in objectives)
+            raise UsageError(
+                f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
+            )
+        problem = replace(self.problem, objectives=decisive, budgets=budgets)
+        needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in budgets)]))
+        metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
         section = section_of("parts", problem)
-        known, page = Incumbents(), self.notebook.read(section)
-        known.add(problem.evaluate(np.concatenate([self.good, self.random]), metrics))
-        known.add(
-            problem.evaluate(self.problem.space.genotypes(np.array(page.get("keys", []), dtype=np.int64)), metrics)
-        )
-        for number, sums in enumerate(self.sums):
-            search = BranchAndBound(problem, sums.restricted(needed), known, metrics, self.most)
+        page = self.notebook.read(section)
+        known, effort = self._begun(problem, metrics, page), Effort(**page.get("effort", {}))
+        for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
+            most = None if self.most is None else self.most + effort.bounded
+            search = BranchAndBound(problem, sums.restricted(needed), known, metrics, most, effort)
             self._settle(search, number, page, section, report)
+        self.effort.add(effort)
         found = known.settle()
-        if found is not None:
-            self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
-        return found
+        if found is None:
+            return None
+        self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
+        return replace(found, objectives=tuple(o.name for o in objectives))
+
+    def varies(self, metric: str) -> bool:
+        """Whether a metric depends on the architecture; one that does not decides nothing."""
+        return self.sums[-1].varies(metric)
+
+    def _begun(self, problem: Problem, metrics: tuple[str, ...], page: dict[str, Any]) -> Incumbents:
+        """What is known before the first block: as noted, else good and random architectures."""
+
+        def evaluated(keys: list[int]) -> Evaluations:
+            return problem.evaluate(problem.space.genotypes(np.array(keys, dtype=np.int64)), metrics)
+
+        if page:
+            return Incumbents.restored(page["known"], evaluated)
+        known = Incumbents()
+        known.add(problem.evaluate(np.concatenate([self.good, self.random]), metrics))
+        return known
 
     def _settle(
         self, search: BranchAndBound, number: int, page: dict[str, Any], section: str, report: Callable[[int], None]
     ) -> None:
-        """One grid, block by block; blocks that a note says are settled are passed over."""
+        """One grid, block by block; blocks that a note says are settled are passed over.
+
+        A note holds all that decides how the search goes on, so that it goes on as if it had not been killed.
+        """
         last = number == len(self.sums) - 1
-        done = page.get("done", 0) if page.get("grid") == number else 0
-        if page.get("grid", -1) > number:
-            return
-        if done:
-            search.effort = Effort(**page["effort"])
+        done = page["done"] if page.get("grid") == number else 0
+        if not done:
+            search.effort.covered = 0
         report(search.effort.covered if last else 0)
         blocks = search.blocks(BLOCK if last else AT_ONCE)
         for block_number, block in enumerate(blocks[done:], done + 1):
             search.settle(block, report if last else lambda covered: None)
             if self.notebook.due:
                 note = {"grid": number, "done": block_number, "effort": asdict(search.effort)}
-                self.notebook.write(section, {**note, "keys": _keys(search.known)})
+                self.notebook.write(section, {**note, "known": search.known.noted()})
         search.known.settle()
-        self.effort.bounded += search.effort.bounded
-        self.effort.evaluated += search.effort.evaluated
-        self.effort.covered += search.effort.covered if last else 0
-
-
-def _keys(known: Incumbents) -> list[int]:
-    front = known.settle()
-    return [] if front is None else front.keys.tolist()

@@ -1,5 +1,8 @@
 """The best architectures known so far, evaluated whole."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
 import numpy as np
 
 from nas.decomposition.table import Table
@@ -42,6 +45,27 @@ class Incumbents:
             self.table = Table(self.front.values)
         self.waiting, self.unseen = [], 0
         return self.front
+
+    def noted(self) -> dict[str, Any]:
+        """What `restored` needs, as plain content."""
+        waiting = [key for part in self.waiting for key in part.keys.tolist()]
+        return {
+            "front": [] if self.front is None else self.front.keys.tolist(),
+            "waiting": waiting,
+            "unseen": self.unseen,
+        }
+
+    @classmethod
+    def restored(cls, note: Mapping[str, Any], evaluated: Callable[[list[int]], Evaluations]) -> Self:
+        """The incumbents as they were noted; `evaluated` gives the architectures of keys."""
+        known = cls()
+        if note["front"]:
+            known.front = evaluated(note["front"])
+            known.table = Table(known.front.values)
+        if note["waiting"] and known.table is not None:
+            known.waiting, known.unseen = [evaluated(note["waiting"])], note["unseen"]
+            known.table.add(known.waiting[0].values[: len(note["waiting"]) - known.unseen])
+        return known
 
     def behind(self, values: list[FloatArray]) -> BoolArray:
         """Which points (objective by objective, each (n,)) an incumbent beats in every objective."""

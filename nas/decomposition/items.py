@@ -1,22 +1,27 @@
 """Boxes of FFNs, each with the partners that it may still be best with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from nas.decomposition.boxes import Boxes
 from nas.decomposition.grid import Grid, Partners
-from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Pairs of a box (row of `boxes`, ascending) and a partner, columns (n,)."""
+    """Pairs of a box (row of `boxes`, ascending) and a partner, columns (n,).
+
+    `around` holds the best shares (bounds, 2, boxes) of what each box was cut from, if from anything:
+    those of the box can only be worse.
+    """
 
     boxes: Boxes
     box: IntArray
     partner: IntArray
+    around: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.box)
@@ -32,14 +37,14 @@ class Items:
 
     def kept(self, rows: BoolArray | IntArray) -> Self:
         """The chosen items."""
-        return type(self)(self.boxes, self.box[rows], self.partner[rows])
+        return replace(self, box=self.box[rows], partner=self.partner[rows])
 
     @property
     def _ends(self) -> IntArray:
         return np.searchsorted(self.box, np.arange(len(self.boxes)), side="right")
 
-    def split(self) -> Self:
-        """The same items with every box cut in halves."""
+    def split(self, shares: FloatArray) -> Self:
+        """The same items with every box cut in halves; `shares` are the boxes' own."""
         used, box = np.unique(self.box, return_inverse=True)
         halves, source = self.boxes[used].halves()
         order = np.argsort(source, kind="stable")
@@ -47,7 +52,8 @@ class Items:
         counts = np.diff(ends, prepend=0)
         source = source[order]
         child, within = _ranges(counts[source])
-        return type(self)(halves[order], child, self.partner[(ends - counts)[source][child] + within])
+        row = (ends - counts)[source][child] + within
+        return type(self)(halves[order], child, self.partner[row], shares[..., used[source]])
 
     def pieces(self, size: int) -> list[Self]:
         """The items cut between boxes into runs of about `size` items."""
@@ -60,8 +66,9 @@ class Items:
         return [self._run(a, b + 1, int(before[a]), int(before[b + 1])) for a, b in cuts]
 
     def _run(self, first_box: int, last_box: int, first: int, last: int) -> Self:
-        boxes = self.boxes[first_box:last_box]
-        return type(self)(boxes, self.box[first:last] - first_box, self.partner[first:last])
+        boxes = slice(first_box, last_box)
+        around = None if self.around is None else self.around[..., boxes]
+        return type(self)(self.boxes[boxes], self.box[first:last] - first_box, self.partner[first:last], around)
 
     def genotypes(self, grid: Grid, partners: Partners) -> IntArray:
         """Genotypes (n, 6) of items whose boxes hold one FFN each."""

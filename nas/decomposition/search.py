@@ -2,26 +2,38 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
 
-import numpy as np
-
+from nas.decomposition.checking import agreement
 from nas.decomposition.incumbents import Incumbents
 from nas.decomposition.items import Items
 from nas.decomposition.sums import Sums
 from nas.decomposition.table import SLACK
 from nas.problem import Problem
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import FloatArray
 
 AT_ONCE = 300_000
 
 
 @dataclass
 class Effort:
-    """Items bounded, architectures evaluated whole, and architectures settled by either."""
+    """What was done: items bounded, architectures evaluated whole, architectures settled by either.
+
+    `difference` is the largest relative one between the sums and the wholes that were evaluated.
+    """
 
     bounded: int = 0
     evaluated: int = 0
     covered: int = 0
+    difference: float = 0.0
+
+    def add(self, further: Self) -> None:
+        """Count further work in."""
+        self.bounded += further.bounded
+        self.evaluated += further.evaluated
+        self.covered += further.covered
+        self.difference = max(self.difference, further.difference)
 
 
 class Exceeded(Exception):
@@ -34,7 +46,8 @@ class BranchAndBound:
 
     No architecture in a box with a partner is better than its sums in any objective or budget. When
     an incumbent is better in every objective, or a budget is out of reach, none of them can be on
-    the frontier. `most` limits the items bounded.
+    the frontier. That is checked on the way: the shares of no half of a box may be better than the
+    box's, and no architecture than its sums. `most` limits the items that `effort` counts.
     """
 
     problem: Problem
@@ -43,6 +56,12 @@ class BranchAndBound:
     metrics: tuple[str, ...]
     most: int | None = None
     effort: Effort = field(default_factory=Effort)
+
+    @cached_property
+    def compared(self) -> list[tuple[str, float | None]]:
+        """Metrics that budgets limit, each with its limit, then the objectives."""
+        budgets: list[tuple[str, float | None]] = [(budget.metric, budget.limit) for budget in self.problem.budgets]
+        return budgets + [(objective.name, None) for objective in self.problem.objectives]
 
     def blocks(self, size: int = AT_ONCE) -> list[Items]:
         """The whole grid in blocks of about `size` items that can be settled one by one, in any order."""
@@ -53,6 +72,7 @@ class BranchAndBound:
 
         Raises:
             Exceeded: `most` items did not suffice.
+            BrokenSum: something was better than the bound that admitted it.
         """
         stack = [block]
         while stack:
@@ -62,33 +82,42 @@ class BranchAndBound:
                 continue
             before = self.effort.covered
             rest = self._settled(items)
-            if len(rest):
-                stack.append(rest.split())
+            if rest is not None:
+                stack.append(rest)
             if report is not None:
                 report(self.effort.covered - before)
 
-    def _settled(self, items: Items) -> Items:
-        """Drop what cannot matter and evaluate single architectures; what is returned must be split."""
+    def _settled(self, items: Items) -> Items | None:
+        """Drop what cannot matter and evaluate single architectures; what is left comes back cut in halves."""
         self.effort.bounded += len(items)
         if self.most is not None and self.effort.bounded > self.most:
             raise Exceeded
-        left = items.kept(self._alive(items))
+        ffn, volumes = self.sums.ffn(items.boxes), items.boxes.volumes
+        if items.around is not None:
+            self.sums.refuse_better(ffn, items.around)
+        left, best = self._alive(items, ffn)
         single = items.boxes.single[left.box]
-        leaves, rest = left.kept(single), left.kept(~single)
-        if len(leaves):
-            genotypes = leaves.genotypes(self.sums.grid, self.sums.partners)
-            self.known.add(self.problem.evaluate(genotypes, self.metrics))
-        volumes = items.boxes.volumes
-        self.effort.evaluated += len(leaves)
+        if single.any():
+            self._evaluate(left.kept(single), [column[single] for column in best])
+        rest = left.kept(~single)
         self.effort.covered += int(volumes[items.box].sum() - volumes[rest.box].sum())
-        return rest
+        return rest.split(ffn) if len(rest) else None
 
-    def _alive(self, items: Items) -> IntArray:
-        """Rows whose best imaginable point is within the budgets and not behind an incumbent."""
-        ffn, rows = self.sums.ffn(items.boxes), np.arange(len(items))
-        for budget in self.problem.budgets:
-            values = self.sums.values(budget.metric, ffn, items.box[rows], items.partner[rows])
-            rows = rows[values <= budget.limit + SLACK * abs(budget.limit)]
-        box, partner = items.box[rows], items.partner[rows]
-        best = [self.sums.values(o.name, ffn, box, partner) for o in self.problem.objectives]
-        return rows[~self.known.behind(best)]
+    def _alive(self, items: Items, ffn: FloatArray) -> tuple[Items, list[FloatArray]]:
+        """The items whose best imaginable point is within the budgets and not behind an incumbent, with that point."""
+        best: list[FloatArray] = []
+        for metric, limit in self.compared:
+            values = self.sums.values(metric, ffn, items.box, items.partner)
+            best.append(values)
+            if limit is not None and not (within := ~(values > limit + SLACK * abs(limit))).all():
+                items, best = items.kept(within), [column[within] for column in best]
+        left = ~self.known.behind(best[len(self.problem.budgets) :])
+        return items.kept(left), [column[left] for column in best]
+
+    def _evaluate(self, leaves: Items, best: list[FloatArray]) -> None:
+        """Evaluate single architectures whole, and hold them against their sums."""
+        found = self.problem.evaluate(leaves.genotypes(self.sums.grid, self.sums.partners), self.metrics)
+        for (metric, _), sums in zip(self.compared, best, strict=True):
+            self.effort.difference = max(self.effort.difference, agreement(metric, sums, found))
+        self.effort.evaluated += len(leaves)
+        self.known.add(found)

@@ -8,13 +8,23 @@ import numpy as np
 
 from nas.decomposition.boxes import Boxes
 from nas.decomposition.grid import Grid, Partners, one_layer
+from nas.errors import UsageError
 from nas.problem import Problem
-from objectives.parts import Composition, PartAssessment, Share, composition
+from objectives.parts import Composition, NotASum, PartAssessment, Share, composition
 from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray, IntArray
 
+AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
 CORNERS = 4
 Bound = tuple[str, int]
+
+
+class BrokenSum(UsageError):
+    """A metric whose sums of parts prove nothing; `reason` says why in a clause that begins with its name."""
+
+    def __init__(self, metric: str, why: str) -> None:
+        self.reason = f"{metric} {why}"
+        super().__init__(f"{metric}: expected parts that add up to the whole and bound every range, got one that {why}")
 
 
 def own_functions(problem: Problem) -> dict[str, Any]:
@@ -33,8 +43,8 @@ class Sums:
     """Parts of some metrics over a grid.
 
     A bound is a quantity with the sign in which some metric depends on it: its least value over a
-    box where the metric rises with it, its largest where it falls. `beside` holds, per bound and
-    partner, base + l · attention_l + attention.
+    box where the metric rises with it, its largest where it falls, both where it may do either. `beside`
+    holds, per bound and partner, base + l · attention_l + attention.
     """
 
     problem: Problem
@@ -91,10 +101,28 @@ class Sums:
                     half += at_corners.min(axis=0) if sign > 0 else at_corners.max(axis=0)
         return best
 
+    def refuse_better(self, ffn: FloatArray, around: FloatArray) -> None:
+        """Hold the best shares of boxes against those of boxes around them, both (bounds, 2, boxes).
+
+        Raises:
+            BrokenSum: one is better.
+        """
+        sign = np.array([sign for _, sign in self.bounds])[:, None, None]
+        better = (around - ffn) * sign > AGREE * np.abs(around)
+        if better.any():
+            quantity, _ = self.bounds[int(np.argwhere(better)[0, 0])]
+            metric = next(metric for metric, known in self.compositions.items() if quantity in known.quantities)
+            raise BrokenSum(metric, "is better inside a range than its bound says")
+
     def values(self, metric: str, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
         """The metric's best value of pairs of a box and a partner, (n,)."""
         known = self.compositions[metric]
-        return known.value(*(self._quantity(self.bounds.index(b), ffn, box, partner) for b in known.quantities.items()))
+        columns = (self._quantity(self.bounds.index(side), ffn, box, partner) for side in _sides(known))
+        return np.broadcast_to(known.value(*columns), len(box))
+
+    def varies(self, metric: str) -> bool:
+        """Whether the metric depends on the architecture at all."""
+        return bool(self.compositions[metric].quantities)
 
     def _quantity(self, row: int, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
         per_layer, once = ffn[row]
@@ -107,10 +135,22 @@ class Sums:
 
 
 def _bounds(compositions: Mapping[str, Composition]) -> tuple[Bound, ...]:
-    return tuple(dict.fromkeys(item for known in compositions.values() for item in known.quantities.items()))
+    return tuple(dict.fromkeys(side for known in compositions.values() for side in _sides(known)))
+
+
+def _sides(known: Composition) -> list[Bound]:
+    """Each quantity with the sign of its bound; both signs where the metric may rise and fall with it."""
+    return [(name, side) for name, sign in known.quantities.items() for side in ((sign,) if sign else (1, -1))]
 
 
 def _shares(problem: Problem, bounds: tuple[Bound, ...], architectures: Architectures, part: Part) -> list[Share]:
-    """The shares of every bound's quantity."""
+    """The shares of every bound's quantity.
+
+    Raises:
+        BrokenSum: one is made of a metric that has no parts here.
+    """
     shares = PartAssessment(problem.dressed(architectures), problem.scenario, part, own_functions(problem))
-    return [shares[quantity] for quantity, _ in bounds]
+    try:
+        return [shares[quantity] for quantity, _ in bounds]
+    except NotASum as error:
+        raise BrokenSum(str(error), "is no sum of parts") from None

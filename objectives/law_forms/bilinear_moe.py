@@ -1,7 +1,6 @@
 """ln L = a ln(N/10⁸) + b ln E + c ln(N/10⁸) ln E + d (Clark et al. 2022, without their saturation in E).
 
-Where N active parameters, E experts. Source: arXiv 2202.01169 [eq. 7]. Not a sum of parts, and where it
-turns in N and E depends on its coefficients: exact frontiers enumerate.
+Where N active parameters, E experts. Source: arXiv 2202.01169 [eq. 7].
 """
 
 from objectives.form import Form, Term

@@ -1,8 +1,8 @@
 """Natural-log loss per token predicted by the law, nats, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.law_composition import monotone
-from objectives.parts import Composition, PartAssessment, Share, additive
+from objectives.law_composition import composition_of
+from objectives.parts import Composition, PartAssessment, Share
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
 
@@ -20,9 +20,9 @@ def parts(shares: PartAssessment) -> Share:
     return shares.loss()
 
 
-def composition(scenario: Scenario) -> Composition | None:
-    """A sum where each of the law's terms belongs to one part, else a function of quantities that are sums."""
-    return additive("loss") if scenario.law.separable else monotone(scenario.law)
+def composition(scenario: Scenario) -> Composition:
+    """A sum where each of the law's terms belongs to one part and never turns, else a function of sums."""
+    return composition_of(scenario.law)
 
 
 def quantile(assessment: Assessment, level: float) -> FloatArray:

@@ -122,7 +122,9 @@ def test_a_metric_without_parts_is_enumerated_and_beyond_that_refused_by_name(
     assert solution.way == "enumeration"
     assert f"since {name}:fn does not say how it adds up from parts" in solution.explanation
     monkeypatch.setattr(exact_solution, "LARGEST", 161)
-    with pytest.raises(UsageError, match=f"at most 161 architectures where {name}:fn does not say.*got 162; declare"):
+    with pytest.raises(
+        UsageError, match=f"at most 161 architectures where {name}:fn does not say.*got 162; declare its parts"
+    ):
         solve(problem)
     assert solve(problem_of()).way == "parts"
 
