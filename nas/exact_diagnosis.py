@@ -8,7 +8,7 @@ from nas.decomposition.frontier import SumsOfParts
 from nas.diagnosis import Diagnosis, Relaxation, diagnose
 from nas.errors import UsageError
 from nas.evaluations import Evaluations, distinct
-from nas.exact_solution import QUICK, metrics_of, way_of
+from nas.exact_solution import QUICK, lowest_loss, metrics_of, way_of
 from nas.objective import Budget, built_in
 from nas.picks import PickRule
 from nas.problem import Problem
@@ -25,14 +25,20 @@ def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
         return diagnose(problem.evaluate(problem.space.genotypes(np.arange(problem.space.size))))
     try:
         way, _ = way_of(problem)
+        return diagnose(found) if way == "enumeration" else _by_parts(problem)
     except UsageError:
         return diagnose(found)
-    return diagnose(found) if way == "enumeration" else _by_parts(problem)
 
 
 def _by_parts(problem: Problem) -> Diagnosis:
-    """Each budget's least value under the others, and the least common relaxation, by exact re-solves."""
+    """Each budget's least value under the others, and the least common relaxation, by exact re-solves.
+
+    Raises:
+        BrokenSum: sums of parts prove nothing here.
+    """
     sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)))
+    if lowest_loss(sums, ()) is None:
+        return Diagnosis(0, problem.space.size, (), problem.evaluate(sums.good), float("inf"))
     relaxations, closest = [], []
     for budget in problem.budgets:
         others = tuple(other for other in problem.budgets if other is not budget)
@@ -67,4 +73,4 @@ def _together(sums: SumsOfParts, problem: Problem) -> tuple[float, Evaluations]:
 
 def _within(sums: SumsOfParts, budgets: tuple[Budget, ...], factor: float) -> Evaluations | None:
     relaxed = tuple(replace(budget, limit=budget.limit * (1.0 + factor)) for budget in budgets)
-    return sums.frontier((built_in("loss"),), relaxed)
+    return lowest_loss(sums, relaxed)

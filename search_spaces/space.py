@@ -12,7 +12,7 @@ import numpy as np
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.dependent_gene import DependentGene
-from search_spaces.specification import SpaceSpecification, valid_top_k
+from search_spaces.specification import SpaceSpecification, largest_top_k
 
 GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")
 DEPTH, WIDTH, EXPERTS, TOP_K, FFN, KV = range(6)
@@ -88,8 +88,8 @@ class SearchSpace:
     def top_k_gene(self) -> DependentGene:
         """Which top_k each n_experts allows."""
         conditions = self.specification.conditions
-        rows = [[valid_top_k(int(e), int(k), conditions) for k in self.top_ks] for e in self.experts]
-        return DependentGene.from_mask(np.array(rows))
+        largest = np.array([largest_top_k(int(experts), conditions) for experts in self.experts])
+        return DependentGene.from_mask(self.top_ks <= largest[:, None])
 
     @cached_property
     def ffn_gene(self) -> DependentGene:

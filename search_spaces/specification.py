@@ -1,10 +1,14 @@
 """What a search space's YAML may say, checked with pydantic."""
 
 import math
+from bisect import bisect_right
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+MOST = 2**63  # a key, the number of an architecture, is a signed 64-bit integer
+MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with which of another
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31)]
 
 
@@ -112,6 +116,7 @@ class SpaceSpecification(BaseModel):
             *ffn_faults(self.axes, self.conditions),
             *kv_faults(self.axes, self.head_dim),
         ]
+        faults = faults or size_faults(self)
         if faults:
             raise ValueError("\n".join(faults))
         return self
@@ -120,8 +125,7 @@ class SpaceSpecification(BaseModel):
         """KV-head values in gene order; `divisors` becomes every divisor of some n_heads."""
         if isinstance(self.axes.n_kv_heads, list):
             return list(self.axes.n_kv_heads)
-        heads = {width // self.head_dim for width in self.axes.width}
-        return sorted({kv for h in heads for kv in range(1, h + 1) if h % kv == 0})
+        return sorted({kv for width in self.axes.width for kv in divisors(width // self.head_dim)})
 
 
 def width_faults(widths: list[int], head_dim: int) -> list[str]:
@@ -133,7 +137,7 @@ def width_faults(widths: list[int], head_dim: int) -> list[str]:
 def expert_faults(experts: list[int], top_ks: list[int], conditions: Conditions) -> list[str]:
     """Numbers of experts without a valid top_k."""
     for n in experts:
-        if not any(valid_top_k(n, k, conditions) for k in top_ks):
+        if min(top_ks) > largest_top_k(n, conditions):
             needed = "1 (dense)" if n == 1 else f"fewer than n_experts {n}"
             limit = conditions.max_activation_rate
             extra = f" within max_activation_rate {limit:g}" if limit else ""
@@ -198,9 +202,70 @@ def expert_faults_of(mapping: Any) -> list[str]:
         return []
 
 
-def valid_top_k(experts: int, top_k: int, conditions: Conditions) -> bool:
-    """K < E within the activation limit, or E = K = 1."""
-    if experts == 1 or top_k >= experts:
-        return experts == top_k == 1
+def divisors(n: int) -> list[int]:
+    """Every divisor of a number, ascending."""
+    small = [i for i in range(1, math.isqrt(n) + 1) if n % i == 0]
+    return small + [n // i for i in reversed(small) if i * i < n]
+
+
+def size_faults(space: SpaceSpecification) -> list[str]:
+    """A space whose tables would fill the memory, or of more architectures than can be numbered."""
+    axes = space.axes
+    ffn = ("expert_ffn_ratio", axes.expert_ffn_ratio) if axes.expert_size is None else ("expert_size", axes.expert_size)
+    for (one, ones), (other, others) in (
+        (("n_experts", axes.n_experts), ("top_k", axes.top_k)),
+        (("width", axes.width), ffn),
+        (("width", axes.width), ("n_kv_heads", range(_kv_values(space)))),
+    ):
+        if (cells := len(ones) * len(others or ())) > MOST_CELLS:
+            return [
+                f"axes.{other}: expected at most {MOST_CELLS:,} pairs of {one} and {other}, got {cells:,}; shorten either axis"
+            ]
+    size = count(space)
+    if size >= MOST:
+        return [f"axes: expected fewer than {MOST:,} (2^63) architectures, got {size:,}; shorten an axis"]
+    return []
+
+
+def _kv_values(space: SpaceSpecification) -> int:
+    """How many values the axis of KV heads has; of divisors, counted until their table is too large."""
+    if isinstance(space.axes.n_kv_heads, list):
+        return len(space.axes.n_kv_heads)
+    found: set[int] = set()
+    for width in space.axes.width:
+        found.update(divisors(width // space.head_dim))
+        if len(found) * len(space.axes.width) > MOST_CELLS:
+            break
+    return len(found)
+
+
+def count(space: SpaceSpecification) -> int:
+    """Number of architectures, exact however many."""
+    axes, conditions = space.axes, space.conditions
+    pairs = sum(bisect_right(axes.top_k, largest_top_k(experts, conditions)) for experts in axes.n_experts)
+    limit = conditions.max_expert_ffn_ratio
+    largest = math.inf if limit is None else limit * (1 + 1e-12)
+    sizes = axes.expert_size
+    of_width = 0
+    for width in axes.width:
+        if sizes is None:
+            ffns = sum(round(ratio * width) <= largest * width for ratio in axes.expert_ffn_ratio or [])
+        else:
+            ffns = bisect_right(sizes, largest * width)
+        of_width += ffns * len(_kv_of(axes.n_kv_heads, width // space.head_dim))
+    return len(axes.depth) * pairs * of_width
+
+
+def _kv_of(axis: list[int | str] | str, heads: int) -> Iterable[int]:
+    """The distinct numbers of KV heads that a number of heads allows."""
+    if isinstance(axis, str):
+        return divisors(heads)
+    return {heads if kv == "n_heads" else int(kv) for kv in axis if kv == "n_heads" or heads % int(kv) == 0}
+
+
+def largest_top_k(experts: int, conditions: Conditions) -> int:
+    """K < E within the activation limit, or E = K = 1: the largest K of a number of experts, 0 if none."""
     limit = conditions.max_activation_rate
-    return limit is None or top_k <= math.floor(limit * experts + 1e-9)
+    if experts == 1 or limit is None:
+        return max(experts - 1, 1)
+    return min(experts - 1, math.floor(limit * experts + 1e-9))

@@ -16,6 +16,7 @@ from nas.evaluations import Evaluations
 from nas.notebook import Notebook, section_of
 from nas.objective import Budget, Objective
 from nas.problem import Problem
+from objectives.metrics.perplexity import LARGEST_LOSS
 from search_spaces.arrays import IntArray
 
 PARTNERS = 10_000_000  # combinations of depth, width and KV heads that fit into memory
@@ -29,6 +30,7 @@ SEED = 20_260_101
 class SumsOfParts:
     """A problem's space seen through its parts; `metrics` may be asked for, all of them declare parts.
 
+    `usable` is the limit beyond which an architecture fails, where some do: so it can be told by bounds.
     `effort` counts the work of all answers; `most` limits the items of one grid of one answer. Every
     answer starts from the architectures of those before it.
 
@@ -42,9 +44,11 @@ class SumsOfParts:
         self.problem, self.most, self.notebook = problem, most, notebook or Notebook()
         size, generator = problem.space.size, np.random.default_rng(SEED)
         strides = STRIDES if size > WORTH_STRIDES else STRIDES[-1:]
-        self.sums = [Sums.of(problem, Grid(problem.space, stride), metrics) for stride in strides]
+        known = tuple(dict.fromkeys([*metrics, "loss"]))
+        self.sums = [Sums.of(problem, Grid(problem.space, stride), known) for stride in strides]
         difference = largest_difference(self.sums[-1], metrics, generator)
         self.random = problem.space.sample(min(FIRST, size // 50), generator)
+        self.usable = () if problem.evaluate(self.random, ()).ok.all() else (Budget("loss", LARGEST_LOSS),)
         self.good: IntArray = self.random[:0]
         self.effort = Effort(difference=difference)
 
@@ -70,8 +74,8 @@ class SumsOfParts:
             raise UsageError(
                 f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
             )
-        problem = replace(self.problem, objectives=decisive, budgets=budgets)
-        needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in budgets)]))
+        problem = replace(self.problem, objectives=decisive, budgets=(*budgets, *self.usable))
+        needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
         metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
         section = section_of("parts", problem)
         page = self.notebook.read(section)
@@ -85,7 +89,7 @@ class SumsOfParts:
         if found is None:
             return None
         self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
-        return replace(found, objectives=tuple(o.name for o in objectives))
+        return replace(found, objectives=tuple(o.name for o in objectives), budgets=budgets)
 
     def varies(self, metric: str) -> bool:
         """Whether a metric depends on the architecture; one that does not decides nothing."""
