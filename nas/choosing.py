@@ -115,10 +115,11 @@ def _pick_of(how: str, run: RecordedRun) -> Budget | None:
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
-    if problem is not None:
-        return "\n".join(lines(diagnosed(replace(problem, budgets=budgets), run.evaluations), whole_space=True))
     found = replace(run.evaluations, budgets=budgets)
-    return "\n".join(lines(diagnose(found), run.whole_space))
+    if problem is None:
+        return "\n".join(lines(diagnose(found), run.whole_space))
+    diagnosis = diagnosed(replace(problem, budgets=budgets), found)
+    return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
 
 
 def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
