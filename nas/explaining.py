@@ -22,6 +22,15 @@ from nas.recorded_study import study_of
 from nas.selection import check_form, parse_budget, select
 from search_spaces.architectures import Architectures
 
+SIDES = ("compute", "memory")
+WORDS = {
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "launch": "launch overhead",
+    "epilogue": "epilogues",
+    "constant": "a constant",
+}
+
 
 @dataclass(frozen=True)
 class Request:
@@ -174,8 +183,12 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     if not rows:
         say(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators")
         return
-    compute = 100 * sum(r.ms for r in rows if r.bound == "compute") / total
-    say(f"\n{phase.capitalize()} {total:.4f} ms: {compute:.0f} % of it compute-bound")
+    times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in WORDS}
+    shares = ", ".join(
+        f"{100 * times[kind] / total:.0f} % {WORDS[kind]}" for kind in WORDS if times[kind] or kind in SIDES
+    )
+    say(f"\n{phase.capitalize()} {total:.4f} ms: {shares}")
+    beside = [kind for kind in ("launch", "epilogue") if times[kind]]
     body = [
         (
             r.operator,
@@ -184,12 +197,14 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
             f"{r.gflop:.4g}",
             f"{r.mb:.4g}",
             f"{r.ms:.4f}",
+            *(f"{r.ms_by_kind[kind]:.4f}" for kind in beside),
             f"{100 * r.ms / total:.1f} %",
             r.bound,
         )
         for r in sorted(rows, key=lambda r: -r.ms)
     ]
-    table(("operator", "of", "instances", "GFLOP", "MB", "ms", "share", "bound by"), body, left=2)
+    header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
+    table((*header, "share", "bound by"), body, left=2)
 
 
 def _show_steps(e: Explanation) -> None:
