@@ -10,6 +10,7 @@ from nas.assemble import Study
 from nas.console import say, table
 from nas.diagnosis import lines
 from nas.evaluations import Evaluations
+from nas.model_remarks import blind_spots, equal_heads
 from nas.outcome import Outcome
 from nas.picks import Pick
 from nas.scatter import Series, scatter
@@ -159,7 +160,7 @@ def count(n: float) -> str:
     """`1.76 G`, `252 M`."""
     if not math.isfinite(n):
         return "unknown"
-    return f"{n / 1e9:.3g} G" if n >= 1e9 else f"{n / 1e6:.3g} M"
+    return f"{n / 1e9:.3g} G" if n >= 999.5e6 else f"{n / 1e6:.3g} M"
 
 
 def _show_baselines(outcome: Outcome) -> None:
@@ -180,6 +181,8 @@ def _show_baselines(outcome: Outcome) -> None:
         table(
             ("compared", "its total_ms", "pick's", "device time", "loss", "perplexity", "change", "architecture"), rows
         )
+        for line in (*equal_heads(known), *blind_spots(known, outcome.study.problem.scenario)):
+            say(f"  {line}")
         say()
 
 

@@ -1,29 +1,36 @@
 """Spaces that lie one step beyond a space: one axis holds the next value outside it, all others stay."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 from pydantic import ValidationError
 
 from search_spaces.space import SearchSpace
+from search_spaces.specification import SpaceSpecification, expert_faults, ffn_faults, kv_faults
 
-AXES = ("depth", "width", "n_experts", "top_k", "expert_size", "expert_ffn_ratio", "n_kv_heads")
+PARTNERS = {  # the axis whose values a value of this one can exclude
+    "depth": "",
+    "width": "expert_ffn_ratio",
+    "n_experts": "top_k",
+    "top_k": "n_experts",
+    "expert_size": "width",
+    "expert_ffn_ratio": "width",
+    "n_kv_heads": "width",
+}
 
 
 def beyond(space: SearchSpace) -> Iterator[tuple[str, float, SearchSpace]]:
-    """Axis, further value and space, for the value below and above each axis where such a space exists."""
-    mapping = space.mapping()
-    for axis in AXES:
-        values = mapping["axes"].get(axis)
+    """Axis, further value and space, for the value below and above each axis where such a space exists.
+
+    Values of other axes that cannot stand beside the further one are left out. A further FFN beyond
+    `max_expert_ffn_ratio` at every width raises that limit just so far that one width takes it.
+    """
+    for axis, partner in PARTNERS.items():
+        values = getattr(space.specification.axes, axis)
         for value in _steps(axis, values, space) if isinstance(values, list) else ():
-            changed = deepcopy(mapping)
-            changed["axes"][axis] = [value]
-            _widen(changed, axis, value)
-            try:
-                yield axis, value, SearchSpace.from_mapping(changed)
-            except (ValidationError, ValueError):  # no architecture has this value
-                continue
+            further = _with(space, axis, partner, value)
+            if further is not None:
+                yield axis, value, further
 
 
 def _steps(axis: str, values: list[Any], space: SearchSpace) -> Iterator[float]:
@@ -39,15 +46,46 @@ def _steps(axis: str, values: list[Any], space: SearchSpace) -> Iterator[float]:
     yield numbers[-1] + high
 
 
-def _widen(mapping: dict[str, Any], axis: str, value: float) -> None:
-    """A further number of experts keeps the top_k it allows, a further top_k the experts that allow it."""
-    axes = mapping["axes"]
-    if axis == "n_experts":
-        axes["top_k"] = [k for k in axes["top_k"] if k < value or k == value == 1]
-    if axis == "top_k":
-        axes["n_experts"] = [e for e in axes["n_experts"] if e > value]
-    if axis in ("expert_size", "expert_ffn_ratio"):
-        ratio = value if axis == "expert_ffn_ratio" else value / min(axes["width"])
-        limit = mapping.get("conditions", {}).get("max_expert_ffn_ratio")
-        if limit is not None and ratio > limit:
-            mapping["conditions"]["max_expert_ffn_ratio"] = ratio
+def _with(space: SearchSpace, axis: str, partner: str, value: float) -> SearchSpace | None:
+    """The space that holds one value of an axis and what its partner allows; None where no architecture has it."""
+    mapping, changed = space.mapping(), _changed(_raised(space.specification, axis, value), axis, [value])
+    mapping["axes"][axis] = [value]
+    mapping["conditions"] = changed.conditions.model_dump(exclude_none=True)
+    others = mapping["axes"].get(partner)
+    if others is not None:
+        new = [other for other in others if not _held(space, axis, value, other)]
+        mapping["axes"][partner] = [other for other in new if _taken(changed, partner, other)]
+    try:
+        return SearchSpace.from_mapping(mapping)
+    except ValidationError:
+        return None
+
+
+def _changed(specification: SpaceSpecification, axis: str, values: list[Any]) -> SpaceSpecification:
+    axes = specification.axes.model_copy(update={axis: values})
+    return specification.model_copy(update={"axes": axes})
+
+
+def _raised(specification: SpaceSpecification, axis: str, value: float) -> SpaceSpecification:
+    """The specification with `max_expert_ffn_ratio` where the widest layers can take a further FFN."""
+    limit = specification.conditions.max_expert_ffn_ratio
+    if limit is None or axis not in ("expert_size", "expert_ffn_ratio"):
+        return specification
+    needed = value if axis == "expert_ffn_ratio" else value / max(specification.axes.width)
+    raised = max(limit, needed * (1 + 1e-12))  # rounded, its product with the width must not fall below the value
+    conditions = specification.conditions.model_copy(update={"max_expert_ffn_ratio": raised})
+    return specification.model_copy(update={"conditions": conditions})
+
+
+def _taken(specification: SpaceSpecification, partner: str, other: Any) -> bool:
+    """Whether a space with this value of the partner alone is one."""
+    alone = _changed(specification, partner, [other])
+    axes, conditions = alone.axes, alone.conditions
+    faults = (expert_faults(axes.n_experts, axes.top_k, conditions), ffn_faults(axes, conditions))
+    return not any(faults) and not kv_faults(axes, alone.head_dim)
+
+
+def _held(space: SearchSpace, axis: str, value: float, width: Any) -> bool:
+    """Whether a width has the further number of KV heads already, as `n_heads`."""
+    values = space.specification.axes.n_kv_heads
+    return axis == "n_kv_heads" and "n_heads" in values and width == value * space.specification.head_dim

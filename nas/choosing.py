@@ -18,7 +18,7 @@ from nas.problem import Problem
 from nas.recorded_run import RecordedRun, recorded_run
 from nas.selection import check_form, parse_budget, select
 from nas.sweeps import parse_sweep, swept
-from nas.uncertainty import tied, uncertainty
+from nas.uncertainty import cost_among, tied, uncertainty
 from objectives.law import Law
 from search_spaces.arrays import AnyArray, IntArray
 
@@ -65,8 +65,8 @@ def choose(request: Request) -> None:
     _give(request, run.columns(rows) | sure, len(rows))
     if not request.json:
         _show(run, rows, request.shown, {name: [f"{v:.3g}" for v in column.tolist()] for name, column in sure.items()})
-        for line in _ties(sure.get("tied_group")):
-            say(line)
+        if "tied_group" in sure:
+            _show_ties(run, rows, sure["tied_group"], request.shown)
     _said(request, len(rows))
 
 
@@ -74,7 +74,7 @@ def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]
     """What the law's uncertainty says of the chosen: probability of optimality, regret of a single pick, ties."""
     law = Law.model_validate(run.run.resolved["law"])
     group = tied(law, run.architectures(rows)) if len(rows) > 1 else None
-    found = {} if group is None else {"tied_group": group}
+    found: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
     unsure = uncertainty(law, run.architectures, run.evaluations)
     if unsure is None:
         return found
@@ -88,15 +88,26 @@ def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]
     return found
 
 
-def _ties(group: AnyArray | None) -> list[str]:
-    if group is None:
-        return []
+def _show_ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> None:
+    """How many groups of tied designs there are, and the cheapest of each."""
     sizes = np.bincount(group)
     if sizes.max() == 1:
-        return ["  no two of them are tied: the law tells every pair apart"]
-    return [
-        f"  {len(sizes)} tied groups of up to {sizes.max()}: within a group the law cannot tell the losses apart, so the cheapest will do"
-    ]
+        say("  no two of them are tied: the law tells every pair apart")
+        return
+    cost = cost_among(run.evaluations.objectives)
+    said = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot tell the losses apart"
+    say(f"  {said}, so the cheapest will do")
+    by_cost = np.lexsort((run.evaluations.metrics["loss"][rows], run.evaluations.metrics[cost][rows], group))
+    first = by_cost[np.searchsorted(group[by_cost], np.arange(len(sizes)))]
+    places = _spread(len(sizes), shown)
+    say(f"Cheapest of each group: lowest {cost}")
+    _table(run, rows[first[places]], {"group": _texts(places), "designs": _texts(sizes[places])})
+    if len(places) < len(sizes):
+        say(f"  {len(places)} of {len(sizes):,} groups shown, evenly spaced; --rows shows more")
+
+
+def _texts(numbers: IntArray) -> list[str]:
+    return [f"{number:,}" for number in numbers.tolist()]
 
 
 def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
@@ -115,10 +126,11 @@ def _pick_of(how: str, run: RecordedRun) -> Budget | None:
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
-    if problem is not None:
-        return "\n".join(lines(diagnosed(replace(problem, budgets=budgets), run.evaluations), whole_space=True))
     found = replace(run.evaluations, budgets=budgets)
-    return "\n".join(lines(diagnose(found), run.whole_space))
+    if problem is None:
+        return "\n".join(lines(diagnose(found), run.whole_space))
+    diagnosis = diagnosed(replace(problem, budgets=budgets), found)
+    return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
 
 
 def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
@@ -160,19 +172,29 @@ def _said(request: Request, n: int) -> None:
 
 def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[str]] | None = None) -> None:
     say(f"{len(rows):,} chosen{_scope(run)}")
-    places = np.unique(np.linspace(0, len(rows) - 1, min(shown, len(rows))).astype(int))
-    some, metrics, before = rows[places], run.evaluations.metrics, before or {}
+    places = _spread(len(rows), shown)
+    _table(run, rows[places], {name: [column[i] for i in places.tolist()] for name, column in (before or {}).items()})
+    if len(places) < len(rows):
+        say(f"  {len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all")
+
+
+def _spread(n: int, shown: int) -> IntArray:
+    """At most `shown` places of n, evenly spaced with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(shown, n)).astype(int))
+
+
+def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> None:
+    """Rows of a run, with columns of text before them."""
+    metrics = run.evaluations.metrics
     extra = [
         n
         for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets))
         if n not in ("loss", "total_ms", "memory_gb")
     ]
     names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
-    architectures = run.architectures(some)
-    first = (
-        {"index": [str(row) for row in some.tolist()]} if not run.solved and not any("<=" in n for n in before) else {}
-    )
-    leading = {**{name: [column[i] for i in places.tolist()] for name, column in before.items()}, **first}
+    architectures = run.architectures(rows)
+    if not run.solved and not any("<=" in name for name in leading):
+        leading = {**leading, "index": [str(row) for row in rows.tolist()]}
     body = [
         [
             *(column[i] for column in leading.values()),
@@ -180,11 +202,9 @@ def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[s
             count(metrics["params_total"][row]),
             describe(architectures[i : i + 1]),
         ]
-        for i, row in enumerate(some.tolist())
+        for i, row in enumerate(rows.tolist())
     ]
     table((*leading, *names, "parameters", "architecture"), body)
-    if len(some) < len(rows):
-        say(f"  {len(some)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all")
 
 
 def _scope(run: RecordedRun) -> str:

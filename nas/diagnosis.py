@@ -1,12 +1,15 @@
 """Why nothing fits: closest misses, the budgets that bind, and what relaxing each would open."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 
 from nas.evaluations import Evaluations
 from nas.objective import Budget
+
+MISSES = 3  # shown as the closest
 
 
 @dataclass(frozen=True)
@@ -34,20 +37,19 @@ class Diagnosis:
     together: float
 
 
-def diagnose(evaluations: Evaluations, misses: int = 3) -> Diagnosis:
+def diagnose(evaluations: Evaluations) -> Diagnosis:
     """Explain infeasibility over the given architectures; failed ones are left out."""
     usable = evaluations[evaluations.ok]
     violations = usable.violations
-    worst = violations.max(axis=1, initial=-np.inf)
-    closest = np.lexsort((usable.keys, worst))[:misses]
     relaxations = tuple(_relaxed(usable, violations, i) for i in range(len(usable.budgets)))
-    return Diagnosis(
-        len(usable),
-        len(evaluations) - len(usable),
-        relaxations,
-        usable[closest],
-        float(worst.min()) if len(worst) else float("inf"),
-    )
+    together = float(violations.max(axis=1, initial=-np.inf).min()) if len(usable) else float("inf")
+    return Diagnosis(len(usable), len(evaluations) - len(usable), relaxations, closest(usable), together)
+
+
+def closest(evaluations: Evaluations) -> Evaluations:
+    """The few rows of the smallest largest violation, the closest first; of equal ones the smaller key."""
+    worst = evaluations.violations.max(axis=1, initial=-np.inf)
+    return evaluations[np.lexsort((evaluations.keys, worst))[:MISSES]]
 
 
 def _relaxed(usable: Evaluations, violations: np.ndarray[tuple[int, int], np.dtype[np.float64]], i: int) -> Relaxation:
@@ -68,15 +70,30 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
         if whole_space
         else f"the {diagnosis.examined:,} architectures evaluated"
     )
+    if diagnosis.examined == diagnosis.failed == 0:
+        return ["No architecture satisfies the budgets, and none is at hand to say how far they are missed."]
     if diagnosis.examined == 0:
         return [f"All {diagnosis.failed:,} evaluations failed; their reasons are in evaluations.csv."]
     said = [f"No architecture satisfies the budgets, among {scope}."]
     said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
-    if np.isfinite(diagnosis.together) and len(diagnosis.relaxations) > 1:
-        said.append(f"  Relaxing every budget by {100 * diagnosis.together:.1f} % opens the first design.")
+    if np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
+        said.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
     said.append("Closest misses:")
     said += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
     return said
+
+
+def _opening(diagnosis: Diagnosis) -> float:
+    """Per cent, to a tenth and rounded up, by which relaxing every budget opens the closest miss."""
+    tenths, step = math.ceil(1000 * diagnosis.together), 1
+    while not _opened(diagnosis.closest, tenths / 10):
+        tenths, step = tenths + step, 2 * step
+    return tenths / 10
+
+
+def _opened(closest: Evaluations, percent: float) -> bool:
+    relaxed = tuple(replace(budget, limit=budget.limit * (1 + percent / 100)) for budget in closest.budgets)
+    return bool(replace(closest, budgets=relaxed).feasible.any())
 
 
 def _relaxation(r: Relaxation) -> str:
@@ -99,6 +116,6 @@ def at_least(limit: float) -> str:
 def _miss(closest: Evaluations, row: int) -> str:
     over = [
         f"{budget.metric} {closest.metrics[budget.metric][row]:.4g} ({100 * violation:+.1f} %)"
-        for budget, violation in zip(closest.budgets, closest.violations[row], strict=True)
+        for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
     ]
     return f"loss {closest.metrics['loss'][row]:.4f}, " + ", ".join(over)

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from nas.decomposition.frontier import SumsOfParts
-from nas.diagnosis import Diagnosis, Relaxation, diagnose
+from nas.decomposition.incumbents import Incumbents
+from nas.decomposition.search import BranchAndBound
+from nas.diagnosis import MISSES, Diagnosis, Relaxation, closest, diagnose
 from nas.errors import UsageError
 from nas.evaluations import Evaluations, distinct
 from nas.exact_solution import QUICK, lowest_loss, metrics_of, way_of
 from nas.objective import Budget, built_in
 from nas.picks import PickRule
 from nas.problem import Problem
-
-BISECTIONS = 40
-MISSES = 3
+from search_spaces.arrays import BoolArray, FloatArray
 
 
 def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
@@ -31,7 +31,7 @@ def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
 
 
 def _by_parts(problem: Problem) -> Diagnosis:
-    """Each budget's least value under the others, and the least common relaxation, by exact re-solves.
+    """Each budget's least value under the others, and the closest misses, by exact re-solves.
 
     Raises:
         BrokenSum: sums of parts prove nothing here.
@@ -39,38 +39,48 @@ def _by_parts(problem: Problem) -> Diagnosis:
     sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)))
     if lowest_loss(sums, ()) is None:
         return Diagnosis(0, problem.space.size, (), problem.evaluate(sums.good), float("inf"))
-    relaxations, closest = [], []
+    relaxations = []
     for budget in problem.budgets:
         others = tuple(other for other in problem.budgets if other is not budget)
         best = sums.frontier((built_in(budget.metric),), others)
         limit = None if best is None else float(best.metrics[budget.metric].min())
         relaxations.append(Relaxation(budget, limit, 0 if best is None else len(best), None))
-        if best is not None:
-            closest.append(problem.evaluate(best.genotypes[:1]))
-    together, nearest = _together(sums, problem)
-    rows = distinct([problem.evaluate(nearest.genotypes[:1]), *closest])
-    order = np.argsort(rows.violations.max(axis=1), kind="stable")
-    return Diagnosis(problem.space.size, 0, tuple(relaxations), rows[order][:MISSES], together)
+    nearest = _closest(sums, problem)
+    together = float(nearest.violations.max(axis=1).min())
+    return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together)
 
 
-def _together(sums: SumsOfParts, problem: Problem) -> tuple[float, Evaluations]:
-    """The least factor by which relaxing every budget opens a design, and that design."""
-    low, high = 0.0, 1.0
-    while (found := _within(sums, problem.budgets, high)) is None:
-        low, high = high, 2.0 * high
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        better = _within(sums, problem.budgets, middle)
-        if better is None:
-            low = middle
-        else:
-            found = better
-            high = min(middle, float(problem.evaluate(better.genotypes).violations.max(axis=1).min()))
-        if high - low <= 1e-9 * high:
-            break
-    return high, found
+class _Nearest(Incumbents):
+    """The few architectures whose largest violation is smallest; all others are behind them."""
+
+    def __init__(self, budgets: tuple[Budget, ...]) -> None:
+        super().__init__()
+        self.budgets, self.last = budgets, np.inf
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Take in evaluated architectures."""
+        known = [] if self.front is None else [self.front]
+        usable = replace(evaluations[evaluations.ok], budgets=self.budgets)
+        self.front = closest(distinct([*known, closest(usable)]))
+        if len(self.front) == MISSES:
+            self.last = float(self.front.violations.max())
+
+    def behind(self, values: list[FloatArray]) -> BoolArray:
+        """Which points (budget by budget, each (n,)) miss by no less than the last of the few."""
+        missed = [budget.violation(column) for budget, column in zip(self.budgets, values, strict=True)]
+        behind: BoolArray = np.max(missed, axis=0) >= self.last
+        return behind
 
 
-def _within(sums: SumsOfParts, budgets: tuple[Budget, ...], factor: float) -> Evaluations | None:
-    relaxed = tuple(replace(budget, limit=budget.limit * (1.0 + factor)) for budget in budgets)
-    return lowest_loss(sums, relaxed)
+def _closest(sums: SumsOfParts, problem: Problem) -> Evaluations:
+    """The architectures of the whole space whose largest violation is smallest; coarse grids give the first ones."""
+    metrics = tuple(dict.fromkeys(budget.metric for budget in (*problem.budgets, *sums.usable)))
+    costs = replace(problem, objectives=tuple(built_in(budget.metric) for budget in problem.budgets), budgets=sums.usable)
+    nearest = _Nearest(problem.budgets)
+    nearest.add(costs.evaluate(np.concatenate([sums.good, sums.random]), metrics))
+    for grid in sums.sums:
+        search = BranchAndBound(costs, grid.restricted(metrics), nearest, metrics)
+        for block in search.blocks():
+            search.settle(block)
+    assert nearest.front is not None
+    return problem.evaluate(nearest.front.genotypes)

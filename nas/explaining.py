@@ -14,11 +14,22 @@ from nas.errors import InfeasibleError, UsageError
 from nas.explanation import Explanation, OperatorRow, explained
 from nas.gain_text import described, gain_lines
 from nas.gains import Gains, gains
-from nas.layers import layered
+from nas.layers import layered, parsed_settings
+from nas.model_remarks import blind_spots, head
+from nas.questions import Baseline
 from nas.recorded_run import recorded_run
 from nas.recorded_study import study_of
 from nas.selection import check_form, parse_budget, select
 from search_spaces.architectures import Architectures
+
+SIDES = ("compute", "memory")
+WORDS = {
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "launch": "launch overhead",
+    "epilogue": "epilogues",
+    "constant": "a constant",
+}
 
 
 @dataclass(frozen=True)
@@ -48,16 +59,20 @@ def explain(request: Request) -> None:
         raise UsageError(
             f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
         )
-    study, chosen, label = _from_run(request, request.run) if request.run is not None else _named(request)
+    study, known = _from_run(request, request.run) if request.run is not None else _named(request)
+    chosen = study.problem.dressed(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
+    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario)]
     if request.json:
-        say_json({"architecture": label, **asdict(explanation), "gains": None if found is None else described(found)})
+        remarked = {"remarks": remarks} if remarks else {}
+        bought = None if found is None else described(found)
+        say_json({"architecture": known.label, **remarked, **asdict(explanation), "gains": bought})
         return
-    _show(study, chosen, label, explanation)
+    _show(study, chosen, known.label, explanation, remarks)
     if found is not None:
         for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
             say(line)
@@ -80,18 +95,27 @@ def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
         return None, f"exact answers in the {problem.space.name} space would take more than seconds"
 
 
-def _named(request: Request) -> tuple[Study, Architectures, str]:
+def _named(request: Request) -> tuple[Study, Baseline]:
+    """A published model, or an architecture written out, in a study that has its vocabulary."""
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
-    study = assemble({**raw, "params": {}}, origins)
-    if request.model is None:
-        assert request.architecture is not None
-        chosen = architecture_from(request.architecture)
-        return study, chosen if chosen.vocabulary.any() else study.problem.dressed(chosen), "Architecture"
-    known = baseline(request.model)
-    return study, study.problem.dressed(known.architecture), known.label
+    if request.model is not None:
+        known = baseline(request.model)
+    else:
+        known = Baseline("Architecture", architecture_from(request.architecture or ""))
+    return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
 
 
-def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
+def _own_head(request: Request, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:
+    """An architecture's own vocabulary and tying as study keys, where it has one and the flags give no other."""
+    given = {*request.flags, *parsed_settings(request.settings)}
+    headless = request.model is not None and raw.get("latency") == "closed_form"
+    if "vocabulary" in given or headless or not chosen.vocabulary[0]:
+        return {}
+    own = {"vocabulary": int(chosen.vocabulary[0]), "tied": bool(chosen.tied[0])}
+    return {name: value for name, value in own.items() if name not in given}
+
+
+def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
     """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
     if request.config is not None:
         raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
@@ -117,18 +141,18 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Architectures, str]:
             f"--index: expected a row up to {len(run.evaluations) - 1}, got {request.index}; choose one of evaluations.csv"
         )
     chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
-    return study, study.problem.dressed(chosen), f"row {row} of {path}"
+    return study, Baseline(f"row {row} of {path}", chosen)
 
 
-def _show(study: Study, chosen: Architectures, label: str, e: Explanation) -> None:
+def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
     say(
         f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
         f"{count(e.metrics['params_active'])} active"
     )
     for line in headline(study)[1:]:
         say(line)
-    for text in e.outside_law:
-        say(f"Extrapolates: {text}")
+    for text in (*remarks, *(f"Extrapolates: {text}" for text in e.outside_law)):
+        say(text)
     say("\nMetrics")
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     say("\nLoss, nats per token")
@@ -159,8 +183,12 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     if not rows:
         say(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators")
         return
-    compute = 100 * sum(r.ms for r in rows if r.bound == "compute") / total
-    say(f"\n{phase.capitalize()} {total:.4f} ms: {compute:.0f} % of it compute-bound")
+    times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in WORDS}
+    shares = ", ".join(
+        f"{100 * times[kind] / total:.0f} % {WORDS[kind]}" for kind in WORDS if times[kind] or kind in SIDES
+    )
+    say(f"\n{phase.capitalize()} {total:.4f} ms: {shares}")
+    beside = [kind for kind in ("launch", "epilogue") if times[kind]]
     body = [
         (
             r.operator,
@@ -169,12 +197,14 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
             f"{r.gflop:.4g}",
             f"{r.mb:.4g}",
             f"{r.ms:.4f}",
+            *(f"{r.ms_by_kind[kind]:.4f}" for kind in beside),
             f"{100 * r.ms / total:.1f} %",
             r.bound,
         )
         for r in sorted(rows, key=lambda r: -r.ms)
     ]
-    table(("operator", "of", "instances", "GFLOP", "MB", "ms", "share", "bound by"), body, left=2)
+    header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
+    table((*header, "share", "bound by"), body, left=2)
 
 
 def _show_steps(e: Explanation) -> None:

@@ -9,8 +9,9 @@ from nas.problem import Problem
 from objectives import parameters
 from objectives.dimensions import Dimensions
 from objectives.features import feature
-from objectives.operators import phases
-from objectives.roofline import OperatorTime, phase_times
+from objectives.operators import Phase, phases
+from objectives.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.space import GENES
 
@@ -20,7 +21,11 @@ SHOWN = {"ffn": "expert_ffn_ratio"}
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """One operator over a whole phase: all layers, passes and instances together."""
+    """One operator over a whole phase: all layers, passes and instances together.
+
+    `ms_by_kind` adds up to `ms`; of compute and memory the larger side has all of their time. `bound` is the
+    kind that takes most.
+    """
 
     operator: str
     part: str
@@ -28,6 +33,7 @@ class OperatorRow:
     gflop: float
     mb: float
     ms: float
+    ms_by_kind: dict[str, float]
     bound: str
 
 
@@ -98,23 +104,33 @@ def operators(problem: Problem, chosen: Architectures) -> dict[str, list[Operato
     for phase in phases(scenario):
         times = phase_times(x, phase, scenario)
         layers = float(chosen.depth[0])
-        rows = [_row(t, part, layers, problem) for part in ("attention", "ffn") for t in getattr(times, part)]
-        rows += [_row(t, "head", 1.0, problem) for t in times.head]
+        of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
+        rows = [_row(t, part, layers, phase, scenario) for t, part in of_layers]
+        rows += [_row(t, "head", 1.0, phase, scenario) for t in times.head]
         found[phase.name] = [row for row in rows if row.instances or row.ms]
     return found
 
 
-def _row(time: OperatorTime, part: str, layers: float, problem: Problem) -> OperatorRow:
-    scenario, operator = problem.scenario, time.operator
-    compute, memory = _first(time.compute), _first(time.memory)
+def _row(time: OperatorTime, part: str, layers: float, phase: Phase, scenario: Scenario) -> OperatorRow:
+    operator, compute, memory = time.operator, _first(time.compute), _first(time.memory)
+    instances = layers * _first(operator.count)
+    bound = instances * _first(time.bound) * 1e3
+    by_kind = {
+        "compute": bound if compute > memory else 0.0,
+        "memory": 0.0 if compute > memory else bound,
+        "launch": instances * _first(launch_seconds(operator, phase, scenario)) * 1e3,
+        "epilogue": instances * _first(epilogue_seconds(operator, phase, scenario)) * 1e3,
+        "constant": instances * operator.fixed_seconds * 1e3,
+    }
     return OperatorRow(
         operator.name,
         part,
-        layers * _first(operator.count) * _first(operator.present),
+        instances * _first(operator.present),
         layers * compute / scenario.seconds_per_flop[operator.peak] / 1e9,
         layers * memory / scenario.seconds_per_byte / 1e6,
         layers * _first(time.seconds) * 1e3,
-        "constant" if operator.fixed_seconds else "compute" if compute > memory else "memory",
+        by_kind,
+        max(by_kind, key=by_kind.__getitem__),
     )
 
 

@@ -11,7 +11,7 @@ from nas.evaluations import Evaluations
 from nas.objective import Budget
 from nas.picks import best_row
 from nas.problem import Problem
-from nas.uncertainty import ENDS, FROM_LOSS, Uncertainty, uncertainty
+from nas.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
 from objectives.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import GENES
@@ -42,7 +42,7 @@ def frontier_check(study: Study, law: Law) -> dict[str, Any]:
     genotypes, sizes = found.genotypes[members], problem.space.gene_sizes
     at_end = (genotypes == 0) | (genotypes == sizes - 1)
     outside = law.outside(problem.architectures(genotypes))
-    second = next((o.name for o in problem.objectives if o.name not in FROM_LOSS), "total_ms")
+    second = cost_among(found.objectives)
     return {
         "study": f"{problem.space.name} space on {problem.scenario.device.name}",
         "objectives": list(found.objectives),

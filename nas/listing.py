@@ -93,7 +93,13 @@ def models() -> list[Row]:
     """Published models that can be baselines."""
     found = [(name, read(path)[0]) for name, path in documents("search_spaces.models").items()]
     return [
-        {"name": name, "depth": c["depth"], "width": c["width"], "experts": c["n_experts"], "what": c["name"]}
+        {
+            "name": name,
+            "depth": c["depth"],
+            "width": c["width"],
+            "experts": c["n_experts"],
+            "what": c["name"] + (", sliding window (costed as full attention)" if "window" in c else ""),
+        }
         for name, c in found
     ]
 

@@ -19,13 +19,15 @@ CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
 class OperatorTime:
     """Seconds of an operator over all passes of a phase, (n,), all its instances together.
 
-    `compute` and `memory` are its two roofline sides; `seconds` takes the larger in every pass.
+    `compute` and `memory` are its two roofline sides; `seconds` takes the larger in every pass, and what comes on
+    top of it. `bound` is the larger side alone, of one instance.
     """
 
     operator: Operator
     seconds: Values
     compute: Values
     memory: Values
+    bound: Values
 
 
 def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
@@ -41,10 +43,24 @@ def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> Opera
         bound = sum_of_larger((compute, slopes[0]), (memory, slopes[1]), phase.first_kv, phase.last_kv)
         compute = line_sum(compute, slopes[0], phase.first_kv, phase.last_kv)
         memory = line_sum(memory, slopes[1], phase.first_kv, phase.last_kv)
-    fixed = operator.present * (scenario.overhead_s * phase.passes) + operator.fixed_seconds
+    fixed = launch_seconds(operator, phase, scenario) + operator.fixed_seconds
     if operator.epilogue_flops is not None:
-        fixed = fixed + operator.epilogue_flops * (scenario.seconds_per_flop["fp16"] * phase.passes)
-    return OperatorTime(operator, operator.count * (bound + fixed), operator.count * compute, operator.count * memory)
+        fixed = fixed + epilogue_seconds(operator, phase, scenario)
+    return OperatorTime(
+        operator, operator.count * (bound + fixed), operator.count * compute, operator.count * memory, bound
+    )
+
+
+def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
+    """τ of every pass, seconds of one instance over a phase, (n,)."""
+    return operator.present * (scenario.overhead_s * phase.passes)
+
+
+def epilogue_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
+    """Fused dequantise at the FP16 peak, seconds of one instance over a phase, (n,); 0 without."""
+    if operator.epilogue_flops is None:
+        return 0.0
+    return operator.epilogue_flops * (scenario.seconds_per_flop["fp16"] * phase.passes)
 
 
 def line_sum(constant: Values, slope: Values, first: Values, last: Values) -> Values:

@@ -14,8 +14,9 @@ import numpy as np
 from nas.closed_forms.costs import Setting
 from nas.closed_forms.posynomial import Posynomial
 from objectives.dimensions import Dimensions
-from objectives.operators import phases
-from objectives.roofline import OperatorTime, phase_times
+from objectives.operators import Operator, Phase, phases
+from objectives.roofline import epilogue_seconds, launch_seconds, phase_times
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -74,18 +75,17 @@ def sides_of_phases(setting: Setting) -> tuple[Sides, Sides]:
     for phase in (prefill, decode):
         times = phase_times(Dimensions(sample), phase, setting.scenario)
         rows = [(t, 1.0) for t in (*times.attention, *times.ffn)] + [(t, 0.0) for t in times.head]
-        added = [_added(t, setting, phase.passes) for t, _ in rows]
+        added = [_added(t.operator, phase, setting.scenario) for t, _ in rows]
         compute = np.array([_fitted(basis, t.compute + a) for (t, _), a in zip(rows, added, strict=True)])
         memory = np.array([_fitted(basis, t.memory + a) for (t, _), a in zip(rows, added, strict=True)])
         found.append(Sides(1e3 * compute, 1e3 * memory, np.array([power for _, power in rows])))
     return found[0], found[1]
 
 
-def _added(time: OperatorTime, setting: Setting, passes: int) -> FloatArray | float:
+def _added(operator: Operator, phase: Phase, scenario: Scenario) -> FloatArray | float:
     """Launches and epilogues, seconds, which come on top of either side."""
-    operator, s = time.operator, setting.scenario
-    epilogue = 0.0 if operator.epilogue_flops is None else operator.epilogue_flops * s.seconds_per_flop["fp16"]
-    return operator.count * passes * (operator.present * s.overhead_s + epilogue)
+    each = launch_seconds(operator, phase, scenario) + epilogue_seconds(operator, phase, scenario)
+    return operator.count * each
 
 
 def _sample(setting: Setting) -> Architectures:

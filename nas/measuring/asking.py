@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nas.baselines import baseline
 from nas.console import notice, say, table
 from nas.errors import UsageError
 from nas.faults import unknown
@@ -15,6 +16,7 @@ from nas.measuring.chosen import chosen, rows_of_run
 from nas.measuring.hardware import measure_hardware
 from nas.measuring.process import Answer
 from nas.measuring.session import Plan, measure, workload
+from nas.model_remarks import windowed
 
 PRECISIONS = {
     "torch": ("fp32", "bf16", "fp16"),
@@ -79,6 +81,9 @@ def carry_out(request: Request) -> None:
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
         f"{request.out / 'measured.csv'} is what 'plas calibrate' reads"
     )
+    for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
+        if window := windowed(known):
+            say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
     if request.source is not None and request.source.is_dir():
         print_agreement(request.source, request.how, record.lines, plan.settings)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ from nas.objective import Budget
 from nas.problem import Problem
 
 Limits = dict[str, float]
+EVERY = re.compile(r"^  Relaxing every budget by ([\d.]+) % opens the first design")
 AT = re.compile(r"^  (\w+) <= \S+: binds; at (\S+) \(\+[\d.]+ %\) it opens ([\d,]+) design")
 
 
@@ -93,6 +94,32 @@ def test_relaxing_every_budget_by_one_factor_opens_the_first(
     factor = 1 + diagnose(under(limits)).together
     assert under({m: v * factor * (1 + 1e-12) for m, v in limits.items()}).feasible.any()
     assert not under({m: v * factor * (1 - 1e-9) for m, v in limits.items()}).feasible.any()
+
+
+LIMITS = st.dictionaries(
+    st.sampled_from(["total_ms", "decode_ms", "loss", "memory_gb", "params_total"]),
+    st.floats(0.01, 1.3),
+    min_size=2,
+    max_size=4,
+)
+
+
+@given(LIMITS)
+def test_the_printed_percentage_opens_a_design_and_a_tenth_less_does_not(
+    under: Callable[[Limits], Evaluations], everything: Evaluations, shares: Limits
+) -> None:
+    limits = {metric: share * float(everything.metrics[metric].min()) for metric, share in shares.items()}
+    found = diagnose(under(limits))
+    assume(found.together > 0)
+    (said,) = [match for text in lines(found, True) if (match := EVERY.match(text))]
+    percent = float(said[1])
+    assert under({m: v * (1 + percent / 100) for m, v in limits.items()}).feasible.any()
+    assert not under({m: v * (1 + (percent - 0.1) / 100 - 1e-9) for m, v in limits.items()}).feasible.any()
+
+
+@pytest.mark.parametrize("limit", [1e-300, 1e-306])
+def test_budgets_out_of_all_reach_are_diagnosed_too(under: Callable[[Limits], Evaluations], limit: float) -> None:
+    assert lines(diagnose(under({"total_ms": limit, "loss": limit})), True)[-1].startswith("  loss ")
 
 
 @given(IMPOSSIBLE)

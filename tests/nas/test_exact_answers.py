@@ -16,7 +16,7 @@ from nas import exact_diagnosis, exact_solution
 from nas.assemble import assemble
 from nas.axis_steps import beyond
 from nas.decomposition.search import BranchAndBound
-from nas.diagnosis import diagnose
+from nas.diagnosis import diagnose, lines
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.exact_diagnosis import diagnosed
@@ -204,8 +204,33 @@ def test_a_diagnosis_by_parts_is_the_diagnosis_of_the_whole(problem: Problem, mo
         assert (mine.limit is None) == (theirs.limit is None)
         assert mine.limit is None or mine.limit == pytest.approx(theirs.limit, rel=1e-9)
         assert mine.opens == theirs.opens
-    assert by_parts.together == pytest.approx(expected.together, rel=1e-6)
-    assert by_parts.closest.violations.max(axis=1)[0] == pytest.approx(expected.together, rel=1e-6)
+    assert by_parts.together == expected.together
+    assert by_parts.closest.keys.tolist() == expected.closest.keys.tolist()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_closest_misses_by_parts_are_the_closest_of_the_whole(
+    seed: int, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, generator = everything(problem), np.random.default_rng(seed)
+    metrics = generator.choice(["total_ms", "decode_ms", "memory_gb", "resident_gb", "loss"], 3, replace=False)
+    shares = generator.uniform(0.3, 0.99, 3)
+    budgets = tuple(Budget(m, s * float(whole.metrics[m].min())) for m, s in zip(metrics.tolist(), shares, strict=True))
+    expected = diagnose(replace(whole, budgets=budgets)).closest.violations.max(axis=1)
+    monkeypatch.setattr(exact_diagnosis, "QUICK", 0)
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    found = diagnosed(replace(problem, budgets=budgets), whole[slice(0, 3)]).closest
+    assert found.violations.max(axis=1) == pytest.approx(expected, rel=1e-12)
+    assert len(set(found.keys.tolist())) == 3
+
+
+def test_what_was_not_diagnosed_over_the_space_is_not_said_to_be() -> None:
+    nothing = Evaluations(
+        np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.int64), {"loss": np.zeros(0)}, None, ("loss",), ()
+    )
+    assert lines(diagnose(nothing), whole_space=False) == [
+        "No architecture satisfies the budgets, and none is at hand to say how far they are missed."
+    ]
 
 
 def test_one_budget_alone_is_diagnosed_too(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,12 +31,36 @@ def test_parts_sum_to_the_metrics(study: dict[str, Any], key: int, problem_of: M
     e = explained(problem, chosen)
     for phase in ("prefill", "decode"):
         assert sum(row.ms for row in e.operators[phase]) == pytest.approx(e.metrics[f"{phase}_ms"], rel=1e-12)
-        assert all(row.bound in ("compute", "memory") for row in e.operators[phase] if row.operator != "request")
+        for row in e.operators[phase]:
+            assert sum(row.ms_by_kind.values()) == pytest.approx(row.ms, rel=1e-14)
+            assert row.ms_by_kind[row.bound] == max(row.ms_by_kind.values())
+            assert (row.bound == "constant") == (row.operator == "request")
     assert sum(e.loss_terms.values()) == pytest.approx(e.metrics["loss"], rel=1e-12)
     assert sum(e.resident_gb.values()) == pytest.approx(e.metrics["resident_gb"], rel=1e-12)
     assert e.metrics == {
         name: column[0] for name, column in problem.evaluate(problem.space.genotypes(np.array([key]))).metrics.items()
     }
+
+
+def test_launches_are_what_the_overhead_adds_and_epilogues_what_their_peak_takes(problem_of: Made) -> None:
+    bare_rates = {"compute_efficiency": 0.5, "bandwidth_efficiency": 0.8}
+    slow = problem_of(precision="int8", calibration={**bare_rates, "overhead": "50 us"})
+    quick = problem_of(precision="int8", calibration=bare_rates)
+    genotype = slow.space.genotypes(np.array([161]))
+    with_launches, without = (explained(p, p.architectures(genotype)).operators for p in (slow, quick))
+    for phase, passes in (("prefill", 1), ("decode", 16)):
+        for row, bare in zip(with_launches[phase], without[phase], strict=True):
+            assert row.ms_by_kind["launch"] == pytest.approx(0.05 * passes * row.instances, rel=1e-12)
+            assert row.ms - bare.ms == pytest.approx(row.ms_by_kind["launch"], rel=1e-9, abs=1e-12)
+            assert bare.ms_by_kind["launch"] == 0
+            assert bare.ms_by_kind["epilogue"] == row.ms_by_kind["epilogue"]
+            assert (row.ms_by_kind["epilogue"] > 0) == (row.operator.endswith("_proj") and "router" not in row.operator)
+    down = next(row for row in without["prefill"] if row.operator == "down_proj")
+    a = slow.architectures(genotype)
+    outputs = 2.0 * 1024 * float(a.depth[0] * a.top_k[0] * a.width[0])  # 2 FLOPs each, of every active expert
+    assert down.ms_by_kind["epilogue"] == pytest.approx(1e3 * outputs / (0.5 * slow.scenario.device.fp16), rel=1e-12)
+    assert {row.bound for row in with_launches["decode"]} == {"launch"}
+    assert {row.bound for row in without["decode"]} <= {"compute", "memory", "epilogue"}
 
 
 def test_steps_are_the_neighbours_and_their_differences(problem_of: Made) -> None:
