@@ -56,7 +56,7 @@ def execute(request: Request) -> Path:
     if request.json:
         say_json({"run": str(folder), **summary(outcome)})
     elif not request.quiet:
-        from nas.answer_text import show
+        from nas.run_text import show
 
         show(outcome, folder)
     if len(outcome.frontier) == 0:

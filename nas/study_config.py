@@ -101,8 +101,11 @@ class StudyConfig(BaseModel):
         DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
     ] = DefaultBudget()
     applications: Annotated[
-        dict[str, dict[str, Any]], Field(description="name: {metric: limit} answered with a pick each")
-    ] = PAPER_APPLICATIONS
+        dict[str, dict[str, Any]] | None,
+        Field(
+            description="name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given"
+        ),
+    ] = None
     baselines: Annotated[
         list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")
     ] = ["qwen2.5_0.5b"]
