@@ -93,17 +93,26 @@ def certainty(outcome: Outcome) -> list[str]:
 
 
 def reading(outcome: Outcome) -> list[str]:
-    """One sentence about what the frontier is made of."""
+    """One sentence about what the frontier is made of, of the axes that the law sees."""
     frontier = outcome.frontier
     if len(frontier) < 2:
         return []
     a = outcome.study.problem.architectures(frontier.genotypes)
-    sparse = 100 * float((a.n_experts > 1).mean())
-    spread = f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f}), width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})"
-    top1 = 100 * float((a.top_k == 1).mean())
-    return [
-        f"Reading: {sparse:.0f} % of the frontier is sparse, {top1:.0f} % routes to one expert; {spread}; median FFN ratio {np.median(a.ffn_ratio):.3g}."
-    ]
+    said = {
+        "n_experts": _sparsity(a),
+        "depth": f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
+        "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
+        "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
+    }
+    return [f"Reading: {'; '.join(text for axis, text in said.items() if axis not in outcome.blind)}."]
+
+
+def _sparsity(a: Architectures) -> str:
+    sparse = a.n_experts > 1
+    if not sparse.any():
+        return "all of the frontier is dense"
+    top1 = 100 * float((a.top_k[sparse] == 1).mean())
+    return f"{100 * float(sparse.mean()):.0f} % of the frontier is sparse, {top1:.0f} % of that routes to one expert"
 
 
 def limits(outcome: Outcome) -> list[str]:
@@ -116,8 +125,9 @@ def limits(outcome: Outcome) -> list[str]:
     uncertainty = unknown_uncertainty(law) if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
+    known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
-        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, fitted on {ranges}; {beyond}; * extrapolates.",
+        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
         *sureness(outcome),
     ]
 

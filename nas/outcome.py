@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nas.assemble import Study, under_preset
+from nas.blind_axes import blind_axes
 from nas.device_times import device_times, limits
 from nas.diagnosis import Diagnosis, lines
 from nas.dominance import frontier_rows
@@ -37,6 +38,7 @@ class Outcome:
     on_device: Problem
     device_times: tuple[dict[str, float], ...]
     exact_losses: tuple[float | None, ...]
+    blind: tuple[str, ...]
     optimal: FloatArray | None
     regrets: tuple[tuple[float, float] | None, ...]
     scale: Scale | None
@@ -80,6 +82,7 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         on_device,
         tuple(device_times(on_device, pick) for pick in picks),
         exact_losses(problem, whole),
+        blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
         tuple(_regret(unsure, pick) for pick in picks),
         scale,
@@ -243,6 +246,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "picks": answered(outcome),
+        "law_does_not_see": list(outcome.blind),
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

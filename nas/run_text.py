@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer_text import baseline_metric, certainty, headline, limits, plot_axes, reading
+from nas.blind_axes import blind_lines
 from nas.console import say
 from nas.diagnosis import Diagnosis, at_least, lines
 from nas.evaluations import Evaluations
@@ -28,6 +29,8 @@ def show(outcome: Outcome, folder: Path) -> None:
             say(line)
     else:
         _show_frontier(outcome)
+        for line in blind_lines(study.problem.scenario.law, outcome.blind):
+            say(line)
         show_picks(outcome)
         show_baselines(outcome)
     say()
@@ -66,7 +69,9 @@ def next_steps(outcome: Outcome, folder: Path) -> list[str]:
     """What to type next; every limit in it is one that opens a design of this run."""
     steps = []
     if outcome.diagnosis is None:
-        steps.append((f"python -m nas.select {folder} --budget {tighter(outcome)}", "candidates within a tighter budget"))
+        steps.append(
+            (f"python -m nas.select {folder} --budget {tighter(outcome)}", "candidates within a tighter budget")
+        )
         steps.append((f"python -m nas.explain {folder} --select knee", "where its time, bytes and loss come from"))
     elif opening := relaxed(outcome.diagnosis):
         steps.append((f"python -m nas.run --config {folder}/config.yaml {opening}", "relax until a design fits"))

@@ -326,7 +326,9 @@ def test_notes_of_one_question_never_answer_another(enumerated: Path, inside: In
     for question in problem.questions:
         whole = everything(problem.with_vocabulary(question.vocabulary))
         row = PickRule.of(question).row(whole)
-        assert picks.get(asked_text(problem, question)) == (None if row is None else whole.metrics["loss"][row]), question.label
+        assert picks.get(asked_text(problem, question)) == (None if row is None else whole.metrics["loss"][row]), (
+            question.label
+        )
 
 
 def test_an_interrupted_enumeration_goes_on(enumerated: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:

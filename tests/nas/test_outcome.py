@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from nas.answer_text import certainty
-from nas.run_text import show
 from nas.dominance import frontier_rows
 from nas.outcome import Outcome, summary, write_files
 from nas.picks import best_row
+from nas.run_text import show
 
 Concluded = Callable[..., Outcome]
 FRONTIER = [
