@@ -67,6 +67,8 @@ def _metric(rows: list[Evaluations], name: str) -> np.ndarray[tuple[int], np.dty
 
 def next_steps(outcome: Outcome, folder: Path) -> list[str]:
     """What to type next; every limit in it is one that opens a design of this run."""
+    if len(outcome.evaluations) and not outcome.evaluations.ok.any():
+        return []
     steps = []
     if outcome.diagnosis is None:
         steps.append(
