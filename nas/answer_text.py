@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from nas.assemble import Study
+from nas.device_times import speeds
 from nas.outcome import Outcome
 from objectives.law import Law
 from search_spaces.architectures import Architectures
@@ -23,7 +24,7 @@ def headline(study: Study) -> list[str]:
     return [
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures",
         f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}, {c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}{head}; "
-        f"{study.calibration_note}",
+        f"{study.calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)}",
         f"Minimise {objectives}; {budgets}",
     ]
 

@@ -58,20 +58,20 @@ def counted(problem: Problem, on_device: Problem) -> list[str]:
     if there.complete and not here.complete:
         said.append("residuals and rotary embedding")
     if there.calibration != here.calibration:
-        said.append(f"achieved speeds ({speeds(there)})")
+        said.append(f"achieved speeds ({there.precision.name}; {speeds(there)})")
     return said or ["other conventions"]
 
 
 def speeds(scenario: Scenario) -> str:
     """How fast the device is taken to be, and in which format that was measured."""
-    profile, own = scenario.calibration, scenario.precision.name
+    profile = scenario.calibration
     if profile is None:
         return "datasheet peaks"
     batch = "" if profile.batch == scenario.batch else f" at batch {profile.batch}"
     where = f"{batch} with {profile.engine or 'an unnamed engine'}"
-    if profile.precision in ("", own):
-        return f"{own}; efficiencies measured{where}"
-    return f"{own}; efficiencies borrowed from an {profile.precision} measurement{where}"
+    if profile.precision in ("", scenario.precision.name):
+        return f"efficiencies measured{where}"
+    return f"efficiencies borrowed from an {profile.precision} measurement{where}"
 
 
 def alike(problem: Problem, picks: Sequence[tuple[Pick, Mapping[str, float]]]) -> bool:

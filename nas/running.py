@@ -1,6 +1,7 @@
 """One run from configuration to files: assemble, search or replay, conclude, write, say."""
 
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ from nas.run_folder import Manifest, OpenRun
 from nas.search import TELLING, Limits, Search, one_of
 from nas.store import FILE, SOLVING, Recorded, RunStore, begun, final
 from nas.tables import write
+from nas.terminal import LostOutputError
 
 if TYPE_CHECKING:
     from nas.optuna_mirror import OptunaMirror
@@ -54,12 +56,11 @@ def execute(request: Request) -> Path:
         outcome, folder = resumed(request, request.resume)
     else:
         outcome, folder = started(request)
-    if request.json:
-        say_json({"run": str(folder), **summary(outcome)})
-    elif not request.quiet:
-        from nas.run_text import show
-
-        show(outcome, folder)
+    try:
+        answer(outcome, folder, request)
+    except LostOutputError:
+        notice(f"{folder}: holds the whole answer (summary.json, picks.csv, frontier.csv)")
+        raise
     if len(outcome.evaluations) and not outcome.evaluations.ok.any():
         reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
         raise UsageError(
@@ -69,6 +70,21 @@ def execute(request: Request) -> Path:
     if len(outcome.frontier) == 0:
         raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
     return folder
+
+
+def answer(outcome: Outcome, folder: Path, request: Request) -> None:
+    """Print the answer as it was asked for.
+
+    Raises:
+        LostOutputError: standard output does not take it.
+    """
+    if request.json:
+        say_json({"run": str(folder), **summary(outcome)})
+    elif not request.quiet:
+        from nas.run_text import show
+
+        show(outcome, folder)
+    sys.stdout.flush()
 
 
 def retrying(folder: Path) -> str:
