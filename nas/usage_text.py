@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from nas.faults import plain, unknown
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
+NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
+UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
@@ -42,4 +44,20 @@ def _refused(error: Any, message: str) -> str:
     detail: Any = cause.errors()[0]
     if choices := CHOICE.search(detail["msg"]):
         return unknown("one", detail["input"], re.findall(r"'([^']*)'", choices[1]))
-    return plain(detail)
+    said = plain(detail)
+    if not detail["type"].endswith("_parsing"):
+        return said
+    meant = written_out(str(detail["input"]), whole=detail["type"] == "int_parsing")
+    return f"{said.rpartition('; ')[0]}; write {meant}" if meant else said
+
+
+def written_out(text: str, *, whole: bool) -> str:
+    """The plain number that `5,000`, `1e4`, `1k` or `10s` mean; "" where it is none, or not a whole one."""
+    found = NUMBER.match(text.strip())
+    if found is None:
+        return ""
+    digits, power, unit = found.groups()
+    value = float(digits.replace(",", "").replace("_", "")) * 10.0 ** int(power or 0) * UNITS[unit.lower()]
+    if value == round(value):
+        return f"{value:.0f}"
+    return "" if whole else f"{value:g}"
