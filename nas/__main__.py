@@ -3,6 +3,8 @@
 import importlib
 import sys
 
+from nas.terminal import terminal
+
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "reproduce"),
     *("export", "measure", "calibrate", "list", "init", "schema"),
@@ -11,6 +13,12 @@ COMMANDS = (
 
 def main() -> None:
     """Dispatch to a command; without one, say which there are."""
+    with terminal():
+        dispatch()
+
+
+def dispatch() -> None:
+    """The command that the arguments name."""
     from nas.options import own_package
 
     own_package()

@@ -18,7 +18,7 @@ from nas.notebook import Notebook
 from nas.objective import Budget, Objective
 from nas.problem import Problem
 from nas.quantile_budgets import plain_limits
-from nas.questions import Baseline, Question
+from nas.questions import OWN, Baseline, Question
 from nas.start_designs import start_of
 from nas.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.strategy_modules import able_to, parameters_of, strategy_module
@@ -113,7 +113,7 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
     device = named_device(raw, faults)
     objectives = objectives_of(raw, faults)
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
-    applications = applications_of(raw, objectives, faults)
+    applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
     parameters = parameters_of(raw, faults)
     faults.raise_if_any()
@@ -150,7 +150,7 @@ def _joined(
         config.tied,
     )
     _refuse_impossible(problem)
-    asked = [Question(label, Budget(*limit)) for label, limit in applications.items()]
+    asked = [Question(OWN, None), *(Question(label, Budget(*limit)) for label, limit in applications.items())]
     notices = [*([warning] if (warning := device.warning()) else []), *at_quantiles]
     for known in baselines:
         try:
@@ -218,14 +218,14 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
     return scenario, note
 
 
-def under_preset(study: Study, preset: str) -> tuple[Problem, str]:
-    """The study's problem with a preset's conventions for latency and memory, and its calibration's name."""
+def under_preset(study: Study, preset: str) -> Problem:
+    """The study's problem with a preset's conventions for latency and memory."""
     shipped, _ = yaml_source.read(documents("nas.presets")[preset])
     keys = ("latency", "attention", "causal", "complete", "vocabulary", "tied", "int4_group_size", "calibration")
     config = StudyConfig.model_validate({**study.config.model_dump(), **{key: shipped[key] for key in keys}})
     old = study.problem
-    scenario, note = scenario_of(config, old.scenario.law, old.scenario.device)
-    return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied), note
+    scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device)
+    return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
 
 
 def _checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -85,7 +86,9 @@ def architecture_from(text: str) -> Architectures:
 
 
 def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
-    """The pick at most as slow as a baseline, without the LM head on both, and with it on both.
+    """The picks at most as slow as a baseline: of any memory, of its memory, dense of its memory, of twice its memory.
+
+    Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both.
 
     Raises:
         ValueError: the latency model does not cover the baseline.
@@ -95,7 +98,17 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
     asked = []
     for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
         variant = problem.with_vocabulary(vocabulary)
-        total_ms = float(variant.assess(variant.dressed(known.architecture))["total_ms"][0])
+        theirs = variant.assess(variant.dressed(known.architecture))
         label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
-        asked.append(Question(label, Budget("total_ms", total_ms), vocabulary, known.label))
+        as_fast, same, twice = (
+            Budget(metric, factor * float(theirs[metric][0]))
+            for metric, factor in (("total_ms", 1), ("memory_gb", 1), ("memory_gb", 2))
+        )
+        at_once = Question(label, as_fast, vocabulary, known.label)
+        asked += [
+            at_once,
+            replace(at_once, label=f"{label}, equal memory", within=(same,)),
+            replace(at_once, label=f"{label}, equal memory, dense", within=(same,), dense=True),
+            replace(at_once, label=f"{label}, twice the memory", within=(twice,)),
+        ]
     return asked

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer_text import count, describe
+from nas.blind_axes import blind_axes, blind_lines
 from nas.candidates import write_candidates
 from nas.console import notice, say, say_json, table
 from nas.diagnosis import diagnose, lines
@@ -67,7 +68,14 @@ def choose(request: Request) -> None:
         _show(run, rows, request.shown, {name: [f"{v:.3g}" for v in column.tolist()] for name, column in sure.items()})
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
+        _say_blindness(run)
     _said(request, len(rows))
+
+
+def _say_blindness(run: RecordedRun) -> None:
+    law = Law.model_validate(run.run.resolved["law"])
+    for line in blind_lines(law, blind_axes(run.space, law)):
+        say(f"  {line}")
 
 
 def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]:
@@ -155,6 +163,7 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
                 f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
             )
         _show(run, rows, request.shown, {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]})
+        _say_blindness(run)
     _said(request, len(rows))
 
 

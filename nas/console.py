@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nas.tables import finite
+from nas.terminal import holds_unicode
 
 
 def say(text: str = "") -> None:
@@ -22,7 +23,7 @@ def notice(text: str) -> None:
 
 def say_json(content: Any) -> None:
     """A result as JSON."""
-    say(json.dumps(finite(content), indent=2, ensure_ascii=False))
+    say(json.dumps(finite(content), indent=2, ensure_ascii=not holds_unicode()))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:

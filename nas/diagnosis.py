@@ -106,11 +106,11 @@ def _relaxation(r: Relaxation) -> str:
     return f"binds; at {at_least(r.limit)} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
 
 
-def at_least(limit: float) -> str:
-    """A limit to six digits, rounded up, so that typing it opens what was said."""
+def at_least(limit: float, digits: int = 6) -> str:
+    """A limit to some digits, rounded up, so that typing it opens what was said."""
     exact = Decimal(limit)
-    digits = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING)
-    return f"{float(digits):.6g}"
+    up = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding=ROUND_CEILING)
+    return f"{float(up):.{max(digits, 6)}g}"
 
 
 def _miss(closest: Evaluations, row: int) -> str:

@@ -21,7 +21,7 @@ def enumerate_all(
     notebook: Notebook,
 ) -> tuple[Evaluations, tuple[Evaluations | None, ...]]:
     """The feasible frontier and the best architecture by each rule, with the given metrics."""
-    section = section_of("enumeration", problem, *(rule.budget for rule in rules))
+    section = section_of("enumeration", problem, *(str(rule) for rule in rules))
     known = notebook.read(section)
     frontier = problem.evaluate(_genotypes(problem, known.get("frontier", [])), metrics)
     picks = [_row(problem, key, metrics) for key in known.get("picks", [None] * len(rules))]

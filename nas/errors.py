@@ -13,6 +13,13 @@ class UsageError(PlasError):
     exit_code = 2
 
 
+class AllFailedError(UsageError):
+    """Every evaluation so far failed for one and the same reason, which is a fault of the metric: exit code 2."""
+
+    def __init__(self, reason: str, count: int) -> None:
+        super().__init__(f"objectives: expected values, got the same failure of all {count:,} evaluated: {reason}")
+
+
 class InfeasibleError(PlasError):
     """No architecture satisfies the budgets: exit code 3."""
 

@@ -1,7 +1,7 @@
 """The exact frontier and picks of a whole space: by sums of parts where its metrics allow, else by enumeration."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -85,7 +85,7 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
 def metrics_of(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[str, ...]:
     """What dominance, budgets, picks and their ties depend on."""
     asked = [*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)]
-    asked += [rule.budget.metric for rule in rules if rule.budget is not None]
+    asked += [metric for rule in rules for metric in rule.metrics]
     return tuple(dict.fromkeys([*asked, "loss", "total_ms"] if rules else asked))
 
 
@@ -147,9 +147,12 @@ def _by_parts(
     notebook: Notebook,
     most: int | None = None,
 ) -> ExactSolution:
-    sums = SumsOfParts(problem, metrics_of(problem, rules), notebook, most)
+    sums = SumsOfParts(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
-    picks = tuple(lowest_loss(sums, problem.budgets, rule.budget) for rule in rules)
+    picks = tuple(
+        _dense_pick(problem, rule) if rule.dense else lowest_loss(sums, (*problem.budgets, *rule.within), rule.budget)
+        for rule in rules
+    )
     effort = sums.effort
     said = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
@@ -174,6 +177,18 @@ def lowest_loss(sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | 
         return None
     row = best_row(best, asked)
     return None if row is None else best[row : row + 1]
+
+
+def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
+    """The pick among dense architectures alone, which are a space of their own; None where there are none."""
+    smaller = problem.space.dense
+    if smaller is None:
+        return None
+    alone = replace(problem, space=smaller, objectives=(built_in("loss"),), questions=())
+    found = solve(alone, (replace(rule, dense=False),)).picks[0]
+    if found is None:
+        return None
+    return problem.evaluate(problem.space.genotypes(problem.space.find(smaller.architectures(found.genotypes))))
 
 
 def _solution(

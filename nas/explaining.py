@@ -8,6 +8,7 @@ from typing import Any
 from nas.answer_text import count, describe, headline
 from nas.assemble import Study, assemble
 from nas.baselines import architecture_from, baseline
+from nas.blind_axes import blind_axes, blind_lines
 from nas.console import say, say_json, table
 from nas.decomposition.search import Exceeded
 from nas.errors import InfeasibleError, UsageError
@@ -153,6 +154,9 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         say(line)
     for text in (*remarks, *(f"Extrapolates: {text}" for text in e.outside_law)):
         say(text)
+    law = study.problem.scenario.law
+    for line in blind_lines(law, blind_axes(study.problem.space, law), "steps along them change costs alone"):
+        say(line)
     say("\nMetrics")
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     say("\nLoss, nats per token")

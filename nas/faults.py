@@ -1,6 +1,7 @@
 """All faults of a configuration at once: `file:line: path: expected X, got Y; do Z`."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,15 +11,39 @@ from pydantic import BaseModel, ValidationError
 from nas.errors import UsageError
 
 Path = tuple[str | int, ...]
+ROMAN = re.compile(r"i{2,3}$")
+MOST_NAMED = 6
 
 
 def nearest(name: str, choices: Sequence[str]) -> str:
-    """`; did you mean X?` when a known name is close, else the hint to list them."""
-    longer = sorted(choice for choice in choices if choice.startswith(str(name).lower()))
-    if longer and len(str(name)) > 2:
-        return f"did you mean {longer[0]}?"
-    close = difflib.get_close_matches(str(name).lower(), choices, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else "choose one"
+    """`did you mean X or Y?` when known names are close, else the hint to choose."""
+    close = similar(str(name), sorted(choices))
+    return f"did you mean {alternatives(close)}?" if close else "choose one"
+
+
+def similar(name: str, choices: Sequence[str]) -> list[str]:
+    """The one that is spelled otherwise (NSGA-II, nsga2), else those that hold the name, else the closest."""
+    asked = squashed(name)
+    if same := [choice for choice in choices if squashed(choice) == asked]:
+        return same
+    holding = [choice for choice in choices if asked in squashed(choice)] if len(asked) > 2 else []
+    if holding:
+        return sorted(holding, key=lambda choice: not squashed(choice).startswith(asked))
+    return difflib.get_close_matches(name.lower(), choices, n=1, cutoff=0.5)
+
+
+def squashed(name: str) -> str:
+    """Lower-case letters and digits alone, a Roman numeral at the end as a digit."""
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    return ROMAN.sub(lambda found: str(len(found[0])), letters)
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """`a, b or c`, six of them at most."""
+    shown = list(names[:MOST_NAMED])
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    *first, last = [*shown, *more]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def unknown(what: str, name: object, choices: Iterable[str]) -> str:
@@ -36,18 +61,20 @@ class Faults:
     lines: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, path: Path, message: str) -> None:
-        """Record one fault at a path of the configuration."""
+        """Record one fault at a path of the configuration; a flag is its own path."""
+        origin, covered = self.origin(path)
+        inner = tuple(part for part in path[covered:] if isinstance(part, str)) if origin.startswith("--") else path
         for line in message.splitlines():
-            entry = (self.origin(path), f"{dotted(path)}: {line}" if path else line)
+            entry = (origin, f"{dotted(inner)}: {line}" if inner else line)
             if entry not in self.lines:
                 self.lines.append(entry)
 
-    def origin(self, path: Path) -> str:
-        """`file:line` or flag of the closest enclosing value that was given."""
+    def origin(self, path: Path) -> tuple[str, int]:
+        """`file:line` or flag of the closest enclosing value that was given, and how much of the path it covers."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.origins:
-                return self.origins[path[:end]]
-        return ""
+                return self.origins[path[:end]], end
+        return "", 0
 
     def add_validation(self, error: ValidationError, prefix: Path = (), model: type[BaseModel] | None = None) -> None:
         """Record every fault that pydantic found, in our words."""

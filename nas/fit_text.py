@@ -199,6 +199,8 @@ def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
     ]
     lines += drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
     ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
+    if known["blind"]:
+        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
     lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
     out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
     return lines + (

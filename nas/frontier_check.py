@@ -6,6 +6,7 @@ import numpy as np
 
 from nas.answer_text import describe
 from nas.assemble import Study
+from nas.blind_axes import blind_axes
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
 from nas.objective import Budget
@@ -25,7 +26,7 @@ def frontier_check(study: Study, law: Law) -> dict[str, Any]:
 
     jaccard: members that two frontiers share over members of either, of each draw's against the
     fit's. Per pick: share of draws that pick the same, and what its loss exceeds the best by, nats.
-    boundary: share of members at an end of each axis; outside: beyond the range that was fitted.
+    blind: axes that the law does not see; boundary: share of members at an end of each axis; outside: beyond the range that was fitted.
     """
     problem = study.problem
     if problem.space.size > MOST:
@@ -51,6 +52,7 @@ def frontier_check(study: Study, law: Law) -> dict[str, Any]:
         "jaccard": {"mean": float(np.mean(shared)), **_ends(np.array(shared))},
         "budget": second,
         "picks": [_pick(problem, found, drawn, Budget(second, limit)) for limit in _limits(found, members, second)],
+        "blind": list(blind_axes(problem.space, law)),
         "boundary": {gene: float(at_end[:, i].mean()) for i, gene in enumerate(GENES) if sizes[i] > 2},
         "outside": {name: float(flags.mean()) for name, flags in outside.items()},
     }

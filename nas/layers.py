@@ -7,7 +7,7 @@ from typing import Any
 
 from nas import yaml_source
 from nas.errors import UsageError
-from nas.faults import Path, dotted, unknown
+from nas.faults import Path, unknown
 from nas.study_config import split_budgets
 from objectives.plugins import documents
 
@@ -121,7 +121,7 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
         elif path == ("params",):
             value = as_parameters(value)
     except ValueError as error:
-        raise UsageError(f"{origin}: {dotted(path)}: {error}") from None
+        raise UsageError(f"{origin}: {error}") from None
     target: Any = raw
     for i, part in enumerate(path[:-1]):
         origins.setdefault(path[: i + 1], origin)
@@ -132,7 +132,7 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
     last = path[-1]
     if path in (("budgets",), ("params",)) and isinstance(target.get(last, {}), dict) and isinstance(value, dict):
         target[last] = {**target.get(last, {}), **value}
-        origins.update({(*path, key): origin for key in value})
+        origins.update({(*path, key): f"{origin} {key}" if origin == flag_name(path[0]) else origin for key in value})
     else:
         target[last] = value
     for known in [

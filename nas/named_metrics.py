@@ -12,7 +12,7 @@ from nas.errors import UsageError
 from nas.faults import Faults, Path, nearest, unknown
 from nas.objective import Objective, built_in, limit_in_unit
 from nas.quantile_budgets import metric_of
-from nas.study_config import StudyConfig, split_budgets
+from nas.study_config import PAPER_APPLICATIONS, StudyConfig, split_budgets
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
@@ -109,17 +109,20 @@ def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults:
 
 
 def applications_of(
-    raw: Mapping[str, Any], objectives: dict[str, Objective], faults: Faults
+    raw: Mapping[str, Any], limits: Mapping[str, float | None], objectives: dict[str, Objective], faults: Faults
 ) -> dict[str, tuple[str, float]]:
-    given = raw.get("applications", StudyConfig.model_fields["applications"].default)
+    """Applications by name, each a metric and its limit; left out, the paper's where the study has no budget of its own."""
+    given = raw.get("applications")
+    if given is None:
+        given = {} if any(limit is not None for limit in limits.values()) else PAPER_APPLICATIONS
     found: dict[str, tuple[str, float]] = {}
     for label, limit in given.items() if isinstance(given, dict) else ():
         before = len(faults.lines)
-        limits = budgets_of(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
-        if any(metric_of(name) != name for name in limits):
+        asked = budgets_of(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
+        if any(metric_of(name) != name for name in asked):
             faults.add(("applications", label), f"expected a metric without a quantile, got {limit!r}; drop the @")
-        elif len(limits) == 1 and None not in limits.values():
-            found[label] = next((metric, value) for metric, value in limits.items() if value is not None)
+        elif len(asked) == 1 and None not in asked.values():
+            found[label] = next((metric, value) for metric, value in asked.items() if value is not None)
         elif isinstance(limit, dict) and len(faults.lines) == before:
             faults.add(
                 ("applications", label),

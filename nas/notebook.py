@@ -5,17 +5,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nas.objective import Budget
 from nas.problem import Problem
 
 SAVE_EVERY_S = 2.0
 
 
-def section_of(kind: str, problem: Problem, *further: Budget | None) -> str:
+def section_of(kind: str, problem: Problem, *further: str) -> str:
     """A name that no other question about the space has: how it is answered, vocabulary, objectives, budgets to the last digit."""
     objectives = [objective.name for objective in problem.objectives]
-    limits = [[None if b is None else [b.metric, b.limit] for b in each] for each in (problem.budgets, further)]
-    return json.dumps([kind, problem.vocabulary, objectives, *limits])
+    limits = [[budget.metric, budget.limit] for budget in problem.budgets]
+    return json.dumps([kind, problem.vocabulary, objectives, limits, *further])
 
 
 class Notebook:

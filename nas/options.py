@@ -9,6 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from nas.errors import PlasError
+from nas.terminal import terminal
+
+REFUSED = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")  # typer's, or click's
 
 SPACE, DEVICE, WORKLOAD = "What to search", "On what", "Output"
 Config = Annotated[
@@ -81,18 +84,30 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
-        except BrokenPipeError:
-            sys.stderr.close()
-            raise typer.Exit(0) from None
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(guarded)
 
     def main() -> None:
-        own_package()
-        app(prog_name=f"python -m {function.__module__}" if function.__module__ != "__main__" else None)
+        with terminal():
+            own_package()
+            raise SystemExit(
+                parsed(app, f"python -m {function.__module__}" if function.__module__ != "__main__" else None)
+            )
 
     return main
+
+
+def parsed(app: typer.Typer, program: str | None) -> int:
+    """Parse and run; the exit code. What the parser refuses is one line of our form."""
+    try:
+        return app(prog_name=program, standalone_mode=False) or 0
+    except REFUSED as error:
+        from nas.usage_text import usage_line
+
+        named = getattr(getattr(error, "ctx", None), "command_path", None) or program or sys.argv[0]
+        sys.stderr.write(f"{usage_line(error, named)}\n")
+        return 2
 
 
 def own_package() -> None:

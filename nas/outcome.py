@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from nas.assemble import Study, under_preset
+from nas.blind_axes import blind_axes
+from nas.device_times import device_times, limits
 from nas.diagnosis import Diagnosis, lines
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
 from nas.exact_diagnosis import diagnosed
-from nas.exact_solution import ExactSolution, quick_frontier
+from nas.exact_solution import SMALL, ExactSolution, quick_frontier
 from nas.indicators import Distance, Scale, distance, too_many
-from nas.picks import Pick, answer
+from nas.picks import Pick, answers
 from nas.problem import Problem
+from nas.questions import Question
 from nas.search import Search
 from nas.tables import BLOCK, csv_text, write, write_json
 from nas.uncertainty import Uncertainty, uncertainty
@@ -32,8 +35,10 @@ class Outcome:
     batches: IntArray
     frontier: Evaluations
     picks: tuple[Pick, ...]
-    device_ms: tuple[float | None, ...]
-    device_note: str
+    on_device: Problem
+    device_times: tuple[dict[str, float], ...]
+    exact_losses: tuple[float | None, ...]
+    blind: tuple[str, ...]
     optimal: FloatArray | None
     regrets: tuple[tuple[float, float] | None, ...]
     scale: Scale | None
@@ -64,8 +69,8 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     if exact is not None and scale is not None:
         common = len(np.intersect1d(frontier.keys, exact.frontier.keys))
         apart = distance(scale, frontier.values, exact.frontier.values, common)
-    picks = tuple(answer(problem, found, question) for question in problem.questions)
-    device_problem, note = under_preset(study, "device")
+    picks = answers(problem, found)
+    on_device = under_preset(study, "device")
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     diagnosis = None if len(frontier) else diagnosed(problem, found)
     return Outcome(
@@ -74,8 +79,10 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         batches,
         frontier,
         picks,
-        tuple(on_device(device_problem, pick) for pick in picks),
-        note,
+        on_device,
+        tuple(device_times(on_device, pick) for pick in picks),
+        exact_losses(problem, whole),
+        blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
         tuple(_regret(unsure, pick) for pick in picks),
         scale,
@@ -90,25 +97,31 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     )
 
 
+def exact_losses(problem: Problem, whole: bool) -> tuple[float | None, ...]:
+    """The loss of each question's exact pick where that takes no time; unknown elsewhere, and where nothing fits.
+
+    A run of the whole space has the exact picks already: None for each.
+    """
+    if whole or not problem.analytic or problem.space.size > SMALL:
+        return (None,) * len(problem.questions)
+    everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    found = (pick.answer for pick in answers(problem, everything))
+    return tuple(None if row is None else float(row.metrics["loss"][0]) for row in found)
+
+
 def _regret(unsure: Uncertainty | None, pick: Pick) -> tuple[float, float] | None:
-    """What another evaluated design within the pick's budget may gain; unknown under another vocabulary."""
-    budget = pick.question.budget
-    if unsure is None or pick.answer is None or budget is None or pick.question.vocabulary is not None:
+    """What another evaluated design within the pick's budgets may gain; unknown beside a baseline."""
+    if unsure is None or pick.answer is None or pick.question.baseline:
         return None
-    return unsure.regret(int(pick.answer.keys[0]), unsure.evaluations.metrics[budget.metric] <= budget.limit)
+    within = np.ones(len(unsure.evaluations), dtype=bool)
+    for budget in pick.question.budgets:
+        within &= unsure.evaluations.metrics[budget.metric] <= budget.limit
+    return unsure.regret(int(pick.answer.keys[0]), within)
 
 
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
     """The scale that a frontier spans; none of an empty one."""
     return Scale.of(problem.objectives, frontier.values) if len(frontier) else None
-
-
-def on_device(device_problem: Problem, pick: Pick) -> float | None:
-    """The pick's budgeted time under preset device, ms; None without a pick or a time."""
-    budget = pick.question.budget
-    if pick.answer is None or budget is None or not budget.metric.endswith("_ms"):
-        return None
-    return float(device_problem.evaluate(pick.answer.genotypes, (budget.metric,)).metrics[budget.metric][0])
 
 
 def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
@@ -160,33 +173,48 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
         yield csv_text(columns, header=start == 0)
 
 
-def pick_columns(outcome: Outcome) -> dict[str, Any]:
-    """One row per answered question: what was asked, the architecture, its metrics, its device time."""
-    answered = [each for each in zip(outcome.picks, outcome.device_ms, outcome.regrets, strict=True) if each[0].answer]
-    unsure = any(regret is not None for regret in outcome.regrets)
+def asked_text(problem: Problem, question: Question) -> str:
+    """A question in words: `your budgets: decode_ms <= 20, memory_gb <= 64`, or an application's or baseline's label."""
+    if question.budget is not None:
+        return question.label
+    return f"{question.label}: {', '.join(str(budget) for budget in problem.budgets) or 'none'}"
+
+
+def answered(outcome: Outcome) -> list[dict[str, Any]]:
+    """Per question what was asked and, where something fits, the architecture, its metrics and its times on the device."""
     rows: list[dict[str, Any]] = []
-    for pick, ms, regret in answered:
-        assert pick.answer is not None
-        assert pick.question.budget is not None
-        problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
-        row = {name: column[0] for name, column in columns_of(problem, pick.answer).items()}
-        row.setdefault("vocabulary", 0)
-        rows.append(
-            {
-                "question": pick.question.label,
-                "metric": pick.question.budget.metric,
-                "limit": pick.question.budget.limit,
-                **row,
-                "device_ms": ms,
-                **(dict(zip(("regret_low", "regret_high"), regret or (None, None), strict=True)) if unsure else {}),
-            }
-        )
+    unsure = any(regret is not None for regret in outcome.regrets)
+    for pick, there, regret, best in zip(
+        outcome.picks, outcome.device_times, outcome.regrets, outcome.exact_losses, strict=True
+    ):
+        row: dict[str, Any] = {"question": asked_text(outcome.study.problem, pick.question)}
+        row["budgets"] = limits(outcome.study.problem, pick.question)
+        if best is not None:
+            row["exact_loss"] = best
+        if pick.answer is not None:
+            problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
+            design = {name: column[0] for name, column in columns_of(problem, pick.answer).items()}
+            row |= {name: value.item() if hasattr(value, "item") else value for name, value in design.items()}
+            row.setdefault("vocabulary", 0)
+            row |= there
+            row |= dict(zip(("regret_low", "regret_high"), regret or (None, None), strict=True)) if unsure else {}
+        rows.append(row)
+    return rows
+
+
+def pick_columns(outcome: Outcome) -> dict[str, Any]:
+    """The answered questions as columns; `metric` and `limit` are the budget that a question adds, none for your own."""
+    rows = []
+    for pick, row in zip(outcome.picks, answered(outcome), strict=True):
+        budget = pick.question.budget
+        added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
+        design = {name: value for name, value in row.items() if name not in ("question", "budgets", "exact_loss")}
+        rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
     return {name: [_cell(row.get(name)) for row in rows] for name in names}
 
 
 def _cell(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") else value
     return float("nan") if value is None else value
 
 
@@ -217,6 +245,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         if scale is None
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
+        "picks": answered(outcome),
+        "law_does_not_see": list(outcome.blind),
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

@@ -1,4 +1,4 @@
-"""What is asked of a search: the pick within each application's budget and at each baseline's time."""
+"""What is asked of a search: the best within the study's own budgets, within each application's, beside each baseline."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,19 +6,29 @@ from typing import Any
 from nas.objective import Budget
 from search_spaces.architectures import SHAPE, Architectures
 
+OWN = "your budgets"
+
 
 @dataclass(frozen=True)
 class Question:
-    """Which feasible architecture of lowest loss also satisfies this budget?
+    """Which feasible architecture of lowest loss also satisfies this budget, and those of `within`?
 
-    `vocabulary` is the one that both sides of a comparison are given (None: the study's own);
-    `baseline` names the model whose figure is the limit, "" for an application.
+    No budget: the study's own are all that is asked. `vocabulary` is the one that both sides of a
+    comparison are given (None: the study's own); `baseline` names the model whose figures are the
+    limits, "" otherwise; `dense` asks for architectures without experts to choose from.
     """
 
     label: str
     budget: Budget | None
     vocabulary: int | None = None
     baseline: str = ""
+    within: tuple[Budget, ...] = ()
+    dense: bool = False
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budgets that it adds to the study's own."""
+        return (*(() if self.budget is None else (self.budget,)), *self.within)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,8 @@
 """One run from configuration to files: assemble, search or replay, conclude, write, say."""
 
 import signal
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -13,16 +15,17 @@ import numpy as np
 from nas import run_folder, yaml_source
 from nas.assemble import Study, assemble
 from nas.console import Ticker, notice, say_json
-from nas.errors import InfeasibleError, PlasError, UsageError
+from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.evaluating import Pace, WorkerPool
 from nas.handling import as_seen
 from nas.layers import layered, over
 from nas.notebook import Notebook
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
-from nas.search import Limits, Search
+from nas.search import TELLING, Limits, Search, one_of
 from nas.store import FILE, SOLVING, Recorded, RunStore, begun, final
 from nas.tables import write
+from nas.terminal import LostOutputError
 
 if TYPE_CHECKING:
     from nas.optuna_mirror import OptunaMirror
@@ -46,22 +49,47 @@ def execute(request: Request) -> Path:
     """Run or continue a study; its folder.
 
     Raises:
-        UsageError: anything that cannot be done as asked, before anything is written.
+        UsageError: anything that cannot be done as asked, before anything is written; a metric that always fails.
         InfeasibleError: the search ended without a feasible architecture.
     """
     if request.resume is not None:
         outcome, folder = resumed(request, request.resume)
     else:
         outcome, folder = started(request)
-    if request.json:
-        say_json({"run": str(folder), **summary(outcome)})
-    elif not request.quiet:
-        from nas.answer_text import show
-
-        show(outcome, folder)
+    try:
+        answer(outcome, folder, request)
+    except LostOutputError:
+        notice(f"{folder}: holds the whole answer (summary.json, picks.csv, frontier.csv)")
+        raise
+    if len(outcome.evaluations) and not outcome.evaluations.ok.any():
+        reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
+        raise UsageError(
+            f"objectives: expected values, got {len(outcome.evaluations):,} failures, {times:,} times {reason}; "
+            f"correct it, then go on with: {retrying(folder)}"
+        )
     if len(outcome.frontier) == 0:
         raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
     return folder
+
+
+def answer(outcome: Outcome, folder: Path, request: Request) -> None:
+    """Print the answer as it was asked for.
+
+    Raises:
+        LostOutputError: standard output does not take it.
+    """
+    if request.json:
+        say_json({"run": str(folder), **summary(outcome)})
+    elif not request.quiet:
+        from nas.run_text import show
+
+        show(outcome, folder)
+    sys.stdout.flush()
+
+
+def retrying(folder: Path) -> str:
+    """The command that evaluates failed architectures of a run again."""
+    return f"python -m nas.run --resume {folder} --retry-failed"
 
 
 def started(request: Request) -> tuple[Outcome, Path]:
@@ -280,6 +308,10 @@ def searched(
             f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
         )
         raise
+    except AllFailedError as error:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path)}") from None
     except BaseException:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now())
@@ -315,13 +347,22 @@ def search_of(
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
-    """Evaluate failed architectures again; the strategy keeps what it was told then."""
+    """Evaluate failed architectures again; the strategy keeps what it was told then.
+
+    Raises:
+        AllFailedError: nothing was ever evaluated, and the first of them fail for one reason again.
+    """
     now = final(recorded.evaluations, recorded.retried)
     rows = np.flatnonzero(~now.ok)
     at_once = search.pace.size if search.pace else len(rows)
+    reasons: list[str] = [""] * bool(now.ok.any())
     while len(rows):
         block, rows = rows[:at_once], rows[at_once:]
-        store.retry(block, search.evaluate(now.genotypes[block]))
+        found = search.evaluate(now.genotypes[block])
+        store.retry(block, found)
+        reasons += found.reasons or [""]
+        if len(reasons) >= TELLING and (reason := one_of(reasons)):
+            raise AllFailedError(reason, len(reasons))
 
 
 def try_update(manifest: Manifest, **changes: Any) -> None:

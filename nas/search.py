@@ -1,13 +1,13 @@
 """The loop between strategy and objectives: repairs, answers repeats, charges, logs, tells, stops."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nas.dominance import frontier_rows
-from nas.errors import UsageError
+from nas.errors import AllFailedError, UsageError
 from nas.evaluating import Pace
 from nas.evaluations import Evaluations
 from nas.key_index import KeyIndex
@@ -18,6 +18,7 @@ from search_spaces.arrays import AnyArray, IntArray
 
 STALLED_ASKS = 20
 STALLED_ROWS = 500
+TELLING = 10  # evaluations that all fail for one reason before a metric is taken to be broken
 
 
 class Archive:
@@ -48,6 +49,11 @@ class Archive:
         self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
         self.index.add(evaluations.keys)
 
+    @property
+    def only_reason(self) -> str:
+        """The one reason for which every row failed; "" where a row was evaluated or reasons differ."""
+        return one_of(self._reasons.values()) if len(self._reasons) == len(self) else ""
+
     def rows(self, rows: IntArray | slice) -> Evaluations:
         """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
         metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
@@ -62,6 +68,12 @@ class Archive:
     def all(self) -> Evaluations:
         """Every row, in order of evaluation."""
         return self.rows(slice(0, len(self)))
+
+
+def one_of(reasons: Iterable[str]) -> str:
+    """The reason that all of them are; "" where they differ or there is none."""
+    different = set(reasons)
+    return different.pop() if len(different) == 1 else ""
 
 
 def longer(columns: AnyArray, used: int, size: int) -> AnyArray:
@@ -141,6 +153,9 @@ class Search:
         """Search until a limit; returns the reason for stopping.
 
         `report` sees every block of rows, evaluated or replayed, before the strategy does.
+
+        Raises:
+            AllFailedError: nothing but the same failure in the first evaluations; they are logged.
         """
         started, self.report = time.monotonic(), report or self.report
         self._restore()
@@ -254,6 +269,8 @@ class Search:
         self._spent("store", start)
         self.archive.add(found)
         self.report(self)
+        if len(self.archive) >= TELLING and (reason := self.archive.only_reason):
+            raise AllFailedError(reason, len(self.archive))
 
     _logged = 0.0
 

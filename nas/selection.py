@@ -5,9 +5,11 @@ import numpy as np
 from nas.dominance import frontier_rows
 from nas.errors import UsageError
 from nas.evaluations import Evaluations
+from nas.faults import unknown
 from nas.indicators import Scale
 from nas.objective import Budget, limit_in_unit, unit_of
 from nas.picks import best_row
+from nas.study_config import split_budget
 from search_spaces.arrays import FloatArray, IntArray
 
 FORMS = "frontier, best, knee, diverse:K or budget:metric=limit"
@@ -50,13 +52,11 @@ def parse_budget(text: str, metrics: tuple[str, ...]) -> Budget:
     Raises:
         UsageError: an unknown metric or a limit that is none.
     """
-    metric, sign, limit = text.partition("<=") if "<=" in text else text.partition("=")
-    if not sign or metric.strip() not in metrics:
-        raise UsageError(
-            f"budget: expected metric=limit with one of {', '.join(metrics)}, got {text!r}; write decode_ms=20"
-        )
     try:
-        return Budget(metric.strip(), limit_in_unit(unit_of(metric.strip()), limit.strip()))
+        metric, limit = split_budget(text)
+        if metric not in metrics:
+            raise ValueError(f"{unknown('a metric', metric, metrics)}")
+        return Budget(metric, limit_in_unit(unit_of(metric), limit))
     except ValueError as error:
         raise UsageError(f"budget: {error}") from None
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.device import Calibration
 
+BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
@@ -38,13 +39,24 @@ def split_budgets(value: Any) -> Any:
         value = [value]
     if not isinstance(value, list):
         return value
-    budgets = {}
-    for item in value:
-        metric, sign, limit = str(item).partition("<=") if "<=" in str(item) else str(item).partition("=")
-        if not sign or not metric.strip() or not limit.strip():
-            raise ValueError(f"expected metric=limit, got {item!r}; write for example decode_ms=20")
-        budgets[metric.strip()] = limit.strip()
-    return budgets
+    return dict(split_budget(str(item)) for item in value)
+
+
+def split_budget(text: str) -> tuple[str, str]:
+    """`decode_ms=20` or `decode_ms<=20` as metric and limit, both texts.
+
+    Raises:
+        ValueError: another form, with the one that is meant.
+    """
+    found = BUDGET.match(text)
+    if found is None:
+        raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
+    metric, sign, limit = found.groups()
+    if ">" in sign:
+        raise ValueError(f"expected metric<=limit, at most, got {text!r}; there is no lower limit, drop it")
+    if sign not in ("=", "<="):
+        raise ValueError(f"expected metric<=limit, at most, got {text!r}; write '{metric.strip()}<={limit.strip()}'")
+    return metric.strip(), limit.strip()
 
 
 class DefaultBudget(BaseModel):
@@ -101,8 +113,11 @@ class StudyConfig(BaseModel):
         DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
     ] = DefaultBudget()
     applications: Annotated[
-        dict[str, dict[str, Any]], Field(description="name: {metric: limit} answered with a pick each")
-    ] = PAPER_APPLICATIONS
+        dict[str, dict[str, Any]] | None,
+        Field(
+            description="name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given"
+        ),
+    ] = None
     baselines: Annotated[
         list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")
     ] = ["qwen2.5_0.5b"]

@@ -241,11 +241,14 @@ class _Reader:
         return frozen(np.array(np.broadcast_to(np.asarray(values, dtype=_dtype(name)), (self.n,))))
 
     def _check(self, shape: Mapping[str, IntArray]) -> None:
+        wrong_already = {line.partition(":")[0] for line in self.faults}  # what follows from a fault is none
         heads, kv = shape["n_heads"], shape["n_kv_heads"]
-        if (wrong := heads % kv != 0).any():
+        if not wrong_already & {"n_heads", "n_kv_heads"} and (wrong := heads % kv != 0).any():
             i = int(np.argmax(wrong))
             self.faults.append(f"n_kv_heads: expected a divisor of n_heads {heads[i]}, got {kv[i]}; choose one")
         experts, top_k = shape["n_experts"], shape["top_k"]
+        if wrong_already & {"n_experts", "top_k"}:
+            return
         if (wrong := ~((top_k < experts) | ((experts == 1) & (top_k == 1)))).any():
             i = int(np.argmax(wrong))
             self.faults.append(

@@ -280,6 +280,15 @@ class SearchSpace:
         keys[found] = self.keys(genotypes[found])
         return keys
 
+    @property
+    def dense(self) -> "SearchSpace | None":
+        """The space of its dense architectures alone; None where it has none."""
+        if self.experts[0] != 1 or self.top_ks[0] != 1:
+            return None
+        content = self.mapping()
+        content["axes"] |= {"n_experts": [1], "top_k": [1]}
+        return SearchSpace.from_mapping(content)
+
     def mapping(self) -> dict[str, Any]:
         """The space as YAML content, everything resolved."""
         return self.specification.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -15,6 +15,7 @@ from nas.errors import InfeasibleError, UsageError
 from nas.layers import layered
 from nas.objective import Budget
 from nas.problem import Problem
+from nas.study_config import PAPER_APPLICATIONS
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def answer(request: Request) -> None:
     if request.json:
         say_json(as_json(prediction))
     else:
-        show(prediction, *under_preset(study, "device"))
+        show(prediction, under_preset(study, "device"))
     if request.out is not None:
         _write(request, prediction)
     if request.plots is not None:
@@ -111,6 +112,8 @@ def _study(request: Request) -> Study:
         raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
     flags = {**request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
     raw, origins = layered(flags, request.settings, request.config)
+    if request.application is not None and raw.get("applications") is None:
+        raw["applications"] = PAPER_APPLICATIONS
     return assemble({**raw, "params": {}}, origins)
 
 

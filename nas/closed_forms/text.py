@@ -7,20 +7,24 @@ from typing import Any
 import numpy as np
 
 from nas.answer_text import describe
+from nas.blind_axes import blind_axes, blind_lines
 from nas.closed_forms.cases import decode_layer, memory_layer
-from nas.closed_forms.costs import LATENCIES
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
 from nas.closed_forms.validation import worth_training
 from nas.console import say, table
+from nas.device_times import PREFIX, TIMES, misses, verdict
 from nas.problem import Problem
 from objectives.law import Law
 
 
-def show(prediction: Prediction, on_device: Problem, note: str) -> None:
-    """Print a prediction; `on_device` is the problem under preset `device`, `note` names its calibration."""
+def show(prediction: Prediction, on_device: Problem) -> None:
+    """Print a prediction; `on_device` is the problem under preset `device`."""
     for line in _budget_lines(prediction):
+        say(line)
+    problem = prediction.frame.problem
+    for line in blind_lines(problem.scenario.law, blind_axes(problem.space, problem.scenario.law)):
         say(line)
     say(
         "\nWho binds, closed-form costs" + (f", width {prediction.width:.0f}" if _fixed(prediction) else ", width free")
@@ -35,7 +39,7 @@ def show(prediction: Prediction, on_device: Problem, note: str) -> None:
     if prediction.operator is not None:
         _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
     _show_rounded(prediction)
-    _show_worth(prediction, on_device, note)
+    _show_worth(prediction, on_device)
 
 
 def _fixed(prediction: Prediction) -> bool:
@@ -171,21 +175,24 @@ def _design(prediction: Prediction, genotypes: Any) -> str:
     return describe(shapes) + (" *" if prediction.frame.problem.scenario.law.extrapolates(shapes)[0] else "")
 
 
-def _show_worth(prediction: Prediction, on_device: Problem, note: str) -> None:
+def _show_worth(prediction: Prediction, on_device: Problem) -> None:
     found = worth_training(prediction)
     if found is None:
         return
     reasons, chosen = found
-    metric = next((m for m in prediction.frame.limits if m in LATENCIES), None)
-    columns = {m: chosen.metrics[m] for m in ("loss", *prediction.frame.limits)}
-    if metric is not None:
-        columns["device time"] = on_device.evaluate(chosen.genotypes, (metric,)).metrics[metric]
-    say("\nWorth training to check the prediction" + (f" (device time: preset device, {note})" if metric else ""))
+    limits = prediction.frame.limits
+    columns = {m: chosen.metrics[m] for m in ("loss", *limits)}
+    there = on_device.evaluate(chosen.genotypes, TIMES).metrics
+    columns |= {f"{PREFIX}{m}": there[m] for m in limits if m in TIMES}
+    say("\nWorth training to check the prediction")
     rows = [
         (reason, *(f"{c[i]:.4g}" for c in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
         for i, reason in enumerate(reasons)
     ]
     table(("why", *columns, "architecture"), rows)
+    if any(m in TIMES for m in limits):
+        each = [{f"{PREFIX}{m}": there[m][i] for m in TIMES} for i in range(len(reasons))]
+        say(f"  {verdict(prediction.frame.problem, on_device, [misses(limits, times) for times in each])}")
 
 
 def as_json(prediction: Prediction) -> dict[str, Any]:

@@ -51,12 +51,13 @@ class Exact:
         """The frontier with the picks of the study's own vocabulary, then the picks of every other, whose frontier is not asked for."""
         problem, asked = self.brief.problem, self.brief.problem.questions
         for vocabulary in {None: None, **{question.vocabulary: None for question in asked}}:
-            rules = tuple(PickRule(q.budget) for q in asked if q.vocabulary == vocabulary)
+            rules = [PickRule.of(q) for q in asked if q.vocabulary == vocabulary]
             if vocabulary is None:
-                yield solve(problem, (PickRule(None), *rules), self.brief.report, self.brief.notebook)
+                rules = list(dict.fromkeys([PickRule(None), *rules]))
+                yield solve(problem, tuple(rules), self.brief.report, self.brief.notebook)
             else:
                 alike = replace(problem.with_vocabulary(vocabulary), objectives=(built_in("total_ms"),))
-                yield solve(alike, rules, notebook=self.brief.notebook)
+                yield solve(alike, tuple(rules), notebook=self.brief.notebook)
 
     def tell(self, evaluations: object) -> None:
         """Nothing is learned."""

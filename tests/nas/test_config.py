@@ -178,8 +178,7 @@ def test_limits_are_read_with_the_units_people_write(text: str, metric: str, lim
 )
 def test_other_budgets_are_refused_in_a_line(text: str) -> None:
     (said,) = faults(budgets=[text])
-    assert said.startswith("--budget: budgets")
-    assert "expected" in said
+    assert said.startswith(("--budget: expected", f"--budget {text.partition('=')[0]}: expected"))
 
 
 def test_split_budgets_takes_both_signs() -> None:
@@ -368,10 +367,10 @@ def test_faults_come_in_the_order_of_lines(written: Written) -> None:
 
 
 def test_faults_of_flags_name_the_flag() -> None:
-    assert faults(batch=0)[0].startswith("--batch: batch: expected at least 1, got 0")
-    assert faults(settings=("seed=x",))[0].startswith("--set seed: seed: expected an integer, got 'x'")
-    assert faults(params=["population=x"])[0].startswith("--param: params.population: expected an integer, got 'x'")
-    assert faults(input_tokens=-5)[0].startswith("--input-tokens: input_tokens: ")
+    assert faults(batch=0)[0].startswith("--batch: expected at least 1, got 0")
+    assert faults(settings=("seed=x",))[0].startswith("--set seed: expected an integer, got 'x'")
+    assert faults(params=["population=x"])[0].startswith("--param population: expected an integer, got 'x'")
+    assert faults(input_tokens=-5)[0].startswith("--input-tokens: expected at least 1")
 
 
 @pytest.mark.parametrize("setting", ["seed", "=5", "", "  =5"])

@@ -24,7 +24,8 @@ from nas.gain_text import described, gain_lines
 from nas.gains import Gains, gains
 from nas.notebook import section_of
 from nas.objective import Budget
-from nas.picks import best_row
+from nas.outcome import asked_text
+from nas.picks import PickRule, best_row
 from nas.problem import Problem
 from nas.sweeps import parse_sweep, swept
 from nas.yaml_source import dump, read
@@ -349,8 +350,10 @@ def test_notes_of_one_question_never_answer_another(enumerated: Path, inside: In
     assert any(question.vocabulary == 0 for question in problem.questions)
     for question in problem.questions:
         whole = everything(problem.with_vocabulary(question.vocabulary))
-        row = best_row(whole, question.budget)
-        assert picks.get(question.label) == (None if row is None else whole.metrics["loss"][row]), question.label
+        row = PickRule.of(question).row(whole)
+        assert picks.get(asked_text(problem, question)) == (None if row is None else whole.metrics["loss"][row]), (
+            question.label
+        )
 
 
 def test_an_interrupted_enumeration_goes_on(enumerated: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,8 +377,9 @@ def test_an_interrupted_enumeration_goes_on(enumerated: Path, inside: Inside, mo
 def test_sections_tell_budgets_apart_to_the_last_digit(problem: Problem) -> None:
     near = [replace(problem, budgets=(Budget("total_ms", limit),)) for limit in (93.4185783, 93.4185784)]
     assert len({section_of("parts", each) for each in near}) == 2
-    rules = [section_of("enumeration", problem, *further) for further in ((), (None,), problem.budgets)]
-    assert len(set(rules)) == 3
+    rules = [PickRule(None), PickRule(near[0].budgets[0]), PickRule(near[1].budgets[0])]
+    rules += [PickRule(None, near[0].budgets), PickRule(None, dense=True)]
+    assert len({section_of("enumeration", problem, str(rule)) for rule in rules}) == len(rules)
 
 
 def test_explain_under_a_law_without_parts_says_so(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer_text import certainty, show
+from nas.answer_text import certainty
 from nas.dominance import frontier_rows
 from nas.outcome import Outcome, summary, write_files
 from nas.picks import best_row
+from nas.run_text import show
 
 Concluded = Callable[..., Outcome]
 FRONTIER = [
@@ -107,18 +108,45 @@ def test_the_evaluations_file_holds_every_row_in_order(
 def test_picks_are_the_lowest_loss_per_question(files: Callable[..., tuple[Outcome, Path]]) -> None:
     outcome, folder = files(160, applications={"fast": {"decode_ms": 5}, "never": {"total_ms": 1e-6}})
     rows = {row["question"]: row for row in table(folder / "picks.csv")}
-    assert set(rows) == {"fast", "Qwen2.5-0.5B, layers alone", "Qwen2.5-0.5B, LM head of 151,936"}
-    question = outcome.study.problem.questions[0]
-    row = best_row(outcome.evaluations, question.budget)
+    sides = ("", ", equal memory", ", equal memory, dense", ", twice the memory")
+    heads = ("layers alone", "LM head of 151,936")
+    assert list(rows) == [
+        "your budgets: memory_gb <= 64",
+        "fast",
+        *(f"Qwen2.5-0.5B, {head}{side}" for head in heads for side in sides),
+    ]
+    row = best_row(outcome.evaluations, outcome.study.problem.questions[1].budget)
     assert (rows["fast"]["metric"], float(rows["fast"]["limit"])) == ("decode_ms", 5.0)
     assert float(rows["fast"]["loss"]) == outcome.evaluations.metrics["loss"][row]
-    assert [rows[q]["vocabulary"] for q in rows] == ["0", "0", "151936"]
-    assert all(float(row["device_ms"]) > 0 for row in rows.values())
+    assert [rows[q]["vocabulary"] for q in rows] == ["0"] * 6 + ["151936"] * 4
+    for name in ("device_prefill_ms", "device_decode_ms", "device_tpot_ms", "device_total_ms"):
+        assert all(float(row[name]) > 0 for row in rows.values())
 
 
-def test_a_run_without_questions_has_an_empty_picks_file(files: Callable[..., tuple[Outcome, Path]]) -> None:
-    _, folder = files(20, applications={}, baselines=[])
+def test_the_first_pick_is_the_best_within_the_studys_own_budgets(files: Callable[..., tuple[Outcome, Path]]) -> None:
+    outcome, folder = files(160, budgets={"tpot_ms": 0.4, "resident_gb": 0.5})
+    first = table(folder / "picks.csv")[0]
+    assert first["question"] == "your budgets: memory_gb <= 64, tpot_ms <= 0.4, resident_gb <= 0.5"
+    assert (first["metric"], first["limit"]) == ("", "")
+    row = best_row(outcome.evaluations, None)
+    assert row is not None
+    assert float(first["loss"]) == outcome.evaluations.metrics["loss"][row]
+    said = summary(outcome)["picks"][0]
+    assert said["budgets"] == {"memory_gb": 64.0, "tpot_ms": 0.4, "resident_gb": 0.5}
+    assert said["loss"] == float(first["loss"])
+
+
+def test_a_run_where_nothing_fits_has_an_empty_picks_file(files: Callable[..., tuple[Outcome, Path]]) -> None:
+    outcome, folder = files(20, budgets={"total_ms": 1e-6}, baselines=[])
     assert (folder / "picks.csv").read_text() == "question,metric,limit\n"
+    assert [list(pick) for pick in summary(outcome)["picks"]] == [["question", "budgets"]]
+
+
+def test_the_losses_of_exact_picks_are_said_of_a_search(concluded: Concluded) -> None:
+    outcome, whole = concluded(20), concluded(None, algo="exact")
+    assert whole.exact_losses == (None,) * len(whole.picks)
+    for pick, best in zip(whole.picks, outcome.exact_losses, strict=True):
+        assert best == (None if pick.answer is None else pick.answer.metrics["loss"][0])
 
 
 def test_the_summary_says_what_every_number_is_relative_to(files: Callable[..., tuple[Outcome, Path]]) -> None:
@@ -163,7 +191,9 @@ def test_nothing_feasible_is_diagnosed_over_the_whole_space(
     said = capsys.readouterr().out
     assert "No architecture satisfies the budgets, among all 162 architectures of the space." in said
     assert "Closest misses:" in said
-    assert "relax a budget" in said
+    limit = float(said.split("--budget total_ms=")[1].split()[0])
+    opened = concluded(None, algo="exact", budgets={"total_ms": limit})
+    assert len(opened.frontier) == 1, "the suggested limit opens a design, and no more than it must"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +233,8 @@ def test_every_answer_prints(objectives: list[str], concluded: Concluded, capsys
     said = capsys.readouterr().out
     for part in (
         "Minimise",
-        "application",
+        "your budgets: memory_gb <= 64",
+        "embodied AI: decode_ms <= 20",
         "At most as slow as Qwen2.5-0.5B",
         "Against the exact frontier of all 162",
         "Limits:",

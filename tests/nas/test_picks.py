@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nas.evaluations import Evaluations
 from nas.objective import Budget
-from nas.picks import PickRule, answer, best_row
+from nas.picks import PickRule, answers, best_row
 from nas.problem import Problem
 
 DECODE = Budget("decode_ms", 20.0)
@@ -108,12 +108,32 @@ def test_the_default_studys_picks_are_the_model_pages(
     default_problem: Problem,
     default_evaluations: Evaluations,
 ) -> None:
-    question = next(q for q in default_problem.questions if q.label == label)
-    found = answer(default_problem, default_evaluations, question).answer
+    found = next(p.answer for p in answers(default_problem, default_evaluations) if p.question.label == label)
     assert found is not None
     assert shape_of(default_problem, found) == shape
     assert found.metrics["loss"][0] == pytest.approx(loss, abs=5e-5)
     assert found.metrics[metric][0] == pytest.approx(value, abs=5e-3)
+
+
+def test_beside_the_baseline_equal_memory_is_a_third_of_the_headline(
+    default_problem: Problem, default_evaluations: Evaluations
+) -> None:
+    """ERRATA: at equal latency and memory 7.3 %, dense 2.3 %, at twice the memory 21.4 %; here by hand."""
+    theirs = {"total_ms": 93.41857807595295, "memory_gb": 0.715653120, "loss": 3.475358}
+    m, picks = default_evaluations.metrics, answers(default_problem, default_evaluations)
+    shapes = default_problem.architectures(default_evaluations.genotypes)
+    for label, share, dense, gain, shape in (
+        ("equal memory", 1, False, 0.073, (12, 1280, 8, 2, 640, 20)),
+        ("equal memory, dense", 1, True, 0.023, None),
+        ("twice the memory", 2, False, 0.214, None),
+    ):
+        fits = (m["total_ms"] <= theirs["total_ms"]) & (m["memory_gb"] <= share * theirs["memory_gb"])
+        fits &= (shapes.n_experts == 1) | (not dense)
+        found = next(p.answer for p in picks if p.question.label == f"Qwen2.5-0.5B, layers alone, {label}")
+        assert found is not None
+        assert found.metrics["loss"][0] == m["loss"][fits].min()
+        assert 1 - math.exp(found.metrics["loss"][0] - theirs["loss"]) == pytest.approx(gain, abs=5e-4)
+        assert shape in (None, shape_of(default_problem, found))
 
 
 def shape_of(problem: Problem, found: Evaluations) -> tuple[int, ...]:
@@ -125,16 +145,17 @@ def shape_of(problem: Problem, found: Evaluations) -> tuple[int, ...]:
 def test_the_pick_at_the_baselines_time_is_the_model_pages(
     default_problem: Problem, default_evaluations: Evaluations
 ) -> None:
-    alone, headed = [q for q in default_problem.questions if q.baseline == "Qwen2.5-0.5B"]
+    picks = {pick.question.label: pick for pick in answers(default_problem, default_evaluations)}
+    alone, headed = (picks[f"Qwen2.5-0.5B, {which}"].question for which in ("layers alone", "LM head of 151,936"))
     assert alone.budget is not None
     assert headed.budget is not None
     assert alone.budget.limit == pytest.approx(93.42, abs=5e-3)
     assert headed.budget.limit == pytest.approx(116.06, abs=5e-3)
-    found = answer(default_problem, default_evaluations, alone).answer
+    found = picks[alone.label].answer
     assert found is not None
     assert shape_of(default_problem, found) == (16, 2048, 16, 1, 1024, 4)
     assert 1 - math.exp(found.metrics["loss"][0] - 3.475358) == pytest.approx(0.273, abs=5e-4)
-    found = answer(default_problem, default_evaluations, headed).answer
+    found = picks[headed.label].answer
     assert found is not None
     assert 1 - math.exp(found.metrics["loss"][0] - 3.475358) == pytest.approx(0.234, abs=5e-4)
     headed_problem = default_problem.with_vocabulary(151_936)
@@ -149,11 +170,11 @@ def test_another_vocabulary_changes_metrics_and_no_loss(
 ) -> None:
     problem = problem_of()
     found = evaluated(problem)
-    for question in problem.questions:
-        pick = answer(problem, found, question)
+    for pick in answers(problem, found):
+        question = pick.question
         variant = problem.with_vocabulary(question.vocabulary)
         expected = evaluated(variant)
-        row = best_row(expected, question.budget)
+        row = PickRule.of(question).row(expected)
         assert (pick.answer is None) == (row is None)
         if pick.answer is not None and row is not None:
             assert pick.answer.metrics["total_ms"][0] == expected.metrics["total_ms"][row]
@@ -169,6 +190,5 @@ def test_a_users_function_is_not_called_again_to_answer(
     found = problem.evaluate(problem.space.genotypes(np.arange(100)))
     calls = __import__(name).CALLS
     assert sum(calls) == 100
-    for question in problem.questions:
-        answer(problem, found, question)
+    answers(problem, found)
     assert sum(calls) == 100, "answering a question evaluated architectures again"

@@ -59,4 +59,4 @@ def test_in_a_run(inside: Any) -> None:
     assert refused.code == 2
     assert "expected a calibrated profile with held-out errors, got datasheet peaks" in refused.err
     wrong = inside("run", "--budget", "memory_gb@q90=3")
-    assert "budgets.memory_gb@q90: expected METRIC@qNN" in wrong.err
+    assert "--budget memory_gb@q90: expected METRIC@qNN" in wrong.err

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from nas import exact_solution
 from nas.dominance import frontier_rows
 from nas.evaluations import Evaluations
-from nas.picks import best_row
+from nas.picks import PickRule
 from nas.problem import Problem
 from nas.search import Limits, Search
 from nas.store import FILE, RunStore
@@ -327,6 +327,6 @@ def test_exact_above_its_limit_asks_for_the_frontier_and_the_picks_alone(
         picks = []
         for rows in (found, truth):
             dressed = variant.evaluate(rows.genotypes)
-            row = best_row(dressed, question.budget)
+            row = PickRule.of(question).row(dressed)
             picks.append(None if row is None else int(dressed.keys[row]))
         assert picks[0] == picks[1], question.label
