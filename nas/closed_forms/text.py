@@ -62,8 +62,10 @@ def _budget_lines(prediction: Prediction) -> Iterator[str]:
 
 
 def _regime_line(r: Regime) -> str:
+    low = f"up to {r.low:.4g}" if r.latency_alone_binds else "never"
+    high = f"from {r.high:.4g}" if r.memory_alone_binds else "never"
     return (
-        f"{r.metric}: ratio {r.ratio:.4g}, latency alone up to {r.low:.4g}, memory alone from {r.high:.4g}: binding: {r.binds}. "
+        f"{r.metric}: ratio {r.ratio:.4g}, latency alone {low}, memory alone {high}: binding: {r.binds}. "
         f"The paper's rule (under {MUCH:.2g} memory, over {1 / MUCH:.2g} latency): {r.paper_binds}"
     )
 
@@ -72,9 +74,15 @@ def _show_forms(prediction: Prediction) -> None:
     say(
         f"\nClosed forms at width {prediction.width:.0f}, nothing but ρ bounded; head size {prediction.frame.setting.head_dim}"
     )
+    if prediction.no_forms:
+        say(f"  none: {prediction.no_forms}")
+        return
+    timed = [m for m in LATENCIES if m in prediction.frame.limits]
     rows = [_form_row(prediction, form) for form in prediction.forms]
     if rows:
-        table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", "stands?"), rows)
+        table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", *(f"operator {m}" for m in timed), "stands?"), rows)
+    for line in _form_notes(prediction, timed):
+        say(f"  {line}")
     for form in prediction.forms:
         if form.paper_rate is not None:
             asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
@@ -84,6 +92,16 @@ def _show_forms(prediction: Prediction) -> None:
     law = prediction.frame.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
         say("  α_ρ ≤ α_r: the memory cases have no sparse optimum, ρ* = 1")
+
+
+def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
+    """What the rows mean, and which cases have none."""
+    if any(not form.holds for form in prediction.forms):
+        yield "a form that exceeds a budget or leaves a bound is no design: its loss is only what no design at this width goes below"
+    if timed and prediction.forms:
+        yield "operator: what the form takes under the operator model with the E and K of the space nearest to its ρ*"
+    if timed and "memory_gb" in prediction.frame.limits and len(prediction.forms) < 2 * len(timed) + 1:
+        yield "no form has both budgets: at no prices does one optimum use up a latency and the memory, so that one of the two does not bind"
 
 
 def _paper_ratio(prediction: Prediction, checked: CheckedForm) -> float:
@@ -109,6 +127,7 @@ def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
             f"{kv_heads:.2f}",
         ),
         f"{checked.loss:.4f}{'*' if outside else ''}",
+        *(f"{ms:.4g} (E {checked.experts[0]} K {checked.experts[1]})" for ms in checked.operator_ms.values()),
         "the optimum at this width" if checked.holds else "; ".join(reasons),
     )
 

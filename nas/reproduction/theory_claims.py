@@ -201,10 +201,9 @@ def _capped() -> str:
     box = unbounded(1024)
     free, capped = optimum(box, decode=0.5e9), optimum(box.between(depth=(1e-6, 8.0)), decode=0.5e9)
     narrower = optimum(unbounded(768).between(depth=(1e-6, 8.0)), decode=0.5e9)
-    infinity = frame().least_loss
     return (
-        f"at d = 1024, 0.5 GB a step, l* {free.point['depth']:.1f}; with l ≤ 8 loss {capped.value + infinity:.4f} (r {capped.point['ffn_ratio']:.1f}), "
-        f"with d reduced to 768 as well {narrower.value + infinity:.4f}"
+        f"at d = 1024, 0.5 GB a step, l* {free.point['depth']:.1f}; with l ≤ 8 loss {capped.value:.4f} (r {capped.point['ffn_ratio']:.1f}), "
+        f"with d reduced to 768 as well {narrower.value:.4f}"
     )
 
 
