@@ -9,13 +9,14 @@ from nas.closed_forms.budgets import NormalisedBudgets, normalised
 from nas.closed_forms.cases import ClosedForm
 from nas.closed_forms.costs import COSTS, LATENCIES
 from nas.closed_forms.frame import Frame
+from nas.closed_forms.infeasible import nothing_between, nothing_fits
 from nas.closed_forms.loss_terms import no_closed_form
 from nas.closed_forms.posynomial import VARIABLES
 from nas.closed_forms.program import Box
 from nas.closed_forms.regimes import Regime, regimes
 from nas.closed_forms.relaxation import Relaxation, relaxed
-from nas.closed_forms.rounding import Rounded, round_off
-from nas.errors import InfeasibleError, UsageError
+from nas.closed_forms.rounding import Rounded, nearest_pairs, round_off
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.exact_solution import solve as solve_exactly
 from nas.objective import built_in
@@ -78,7 +79,7 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
 
     Raises:
         UsageError: a law or a budget that the theory does not cover.
-        InfeasibleError: nothing between the space's bounds meets the budgets.
+        InfeasibleError: nothing between the space's bounds, or no design, meets the budgets.
     """
     frame = Frame(problem)
     for metric in frame.limits:
@@ -87,11 +88,11 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
     box = frame.box() if width is None else _at_width(frame, width)
     whole = relaxed(frame, box)
     if whole is None:
-        raise InfeasibleError(
-            "theory: nothing between the space's bounds meets the budgets; python -m nas.run --algo exact says which to relax"
-        )
+        raise nothing_fits(frame) if width is None else nothing_between(frame, box, width)
     at = whole.optimum.point["width"]
     rounded = round_off(frame)
+    if rounded.design is None and rounded.complete:
+        raise nothing_fits(frame)
     return Prediction(
         frame,
         at,
@@ -100,10 +101,20 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
         closed_forms(frame, at),
         no_closed_form(problem.scenario.law),
         whole,
-        rounded.lowest if problem.scenario.latency == "operator" else None,
+        _with_operators(frame, rounded, width) if problem.scenario.latency == "operator" else None,
         rounded,
         _exact(frame, rounded) if exact else None,
     )
+
+
+def _with_operators(frame: Frame, rounded: Rounded, width: float | None) -> Relaxation | None:
+    """The lowest relaxation of any (E, K), at one width if it is given; None where nothing of it meets the budgets."""
+    if width is None:
+        return rounded.lowest
+    pairs, _ = nearest_pairs(frame)
+    boxes = ((frame.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
+    found = (relaxed(frame, box.fixed(width=width), pair) for box, pair in boxes)
+    return min((one for one in found if one is not None), key=lambda one: one.bound, default=None)
 
 
 def _at_width(frame: Frame, width: float) -> Box:

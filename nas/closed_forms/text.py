@@ -12,7 +12,8 @@ from nas.closed_forms.costs import LATENCIES
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
-from nas.closed_forms.validation import worth_training
+from nas.closed_forms.rounding import Rounded
+from nas.closed_forms.validation import by_operators, worth_training
 from nas.console import say, table
 from nas.problem import Problem
 from objectives.law import Law
@@ -34,6 +35,8 @@ def show(prediction: Prediction, on_device: Problem, note: str) -> None:
     _show_program(prediction, prediction.whole, "closed-form costs")
     if prediction.operator is not None:
         _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
+    elif prediction.frame.problem.scenario.latency == "operator":
+        say("  operator costs, E and K from the space: nothing of this width meets the budgets")
     _show_rounded(prediction)
     _show_worth(prediction, on_device, note)
 
@@ -165,24 +168,31 @@ def _price(prediction: Prediction, name: str, price: float) -> str:
 def _show_rounded(prediction: Prediction) -> None:
     rounded, exact = prediction.rounded, prediction.exact
     model = prediction.frame.problem.scenario.latency.replace("_", "-")
-    say(f"\nRounded, {model} costs, any width")
+    say(f"\nThe best design, {model} costs, any width")
     if rounded.design is None:
-        say(f"  none of {0 if rounded.tried is None else len(rounded.tried)} designs tried is feasible")
+        say(f"  none of {rounded.designs:,} designs tried is feasible")
         return
-    tried = 0 if rounded.tried is None else len(rounded.tried)
     say(f"  {_design(prediction, rounded.design.genotypes)}")
     metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.frame.limits))
-    whole = "" if rounded.complete else "; stopped early"
-    bound = (
-        f"no design below {rounded.bound:.4f}" if np.isfinite(rounded.bound) else "no bound: too many (E, K) for all"
-    )
-    say(
-        f"  {metrics}; {bound} ({rounded.relaxations} relaxations, {rounded.cut_off} cut off, {tried} designs tried{whole})"
-    )
+    say(f"  {metrics}; {_proven(rounded)}")
     if exact is not None:
         on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
         say(f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f}, {_design(prediction, exact.pick.genotypes)}")
         say(f"  the rounded design loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
+
+
+def _proven(rounded: Rounded) -> str:
+    """What branch and bound has shown, and its effort."""
+    assert rounded.design is not None
+    effort = (
+        f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} cells cut off"
+    )
+    if rounded.complete:
+        return f"no design of the space within the budgets is better: branch and bound closed ({effort})"
+    if not np.isfinite(rounded.bound):
+        return f"no bound: too many (E, K) for all ({effort})"
+    gap = float(rounded.design.metrics["loss"][0]) - rounded.bound
+    return f"no design below {rounded.bound:.4f}: stopped with a gap of {gap:.4f} nats ({effort})"
 
 
 def _design(prediction: Prediction, genotypes: Any) -> str:
@@ -197,6 +207,8 @@ def _show_worth(prediction: Prediction, on_device: Problem, note: str) -> None:
     reasons, chosen = found
     metric = next((m for m in prediction.frame.limits if m in LATENCIES), None)
     columns = {m: chosen.metrics[m] for m in ("loss", *prediction.frame.limits)}
+    if metric is not None and prediction.frame.problem.scenario.latency == "closed_form":
+        columns[f"operator {metric}"] = by_operators(prediction.frame.problem, chosen, metric)
     if metric is not None:
         columns["device time"] = on_device.evaluate(chosen.genotypes, (metric,)).metrics[metric]
     say("\nWorth training to check the prediction" + (f" (device time: preset device, {note})" if metric else ""))
@@ -229,6 +241,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
             "bound": rounded.bound,
             "relaxations": rounded.relaxations,
             "cut_off": rounded.cut_off,
+            "designs": rounded.designs,
             "complete": rounded.complete,
         },
         "exact": None

@@ -248,6 +248,7 @@ def example() -> Claim:
         etas.append(float(normalised({"decode_ms": 100.0, "memory_gb": 4.0}, other).eta or np.nan))
     tens = replace(s, scenario=replace(s.scenario, device=device, output_tokens=10))
     dual = cases.dual(tens, 1024, cases.decode_layer(tens, 1024), 0.5e9, 4e9, RATE)
+    assert dual is not None
     only = cases.memory_rate(s.scenario.law.coefficients, 1024)
     return Claim(
         "10 TOPS, 50 GB/s, 4 GB, 100 ms single-token: η = 0.125, memory-constrained, ρ* ≈ 0.20",
