@@ -16,6 +16,7 @@ from nas.picks import best_row
 from search_spaces.arrays import IntArray
 
 MOST = 3000  # relaxations of one answer
+UNPROVEN = 600  # of one that can prove nothing, since not every (E, K) is relaxed
 PAIRS = 300  # (E, K) that are relaxed; of more, those nearest the program's activation rate
 LEAF = 2048  # designs of a cell that are evaluated rather than split
 REACH = {"depth": 3, "ffn": 2, "kv": 2}  # grid values on each side of the optimum
@@ -100,7 +101,8 @@ class _Search:
         for experts, top_k in pairs.tolist():
             self.add(Cell.whole(self.frame, (experts, top_k)), root=True)
         self.lowest = self.queue[0].relaxation if self.queue else None
-        while self.queue and self.queue[0].bound < self.best_loss and self.solves < MOST:
+        most = MOST if self.every_pair else UNPROVEN
+        while self.queue and self.queue[0].bound < self.best_loss and self.solves < most:
             node = heapq.heappop(self.queue)
             if node.cell.size() <= LEAF:
                 self.tried |= dict.fromkeys(self._evaluated(node.cell.designs(self.frame)).tolist())
