@@ -184,7 +184,7 @@ def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
     smaller = problem.space.dense
     if smaller is None:
         return None
-    alone = replace(problem, space=smaller, objectives=(built_in("loss"),), questions=())
+    alone = replace(problem, space=smaller, objectives=(Objective("loss"),), questions=())
     found = solve(alone, (replace(rule, dense=False),)).picks[0]
     if found is None:
         return None

@@ -94,7 +94,7 @@ def answer(request: Request) -> None:
             notice(f"{', '.join(drawn)} written to {request.plots}")
     if prediction.rounded.design is None:
         raise InfeasibleError(
-            "theory: no design that was tried meets the budgets; python -m nas.run --algo exact says why"
+            f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; python -m nas.run --algo exact says why"
         )
 
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import exp, log
 
+import numpy as np
 from scipy.optimize import brentq
 
 from nas.closed_forms.costs import Setting
 
 Coefficients = Mapping[str, float]
-LOWEST, HIGHEST = -300.0, 300.0  # logarithms of prices that cover any device
+PRICES = 1e4  # logarithms of prices that cover any device
+LARGEST, LEAST_RATE = 700.0, -200.0  # logarithms: of what float64 holds, of any activation rate
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class LayerCost:
 
     def __call__(self, ratio: float, gqa: float) -> float:
         return self.fixed + self.per_inverse_gqa / gqa + self.per_ratio * ratio
+
+    def log(self, ratio: float, gqa: float) -> float:
+        """ln of the cost at logarithms of r and gqa."""
+        terms = (log(self.fixed), log(self.per_inverse_gqa) - gqa, log(self.per_ratio) + ratio)
+        return float(np.logaddexp.reduce(terms))
 
     def plus(self, other: "LayerCost", times: float = 1.0) -> "LayerCost":
         """This and `times` the other, both per layer."""
@@ -76,8 +83,8 @@ def memory_rate(c: Coefficients, width: float) -> float | None:
     """
     if c["alpha_rho"] <= c["alpha_r"]:
         return None
-    base = c["alpha_r"] * c["kappa_d"] / ((c["alpha_rho"] - c["alpha_r"]) * c["kappa_rho"])
-    return float(base ** (1 / c["alpha_rho"]) * width ** ((c["beta_1"] - c["beta_2"]) / c["alpha_rho"]))
+    base = log(c["alpha_r"] * c["kappa_d"]) - log((c["alpha_rho"] - c["alpha_r"]) * c["kappa_rho"])
+    return exp(min((base + (c["beta_1"] - c["beta_2"]) * log(width)) / c["alpha_rho"], LARGEST))
 
 
 def decode_dual_rate(
@@ -109,29 +116,48 @@ def prefill_dual_rate(eta_p: float, ratio: float, gqa: float, weight_bytes: floa
     return 3.0 * share * ratio / ((2.0 + 2.0 / gqa) * (2.0 - share) + 6.0 * ratio)
 
 
-def at_price(c: Coefficients, width: float, rate: float, cost: LayerCost, price: float) -> tuple[float, float, float]:
-    """l, r, gqa that the conditions for l, r and gqa give at a price per layer of `cost` [app:D1, app:P1, app:D2].
+@dataclass(frozen=True)
+class Shape:
+    """Logarithms of depth, FFN ratio and gqa, so that no exponent of a law takes them out of range."""
+
+    depth: float
+    ratio: float
+    gqa: float
+
+    def log_cost(self, cost: LayerCost) -> float:
+        """ln of what all layers cost."""
+        return self.depth + cost.log(self.ratio, self.gqa)
+
+    def form(self, case: str, width: float, rate: float) -> ClosedForm:
+        """The optimum with these variables."""
+        return ClosedForm(case, width, rate, exp(self.depth), exp(self.ratio), exp(self.gqa))
+
+
+def at_price(c: Coefficients, width: float, rate: float, cost: LayerCost, price: float) -> Shape:
+    """l, r, gqa that the conditions for l, r and gqa give at a price per layer u of `cost`, all in logarithms [app:D1, app:P1, app:D2].
 
     α_r D̃ / (r^(α_r+1) d^β2) = u·∂cost/∂r; α_m κ_m gqa^(α_m+1) / d^α_m = u·per_inverse_gqa; α_l κ_l / l^α_l = u·cost.
+    With the KV term −κ_m ln d_m the second is κ_m gqa = u·per_inverse_gqa.
     """
-    gain = c["kappa_rho"] * rate ** c["alpha_rho"] * width ** -c["beta_1"] + c["kappa_d"] * width ** -c["beta_2"]
-    ratio = (c["alpha_r"] * gain / (price * cost.per_ratio)) ** (1 / (c["alpha_r"] + 1))
-    gqa = (price * cost.per_inverse_gqa * width ** c["alpha_m"] / (c["alpha_m"] * c["kappa_m"])) ** (
-        1 / (c["alpha_m"] + 1)
+    steep = c.get("alpha_m", 0.0)
+    kv = c["kappa_m"] * c.get("alpha_m", 1.0)
+    wide = log(width)
+    gain = np.logaddexp(
+        log(c["kappa_rho"]) + c["alpha_rho"] * log(rate) - c["beta_1"] * wide, log(c["kappa_d"]) - c["beta_2"] * wide
     )
-    depth = (c["alpha_l"] * c["kappa_l"] / (price * cost(ratio, gqa))) ** (1 / c["alpha_l"])
-    return depth, ratio, gqa
+    ratio = (log(c["alpha_r"]) + float(gain) - price - log(cost.per_ratio)) / (c["alpha_r"] + 1)
+    gqa = (price + log(cost.per_inverse_gqa) + steep * wide - log(kv)) / (steep + 1)
+    depth = (log(c["alpha_l"] * c["kappa_l"]) - price - cost.log(ratio, gqa)) / c["alpha_l"]
+    return Shape(depth, ratio, gqa)
 
 
 def single(case: str, c: Coefficients, width: float, rate: float, cost: LayerCost, budget: float) -> ClosedForm:
     """The optimum under one budget at a given ρ: cases D1, P1, and D2 = P2 with ρ from `memory_rate`."""
 
-    def spent(log_price: float) -> float:
-        depth, ratio, gqa = at_price(c, width, rate, cost, exp(log_price))
-        return log(depth) + log(cost(ratio, gqa)) - log(budget)
+    def spent(price: float) -> float:
+        return at_price(c, width, rate, cost, price).log_cost(cost) - log(budget)
 
-    depth, ratio, gqa = at_price(c, width, rate, cost, exp(_root(spent)))
-    return ClosedForm(case, width, rate, depth, ratio, gqa)
+    return at_price(c, width, rate, cost, _price(c, spent)).form(case, width, rate)
 
 
 def memory_only(setting: Setting, width: float, memory: float, least_rate: float = 0.0) -> ClosedForm:
@@ -144,36 +170,39 @@ def memory_only(setting: Setting, width: float, memory: float, least_rate: float
 
 def dual(
     setting: Setting, width: float, latency: LayerCost, budget: float, memory: float, least_rate: float
-) -> ClosedForm:
-    """D3 and P3, and their sub-regime at ρ = ρ_min: both budgets met with equality, by the price ratio t = u_M / u_T."""
+) -> ClosedForm | None:
+    """D3 and P3, and their sub-regime at ρ = ρ_min: both budgets met with equality, by the price ratio t = u_M / u_T.
+
+    None where no prices of both budgets meet both, so that one of them does not bind.
+    """
     c = setting.scenario.law.coefficients
 
-    def at(log_ratio: float) -> ClosedForm:
+    def at(log_ratio: float) -> tuple[float, Shape]:
         times = exp(log_ratio)
         rate = min(max(_dual_rate(c, setting, width, latency, times), least_rate), 1.0)
-        stored = memory_layer(setting, width, rate)
-        both = latency.plus(stored, times)
+        both = latency.plus(memory_layer(setting, width, rate), times)
 
-        def spent(log_price: float) -> float:
-            depth, ratio, gqa = at_price(c, width, rate, both, exp(log_price))
-            return log(depth) + log(latency(ratio, gqa)) - log(budget)
+        def spent(price: float) -> float:
+            return at_price(c, width, rate, both, price).log_cost(latency) - log(budget)
 
-        depth, ratio, gqa = at_price(c, width, rate, both, exp(_root(spent)))
-        return ClosedForm("latency and memory", width, rate, depth, ratio, gqa)
+        return rate, at_price(c, width, rate, both, _price(c, spent))
 
     def over(log_ratio: float) -> float:
-        found = at(log_ratio)
-        stored = memory_layer(setting, width, found.activation_rate)(found.ffn_ratio, found.gqa)
-        return log(found.depth) + log(stored) - log(memory)
+        rate, shape = at(log_ratio)
+        return shape.log_cost(memory_layer(setting, width, rate)) - log(memory)
 
     scale = log(latency.per_ratio / memory_layer(setting, width, 1.0).per_ratio)
-    return at(_root(over, scale - 40.0, scale + 40.0))
+    ends = scale - 40.0, scale + 40.0
+    if over(ends[0]) * over(ends[1]) > 0.0:
+        return None
+    rate, shape = at(_root(over, *ends))
+    return shape.form("latency and memory", width, rate)
 
 
 def _dual_rate(c: Coefficients, setting: Setting, width: float, latency: LayerCost, times: float) -> float:
     """ρ at a price ratio: κ_ρ ρ^α_ρ d^(β2−β1) [α_ρ (c_T/c_M) ρ/t + α_ρ − α_r] = α_r κ_d; 1 where α_ρ ≤ α_r leaves none below.
 
-    From the conditions for r and ρ, with c_T, c_M the costs per unit of r of latency and of memory at ρ = 1.
+    From the conditions for r and ρ, with c_T, c_M the costs per unit of r of latency and of memory at ρ = 1; 0 below any rate.
     """
     share = latency.per_ratio / memory_layer(setting, width, 1.0).per_ratio / times
     steep = c["kappa_rho"] * width ** (c["beta_2"] - c["beta_1"])
@@ -183,8 +212,16 @@ def _dual_rate(c: Coefficients, setting: Setting, width: float, latency: LayerCo
         left = c["alpha_rho"] * share * rate + c["alpha_rho"] - c["alpha_r"]
         return float(steep * rate ** c["alpha_rho"] * left - c["alpha_r"] * c["kappa_d"])
 
-    return 1.0 if surplus(0.0) <= 0.0 else exp(_root(surplus, -200.0, 0.0))
+    if surplus(0.0) <= 0.0:
+        return 1.0
+    return 0.0 if surplus(LEAST_RATE) >= 0.0 else exp(_root(surplus, LEAST_RATE, 0.0))
 
 
-def _root(function: Callable[[float], float], low: float = LOWEST, high: float = HIGHEST) -> float:
+def _price(c: Coefficients, function: Callable[[float], float]) -> float:
+    """Logarithm of the price at which a falling function of it is 0; its slope is at least min(1, 1/α_l)."""
+    reach = PRICES * max(1.0, c["alpha_l"])
+    return _root(function, -reach, reach)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(function, low, high, xtol=1e-14, rtol=1e-14, maxiter=300))

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from nas.closed_forms.costs import Setting
-from nas.closed_forms.loss_terms import loss_above_limit, refuse_other_forms
+from nas.closed_forms.loss_terms import loss_of
 from nas.closed_forms.operator_costs import Sides, sides, sides_of_phases
-from nas.closed_forms.posynomial import Posynomial
+from nas.closed_forms.posynomial import Convex
 from nas.closed_forms.program import Box
 from nas.errors import UsageError
 from nas.problem import Problem
@@ -20,14 +20,11 @@ class Frame:
     """A problem seen as a geometric program.
 
     Raises:
-        UsageError: a law of another form, a user's metric as a budget.
+        UsageError: a law that is not convex in the theory's variables, a user's metric as a budget.
     """
 
     problem: Problem
     _sides: dict[tuple[int, int], tuple[Sides, Sides]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        refuse_other_forms(self.problem.scenario.law)
 
     @cached_property
     def setting(self) -> Setting:
@@ -36,14 +33,9 @@ class Frame:
         return Setting(problem.scenario, problem.space.specification.head_dim, problem.vocabulary, problem.tied)
 
     @cached_property
-    def loss(self) -> Posynomial:
-        """L − L_∞."""
-        return loss_above_limit(self.problem.scenario.law)
-
-    @property
-    def least_loss(self) -> float:
-        """L_∞, nats per token."""
-        return self.problem.scenario.law.coefficients["l_inf"]
+    def loss(self) -> Convex:
+        """The law's loss, nats per token."""
+        return loss_of(self.problem.scenario.law)
 
     @cached_property
     def pairs(self) -> IntArray:

@@ -1,41 +1,86 @@
-"""The loss law as a posynomial of depth, width, FFN ratio, gqa and activation rate."""
+"""The loss law as a convex function of the logarithms of depth, width, FFN ratio, gqa and activation rate."""
 
-from nas.closed_forms.posynomial import Posynomial
+from math import log
+
+import numpy as np
+
+from nas.closed_forms.posynomial import VARIABLES, Convex, Posynomial
 from nas.errors import UsageError
-from objectives.law import Law
+from objectives.form import Term, signed_exponent
+from objectives.law import Law, named_form
+from search_spaces.arrays import FloatArray
 
-FORM = "hw_codesign"
+POWERS = {  # what a law may depend on, as powers of the variables: d_m = d / gqa
+    "depth": (1, 0, 0, 0, 0),
+    "width": (0, 1, 0, 0, 0),
+    "ffn_ratio": (0, 0, 1, 0, 0),
+    "kv_dim": (0, 1, 0, -1, 0),
+    "activation_rate": (0, 0, 0, 0, 1),
+}
+SOLVED_BY_HAND = ("hw_codesign", "hw_codesign_log_kv")
 
 
-def refuse_other_forms(law: Law) -> None:
-    """Say why a law has no closed form.
+def loss_of(law: Law) -> Convex:
+    """The loss, nats per token: powers of the variables, what is linear in their logarithms, a constant.
+
+    A logarithm alone is linear and so convex whatever its sign; a power needs a positive coefficient.
 
     Raises:
-        UsageError: another form, or coefficients that are not positive where they must be.
+        UsageError: a law that is not convex in these variables, or depends on others.
     """
-    if law.form != FORM:
-        raise UsageError(
-            f"theory: expected a law of the form {FORM}, got {law.form}: no closed form applies; python -m nas.run --algo exact answers"
-        )
-    needed = ("kappa_l", "kappa_rho", "kappa_d", "kappa_m", "alpha_l", "alpha_r", "alpha_rho", "alpha_m")
-    for name in needed:
-        if law.coefficients[name] <= 0.0:
-            raise UsageError(
-                f"theory: expected a positive {name}, got {law.coefficients[name]:g}: no closed form applies; python -m nas.run --algo exact answers"
-            )
+    if law.law_form.of != "loss":
+        raise _refused(law, "its terms add up to the logarithm of the loss")
+    powers: list[tuple[float, tuple[float, ...]]] = []
+    slopes, constant = np.zeros(len(VARIABLES)), 0.0
+    for name, term in law.law_form.terms.items():
+        scale = _scale(law, name, term)
+        logs = [feature for feature in term.logs if feature != "tokens"]
+        exponents = _exponents(law, term)
+        if logs and (len(logs) > 1 or exponents.any()):
+            raise _refused(law, f"its term {name} multiplies a logarithm by another quantity")
+        if logs:
+            slopes += scale * np.array(POWERS[logs[0]])
+            constant -= scale * log(term.logs[logs[0]])
+        elif not exponents.any():
+            constant += scale
+        elif scale < 0.0:
+            raise _refused(law, f"{term.scale} makes its term {name} negative ({scale:g}), which is not convex")
+        else:
+            powers.append((scale, tuple(exponents.tolist())))
+    return Convex(Posynomial.of(powers), slopes, constant)
 
 
-def loss_above_limit(law: Law) -> Posynomial:
-    """L − L_∞, nats per token, with d_m = d / gqa.
+def _scale(law: Law, name: str, term: Term) -> float:
+    """What stands before the variables of a term: its scale, sign and powers and logarithms of the tokens."""
+    foreign = [feature for feature in term.features if feature not in POWERS and feature != "tokens"]
+    if foreign:
+        raise _refused(law, f"its term {name} depends on {', '.join(foreign)}")
+    factor, tokens = term.sign * law.coefficients[term.scale], law.tokens or 1.0
+    if "tokens" in term.powers:
+        factor *= tokens ** signed_exponent(term.powers["tokens"], law.coefficients)
+    return factor * log(tokens / term.logs["tokens"]) if "tokens" in term.logs else factor
 
-    κ_l l^−α_l + κ_ρ ρ^α_ρ r^−α_r d^−β1 + κ_d r^−α_r d^−β2 + κ_m gqa^α_m d^−α_m. Source: paper [eq:loss].
-    """
-    c = law.coefficients
-    return Posynomial.of(
-        [
-            (c["kappa_l"], (-c["alpha_l"], 0, 0, 0, 0)),
-            (c["kappa_rho"], (0, -c["beta_1"], -c["alpha_r"], 0, c["alpha_rho"])),
-            (c["kappa_d"], (0, -c["beta_2"], -c["alpha_r"], 0, 0)),
-            (c["kappa_m"], (0, -c["alpha_m"], 0, c["alpha_m"], 0)),
-        ]
+
+def _exponents(law: Law, term: Term) -> FloatArray:
+    found = np.zeros(len(VARIABLES))
+    for feature, written in term.powers.items():
+        if feature != "tokens":
+            found += signed_exponent(written, law.coefficients) * np.array(POWERS[feature])
+    return found
+
+
+def _refused(law: Law, because: str) -> UsageError:
+    form = law.form if isinstance(law.form, str) else law.name
+    return UsageError(
+        f"theory: expected a law of powers of {', '.join(POWERS)} or the logarithm of one of them, got {form}: {because}; "
+        "use python -m nas.run --algo exact"
     )
+
+
+def no_closed_form(law: Law) -> str:
+    """Why the cases solved by hand do not hold for a law; "" where they do."""
+    if not any(law.law_form.terms == named_form(form).terms for form in SOLVED_BY_HAND):
+        return f"they are solved for laws of the form {' or '.join(SOLVED_BY_HAND)}"
+    needed = [name for name in law.coefficients if name not in ("l_inf", "beta_1", "beta_2")]
+    faults = [f"{name} {law.coefficients[name]:g}" for name in needed if law.coefficients[name] <= 0.0]
+    return f"they need positive coefficients, and the law has {', '.join(faults)}" if faults else ""

@@ -1,4 +1,4 @@
-"""Posynomials: sums of positive multiples of l^a d^b r^c gqa^e ρ^f, convex functions of the variables' logarithms."""
+"""Convex functions of the logarithms of l, d, r, gqa, ρ: posynomials, and these plus what is linear in the logarithms."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from search_spaces.arrays import FloatArray, frozen
+from search_spaces.arrays import BoolArray, FloatArray, frozen
 
 VARIABLES = ("depth", "width", "ffn_ratio", "gqa", "activation_rate")
 DEPTH, WIDTH, RATIO, GQA, RATE = range(5)
@@ -45,3 +45,33 @@ class Posynomial:
     def times(self, factor: float) -> "Posynomial":
         """The posynomial times a positive factor."""
         return Posynomial(self.coefficients * factor, self.exponents)
+
+    def derivatives(self, logs: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Value, gradient (5,) and Hessian (5, 5) by the logarithms at a point (5,)."""
+        terms = self.coefficients * np.exp(self.exponents @ logs)
+        return float(terms.sum()), terms @ self.exponents, (self.exponents.T * terms) @ self.exponents
+
+
+@dataclass(frozen=True, eq=False)
+class Convex:
+    """A posynomial + Σ_i slope_i ln x_i + constant: convex in logarithms, since what is linear there has no curvature."""
+
+    powers: Posynomial
+    slopes: FloatArray
+    constant: float
+
+    def __call__(self, logs: FloatArray) -> FloatArray:
+        """Values at logarithms of the variables (…, 5), (…,)."""
+        values: FloatArray = self.powers(logs) + logs @ self.slopes + self.constant
+        return values
+
+    def derivatives(self, logs: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Value, gradient (5,) and Hessian (5, 5) by the logarithms at a point (5,)."""
+        value, gradient, hessian = self.powers.derivatives(logs)
+        return value + float(logs @ self.slopes) + self.constant, gradient + self.slopes, hessian
+
+    @property
+    def seen(self) -> BoolArray:
+        """Which variables change the value, (5,)."""
+        seen: BoolArray = (self.slopes != 0.0) | (self.powers.exponents != 0.0).any(axis=0)
+        return seen

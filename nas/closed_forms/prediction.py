@@ -9,12 +9,14 @@ from nas.closed_forms.budgets import NormalisedBudgets, normalised
 from nas.closed_forms.cases import ClosedForm
 from nas.closed_forms.costs import COSTS, LATENCIES
 from nas.closed_forms.frame import Frame
+from nas.closed_forms.infeasible import nothing_between, nothing_fits
+from nas.closed_forms.loss_terms import no_closed_form
 from nas.closed_forms.posynomial import VARIABLES
 from nas.closed_forms.program import Box
 from nas.closed_forms.regimes import Regime, regimes
 from nas.closed_forms.relaxation import Relaxation, relaxed
-from nas.closed_forms.rounding import Rounded, round_off
-from nas.errors import InfeasibleError, UsageError
+from nas.closed_forms.rounding import Rounded, nearest_pairs, round_off
+from nas.errors import UsageError
 from nas.evaluations import Evaluations
 from nas.exact_solution import solve as solve_exactly
 from nas.objective import built_in
@@ -27,17 +29,22 @@ NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpo
 
 @dataclass(frozen=True)
 class CheckedForm:
-    """A closed form at a width: its loss, the budgets it exceeds, the bounds of the space it leaves, ρ* as the paper has it."""
+    """A closed form at a width: its loss, the budgets it exceeds, the bounds of the space it leaves, ρ* as the paper has it.
+
+    `experts` is the (E, K) of the space nearest to ρ*, `operator_ms` what the form takes with it under the operator model.
+    """
 
     form: ClosedForm
     loss: float
     exceeds: tuple[str, ...]
     leaves: tuple[str, ...]
+    experts: tuple[int, int]
+    operator_ms: dict[str, float]
     paper_rate: float | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether it is the optimum of the whole problem at its width."""
+        """Whether it is the optimum of the whole problem at its width: of a problem with fewer limits, and meets them all."""
         return not self.exceeds and not self.leaves
 
 
@@ -53,13 +60,14 @@ class ExactAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What the theory says of one problem."""
+    """What the theory says of one problem; `no_forms` says why its law has no closed forms ("" where it has)."""
 
     frame: Frame
     width: float
     budgets: NormalisedBudgets
     regimes: tuple[Regime, ...]
     forms: tuple[CheckedForm, ...]
+    no_forms: str
     whole: Relaxation
     operator: Relaxation | None
     rounded: Rounded
@@ -71,7 +79,7 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
 
     Raises:
         UsageError: a law or a budget that the theory does not cover.
-        InfeasibleError: nothing between the space's bounds meets the budgets.
+        InfeasibleError: nothing between the space's bounds, or no design, meets the budgets.
     """
     frame = Frame(problem)
     for metric in frame.limits:
@@ -80,22 +88,33 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
     box = frame.box() if width is None else _at_width(frame, width)
     whole = relaxed(frame, box)
     if whole is None:
-        raise InfeasibleError(
-            "theory: nothing between the space's bounds meets the budgets; python -m nas.run --algo exact says which to relax"
-        )
+        raise nothing_fits(frame) if width is None else nothing_between(frame, box, width)
     at = whole.optimum.point["width"]
     rounded = round_off(frame)
+    if rounded.design is None and rounded.complete:
+        raise nothing_fits(frame)
     return Prediction(
         frame,
         at,
         normalised(frame.limits, frame.setting),
         regimes(frame.loss, box, frame.setting, frame.limits),
         closed_forms(frame, at),
+        no_closed_form(problem.scenario.law),
         whole,
-        rounded.lowest if problem.scenario.latency == "operator" else None,
+        _with_operators(frame, rounded, width) if problem.scenario.latency == "operator" else None,
         rounded,
         _exact(frame, rounded) if exact else None,
     )
+
+
+def _with_operators(frame: Frame, rounded: Rounded, width: float | None) -> Relaxation | None:
+    """The lowest relaxation of any (E, K), at one width if it is given; None where nothing of it meets the budgets."""
+    if width is None:
+        return rounded.lowest
+    pairs, _ = nearest_pairs(frame)
+    boxes = ((frame.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
+    found = (relaxed(frame, box.fixed(width=width), pair) for box, pair in boxes)
+    return min((one for one in found if one is not None), key=lambda one: one.bound, default=None)
 
 
 def _at_width(frame: Frame, width: float) -> Box:
@@ -106,8 +125,13 @@ def _at_width(frame: Frame, width: float) -> Box:
 
 
 def closed_forms(frame: Frame, width: float) -> tuple[CheckedForm, ...]:
-    """The cases that the budgets allow at a width, each with what it disregards; total budgets have T1 and T3."""
-    limits, found = frame.limits, []
+    """The cases that the budgets allow at a width, each with what it disregards; total budgets have T1 and T3.
+
+    None for a law that they are not solved for; no D3, P3 or T3 where no prices meet both budgets with equality.
+    """
+    limits, found = frame.limits, list[ClosedForm]()
+    if no_closed_form(frame.problem.scenario.law):
+        return ()
     memory = limits.get("memory_gb")
     rate = float(frame.box().lower[4])
     c = frame.problem.scenario.law.coefficients
@@ -116,11 +140,8 @@ def closed_forms(frame: Frame, width: float) -> tuple[CheckedForm, ...]:
         layer, budget = layer_cost(frame, metric, width)
         found.append(cases.single(names[0], c, width, rate, layer, budget))
         if memory is not None:
-            try:
-                both = cases.dual(frame.setting, width, layer, budget, memory * 1e9, rate)
-                found.append(replace(both, case=names[2]))
-            except ValueError:
-                continue  # no point meets both with equality at prices of either sign: one of them does not bind
+            both = cases.dual(frame.setting, width, layer, budget, memory * 1e9, rate)
+            found += [] if both is None else [replace(both, case=names[2])]
     if memory is not None:
         stored = cases.memory_only(frame.setting, width, memory * 1e9, rate)
         found.append(replace(stored, case="D2 = P2"))
@@ -160,7 +181,18 @@ def _checked(frame: Frame, form: ClosedForm) -> CheckedForm:
         for low, bound in ((True, low_bound), (False, high_bound))
         if (value < bound * (1 - 1e-9) if low else value > bound * (1 + 1e-9))
     )
-    return CheckedForm(form, float(frame.loss(logs)) + frame.least_loss, exceeds, leaves, _paper_rate(frame, form))
+    kv_heads, least = form.width / form.gqa / frame.setting.head_dim, box.least_kv_dim / frame.setting.head_dim
+    leaves += (f"n_kv below {least:g}",) if kv_heads < least * (1 - 1e-9) else ()
+    pair = _nearest_pair(frame, form.activation_rate)
+    taken = {m: frame.sides(m, pair).value(logs) for m in LATENCIES if m in frame.limits}
+    return CheckedForm(form, float(frame.loss(logs)), exceeds, leaves, pair, taken, _paper_rate(frame, form))
+
+
+def _nearest_pair(frame: Frame, rate: float) -> tuple[int, int]:
+    """The (E, K) whose activation rate is nearest by ratio; of equals the one of fewest experts per token."""
+    away = np.round(np.abs(np.log(frame.pairs[:, 1] / frame.pairs[:, 0] / rate)), 9)
+    experts, top_k = frame.pairs[np.lexsort((frame.pairs[:, 1], away))[0]].tolist()
+    return experts, top_k
 
 
 def _paper_rate(frame: Frame, form: ClosedForm) -> float | None:

@@ -1,4 +1,4 @@
-"""Geometric programs in logarithms: least posynomial under posynomial limits, bounds and ratios, with a certificate.
+"""Geometric programs in logarithms: the least of a convex function under posynomial limits, bounds and ratios, certified.
 
 Source: Boyd, Kim, Vandenberghe, Hassibi 2007 (geometric programs); Wright 1997 (primal-dual steps).
 """
@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nas.closed_forms.posynomial import VARIABLES, Posynomial
+from nas.closed_forms.posynomial import VARIABLES, Convex, Posynomial
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 STEPS, TOLERANCE, LAST = 100, 1e-11, 1e-14
@@ -37,6 +37,14 @@ class Box:
         corner: FloatArray = np.log(np.array([low[0], low[1], low[2], gqa, high[4]]))
         return corner
 
+    def cheaper(self, logs: FloatArray, which: BoolArray) -> FloatArray:
+        """A point (5,) with some variables moved to where every cost is least."""
+        moved = np.where(which, self.cheapest, logs)
+        if which[3]:
+            least = self.least_kv_dim
+            moved[3] = np.log(self.upper[3]) if least == 0.0 else min(np.log(self.upper[3]), moved[1] - np.log(least))
+        return moved
+
     def fixed(self, **values: float) -> "Box":
         """The box with some variables fixed."""
         return self.between(**{name: (value, value) for name, value in values.items()})
@@ -51,9 +59,9 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise a posynomial over a box, under named posynomials that may be at most 1."""
+    """Minimise what is convex in logarithms over a box, under named posynomials that may be at most 1."""
 
-    objective: Posynomial
+    objective: Convex | Posynomial
     limits: Mapping[str, Posynomial]
     box: Box
 
@@ -192,12 +200,10 @@ class _State:
 
 
 def _residuals(program: Program, x: FloatArray, slack: FloatArray, price: FloatArray) -> _State:
-    objective = program.objective
-    terms = objective.coefficients * np.exp(objective.exponents @ x)
+    _, slope, curvature = program.objective.derivatives(x)
     gradients, shares = program.slopes(x)
-    stationarity = terms @ objective.exponents + price @ gradients
-    hessian = (objective.exponents.T * terms) @ objective.exponents + program.curvature(shares, gradients, price)
-    return _State(stationarity, program.excess(x) + slack, gradients, hessian)
+    hessian = curvature + program.curvature(shares, gradients, price)
+    return _State(slope + price @ gradients, program.excess(x) + slack, gradients, hessian)
 
 
 CENTRING, TO_BOUNDARY, LONGEST = 0.1, 0.995, 3.0
@@ -231,16 +237,17 @@ def _certified(program: Program, x: FloatArray, price: FloatArray, steps: int) -
     """The optimum with its certificate.
 
     For z ≥ 0 the Lagrangian is convex and below the objective wherever the limits are met, so that
-    f(y) ≥ f(x) + z·g(x) − Σ_i |∂_i Lagrangian(x)| · (width of the box in direction i).
+    f(y) ≥ f(x) + z·g(x) − Σ_i |∂_i Lagrangian(x)| · (width of the box in direction i). A limit counts as
+    met up to rounding, which lowers the bound by what that could buy at the prices.
     """
     gradients, _ = program.slopes(x)
-    objective, excess = program.objective, program.excess(x)
-    terms = objective.coefficients * np.exp(objective.exponents @ x)
-    slope = (terms @ objective.exponents + price @ gradients)[program.free]
-    box, value = program.box, float(terms.sum())
+    excess = program.excess(x)
+    value, own, _ = program.objective.derivatives(x)
+    slope, box = (own + price @ gradients)[program.free], program.box
     with np.errstate(divide="ignore"):
         widths = (np.log(box.upper) - np.log(box.lower))[program.free]
     lost = float(np.abs(slope) @ widths) if np.isfinite(widths).all() else np.inf
+    lost += ROUNDING * float(price.sum())
     residual = float(
         max(np.abs(slope).max(initial=0.0), excess.max(initial=0.0), np.abs(price * excess).max(initial=0.0))
     )

@@ -176,5 +176,5 @@ def along(frame: Frame, name: str, limits: FloatArray) -> FloatArray:
         program = Program(frame.loss, costs, frame.box())
         if program.feasible:
             optimum = solve(program)
-            rows[i] = [*np.exp(optimum.logs), optimum.value + frame.least_loss]
+            rows[i] = [*np.exp(optimum.logs), optimum.value]
     return rows

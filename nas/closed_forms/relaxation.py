@@ -19,19 +19,18 @@ class Relaxation:
     """The optimum of a box: no design in it has a loss below `bound`, nats; prices are nats per unit of a limit's log."""
 
     optimum: Optimum
-    least_loss: float
     solves: int
     prices: dict[str, float]
 
     @property
     def loss(self) -> float:
         """Loss at the optimum."""
-        return self.optimum.value + self.least_loss
+        return self.optimum.value
 
     @property
     def bound(self) -> float:
         """What no design in the box goes below."""
-        return self.optimum.bound + self.least_loss
+        return self.optimum.bound
 
 
 def relaxed(frame: Frame, box: Box, pair: tuple[int, int] | None = None) -> Relaxation | None:
@@ -53,7 +52,7 @@ def relaxed(frame: Frame, box: Box, pair: tuple[int, int] | None = None) -> Rela
         if not fresh:
             break
         cuts |= fresh
-    return Relaxation(optimum, frame.least_loss, number, _by_metric(optimum))
+    return Relaxation(optimum, number, _by_metric(optimum))
 
 
 def _first_cuts(frame: Frame, box: Box, curved: dict[str, Sides]) -> dict[str, Posynomial]:

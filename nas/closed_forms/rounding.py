@@ -1,31 +1,35 @@
-"""From the continuous optimum to a design: relaxations by width and (E, K), neighbours, and what a bound cuts off."""
+"""From the continuous optimum to a design: branch and bound over cells of the grid, with the certified bound of each."""
 
 import heapq
 from dataclasses import dataclass, field
-from itertools import count, product
+from itertools import count
 
 import numpy as np
 
+from nas.closed_forms.cells import Cell, genotypes, heads_of, sizes_of
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.program import Optimum
 from nas.closed_forms.relaxation import Relaxation, relaxed
+from nas.dominance import rounded
 from nas.evaluations import Evaluations
 from nas.picks import best_row
 from search_spaces.arrays import IntArray
 
-MOST = 600  # relaxations of one answer
+MOST = 3000  # relaxations of one answer
+UNPROVEN = 600  # of one that can prove nothing, since not every (E, K) is relaxed
 PAIRS = 300  # (E, K) that are relaxed; of more, those nearest the program's activation rate
+LEAF = 2048  # designs of a cell that are evaluated rather than split
 REACH = {"depth": 3, "ffn": 2, "kv": 2}  # grid values on each side of the optimum
 
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """The best design found (one row, every metric; None: nothing feasible was met), all that were tried, the effort.
+    """The best design found (one row, every metric; None: nothing feasible was met), those worth a look, the effort.
 
     `bound` is certified: no design of the space within the budgets has a lower loss (−inf where not
-    every (E, K) was relaxed). `complete` says
-    that nothing was left unsolved whose bound is below the best found; `lowest` is the lowest
-    relaxation of any (E, K) with every width.
+    every (E, K) was relaxed). `complete` says that nothing was left whose bound is below the best found, so that no
+    design of the space is better; `designs` how many were evaluated, `tried` the neighbours of every optimum and
+    the best of every cell evaluated whole; `lowest` is the lowest relaxation of any (E, K) with every width.
     """
 
     design: Evaluations | None
@@ -33,77 +37,81 @@ class Rounded:
     bound: float
     relaxations: int
     cut_off: int
+    designs: int
     complete: bool
     lowest: Relaxation | None
 
 
 @dataclass(order=True)
 class _Node:
-    """A range of widths of one (E, K) with its relaxation; ordered by bound."""
+    """A cell with its relaxation; ordered by bound."""
 
     bound: float
     number: int
-    pair: tuple[int, int] = field(compare=False)
-    first: int = field(compare=False)
-    last: int = field(compare=False)
+    cell: Cell = field(compare=False)
     relaxation: Relaxation = field(compare=False)
 
 
 class _Search:
-    """Best-first over nodes; keeps every design tried."""
+    """Best-first over cells; keeps what is worth a look."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame, self.numbers = frame, count()
         self.queue: list[_Node] = []
-        self.solves, self.leaf_bound = 0, np.inf
+        self.solves = self.cut_off = self.designs = 0
         self.lowest: Relaxation | None = None
         self.tried: dict[int, None] = {}
         self.best_loss, self.every_pair = np.inf, True
 
-    def add(self, pair: tuple[int, int], first: int, last: int) -> None:
-        """Relax a node, try the designs around its optimum, queue it."""
-        relaxation = relaxed(self.frame, self.frame.box(first, last, pair), pair)
+    def add(self, cell: Cell, *, root: bool = False) -> None:
+        """Relax a cell, try the designs around its optimum, queue it."""
+        relaxation = relaxed(self.frame, cell.box(self.frame), cell.pair)
         self.solves += 1 if relaxation is None else relaxation.solves
         if relaxation is None:
+            self.cut_off += 1
             return
-        node = _Node(relaxation.bound, next(self.numbers), pair, first, last, relaxation)
-        heapq.heappush(self.queue, node)
-        root = last - first == len(self.frame.problem.space.widths) - 1
+        heapq.heappush(self.queue, _Node(relaxation.bound, next(self.numbers), cell, relaxation))
         if root or relaxation.bound < self.best_loss:  # at the roots for the sake of designs of every sparsity
-            self._try(node)
+            self._try(cell, relaxation.optimum)
 
-    def _try(self, node: _Node) -> None:
-        space = self.frame.problem.space
-        widths = space.widths[node.first : node.last + 1]
-        order = np.argsort(np.abs(np.log(widths) - node.relaxation.optimum.logs[1]))[:2]
-        genotypes = np.concatenate(
-            [around(self.frame, node.relaxation.optimum, node.pair, node.first + int(i)) for i in order]
-        )
-        keys = space.keys(genotypes)
+    def _try(self, cell: Cell, optimum: Optimum) -> None:
+        first, last = cell.width
+        widths = self.frame.problem.space.widths[first : last + 1]
+        order = np.argsort(np.abs(np.log(widths) - optimum.logs[1]))[:2]
+        genotypes = np.concatenate([around(self.frame, optimum, cell.pair, first + int(i)) for i in order])
+        keys = self.frame.problem.space.keys(genotypes)
         fresh = np.array([key not in self.tried for key in keys.tolist()])
         self.tried |= dict.fromkeys(keys.tolist())
-        if fresh.any():
-            names = ("loss", *self.frame.limits)
-            found = self.frame.problem.evaluate(genotypes[fresh], tuple(dict.fromkeys(names)))
-            self.best_loss = min(self.best_loss, float(found.metrics["loss"][found.feasible].min(initial=np.inf)))
+        self._evaluated(genotypes[fresh])
+
+    def _evaluated(self, genotypes: IntArray) -> IntArray:
+        """Keys of the best of some designs, (n,): those that share the lowest loss within the budgets."""
+        self.designs += len(genotypes)
+        names = dict.fromkeys(("loss", *self.frame.limits))
+        found = self.frame.problem.evaluate(genotypes, tuple(names))
+        loss = np.where(found.feasible, found.metrics["loss"], np.inf)
+        lowest = float(loss.min(initial=np.inf))
+        self.best_loss = min(self.best_loss, lowest)
+        keys: IntArray = found.keys[np.isfinite(loss) & (rounded(loss) == rounded(np.array([lowest])))]
+        return keys
 
     def run(self) -> None:
-        """Split the lowest bound until it is no better than the best design."""
-        pairs, self.every_pair = _nearest(self.frame)
+        """Split the cell of the lowest bound, or evaluate it whole, until no bound is below the best design."""
+        pairs, self.every_pair = nearest_pairs(self.frame)
         for experts, top_k in pairs.tolist():
-            self.add((experts, top_k), 0, len(self.frame.problem.space.widths) - 1)
+            self.add(Cell.whole(self.frame, (experts, top_k)), root=True)
         self.lowest = self.queue[0].relaxation if self.queue else None
-        while self.queue and self.queue[0].bound < self.best_loss and self.solves < MOST:
+        most = MOST if self.every_pair else UNPROVEN
+        while self.queue and self.queue[0].bound < self.best_loss and self.solves < most:
             node = heapq.heappop(self.queue)
-            if node.first == node.last:
-                self.leaf_bound = min(self.leaf_bound, node.bound)
+            if node.cell.size() <= LEAF:
+                self.tried |= dict.fromkeys(self._evaluated(node.cell.designs(self.frame)).tolist())
                 continue
-            middle = (node.first + node.last) // 2
-            self.add(node.pair, node.first, middle)
-            self.add(node.pair, middle + 1, node.last)
+            for half in node.cell.halves(self.frame, node.relaxation.optimum):
+                self.add(half)
 
 
-def _nearest(frame: Frame) -> tuple[IntArray, bool]:
+def nearest_pairs(frame: Frame) -> tuple[IntArray, bool]:
     """The (E, K) to relax, and whether these are all."""
     pairs = frame.pairs
     whole = relaxed(frame, frame.box()) if len(pairs) > PAIRS else None
@@ -114,34 +122,30 @@ def _nearest(frame: Frame) -> tuple[IntArray, bool]:
 
 
 def round_off(frame: Frame) -> Rounded:
-    """The design that the relaxations and their neighbours lead to."""
+    """The best design by branch and bound over cells, and what no design of the space goes below."""
     search = _Search(frame)
     search.run()
     waiting = min((node.bound for node in search.queue), default=np.inf)
-    complete = search.every_pair and (not search.queue or waiting >= search.best_loss)
-    bound = min(search.leaf_bound, waiting) if search.every_pair else -np.inf
+    complete = search.every_pair and waiting >= search.best_loss
+    bound = min(waiting, search.best_loss) if search.every_pair else -np.inf
     problem = frame.problem
     tried = problem.space.genotypes(np.array(sorted(search.tried), dtype=np.int64)) if search.tried else None
     evaluated = None if tried is None else problem.evaluate(tried)
     row = None if evaluated is None else best_row(evaluated, None)
     design = None if row is None or evaluated is None else evaluated[row : row + 1]
-    return Rounded(design, evaluated, bound, search.solves, len(search.queue), complete, search.lowest)
+    cut_off = search.cut_off + len(search.queue)
+    return Rounded(design, evaluated, bound, search.solves, cut_off, search.designs, complete, search.lowest)
 
 
 def around(frame: Frame, optimum: Optimum, pair: tuple[int, int], width: int) -> IntArray:
     """Genotypes around a continuous optimum at one width (gene) and one (E, K), (n, 6)."""
     space, point = frame.problem.space, optimum.point
-    sizes, kvs = space.ffn_gene.nth[width], space.kv_gene.nth[width]
-    sizes, kvs = sizes[: space.ffn_gene.counts[width]], kvs[: space.kv_gene.counts[width]]
-    kvs = kvs[np.argsort(space.kv_values[width, kvs])]
     d = float(space.widths[width])
-    kv_heads = d / (point["gqa"] * frame.setting.head_dim)
     depth = _near(space.depths, point["depth"], REACH["depth"])
-    size = sizes[_near(space.expert_sizes[width, sizes], point["ffn_ratio"] * d / pair[1], REACH["ffn"])]
-    kv = kvs[_near(space.kv_values[width, kvs], kv_heads, REACH["kv"])]
-    expert, top_k = np.searchsorted(space.experts, pair[0]), np.searchsorted(space.top_ks, pair[1])
-    rows = [(a, width, expert, top_k, b, c) for a, b, c in product(depth.tolist(), size.tolist(), kv.tolist())]
-    return np.array(rows, dtype=np.int64)
+    sizes, heads = space.expert_sizes[width, sizes_of(frame, width)], space.kv_values[width, heads_of(frame, width)]
+    ffn = _near(sizes, point["ffn_ratio"] * d / pair[1], REACH["ffn"])
+    kv = _near(heads, d / (point["gqa"] * frame.setting.head_dim), REACH["kv"])
+    return genotypes(frame, pair, width, depth, ffn, kv)
 
 
 def _near(axis: IntArray, value: float, reach: int) -> IntArray:

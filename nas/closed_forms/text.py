@@ -12,7 +12,8 @@ from nas.closed_forms.cases import decode_layer, memory_layer
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
-from nas.closed_forms.validation import worth_training
+from nas.closed_forms.rounding import Rounded
+from nas.closed_forms.validation import by_operators, worth_training
 from nas.console import say, table
 from nas.device_times import PREFIX, TIMES, misses, verdict
 from nas.problem import Problem
@@ -38,6 +39,8 @@ def show(prediction: Prediction, on_device: Problem) -> None:
     _show_program(prediction, prediction.whole, "closed-form costs")
     if prediction.operator is not None:
         _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
+    elif prediction.frame.problem.scenario.latency == "operator":
+        say("  operator costs, E and K from the space: nothing of this width meets the budgets")
     _show_rounded(prediction)
     _show_worth(prediction, on_device)
 
@@ -66,8 +69,10 @@ def _budget_lines(prediction: Prediction) -> Iterator[str]:
 
 
 def _regime_line(r: Regime) -> str:
+    low = f"up to {r.low:.4g}" if r.latency_alone_binds else "never"
+    high = f"from {r.high:.4g}" if r.memory_alone_binds else "never"
     return (
-        f"{r.metric}: ratio {r.ratio:.4g}, latency alone up to {r.low:.4g}, memory alone from {r.high:.4g}: binding: {r.binds}. "
+        f"{r.metric}: ratio {r.ratio:.4g}, latency alone {low}, memory alone {high}: binding: {r.binds}. "
         f"The paper's rule (under {MUCH:.2g} memory, over {1 / MUCH:.2g} latency): {r.paper_binds}"
     )
 
@@ -76,9 +81,15 @@ def _show_forms(prediction: Prediction) -> None:
     say(
         f"\nClosed forms at width {prediction.width:.0f}, nothing but ρ bounded; head size {prediction.frame.setting.head_dim}"
     )
+    if prediction.no_forms:
+        say(f"  none: {prediction.no_forms}")
+        return
+    timed = [m for m in TIMES if m in prediction.frame.limits]
     rows = [_form_row(prediction, form) for form in prediction.forms]
     if rows:
-        table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", "stands?"), rows)
+        table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", *(f"operator {m}" for m in timed), "stands?"), rows)
+    for line in _form_notes(prediction, timed):
+        say(f"  {line}")
     for form in prediction.forms:
         if form.paper_rate is not None:
             asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
@@ -88,6 +99,16 @@ def _show_forms(prediction: Prediction) -> None:
     law = prediction.frame.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
         say("  α_ρ ≤ α_r: the memory cases have no sparse optimum, ρ* = 1")
+
+
+def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
+    """What the rows mean, and which cases have none."""
+    if any(not form.holds for form in prediction.forms):
+        yield "a form that exceeds a budget or leaves a bound is no design: its loss is only what no design at this width goes below"
+    if timed and prediction.forms:
+        yield "operator: what the form takes under the operator model with the E and K of the space nearest to its ρ*"
+    if timed and "memory_gb" in prediction.frame.limits and len(prediction.forms) < 2 * len(timed) + 1:
+        yield "no form has both budgets: at no prices does one optimum use up a latency and the memory, so that one of the two does not bind"
 
 
 def _paper_ratio(prediction: Prediction, checked: CheckedForm) -> float:
@@ -113,6 +134,7 @@ def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
             f"{kv_heads:.2f}",
         ),
         f"{checked.loss:.4f}{'*' if outside else ''}",
+        *(f"{ms:.4g} (E {checked.experts[0]} K {checked.experts[1]})" for ms in checked.operator_ms.values()),
         "the optimum at this width" if checked.holds else "; ".join(reasons),
     )
 
@@ -150,24 +172,31 @@ def _price(prediction: Prediction, name: str, price: float) -> str:
 def _show_rounded(prediction: Prediction) -> None:
     rounded, exact = prediction.rounded, prediction.exact
     model = prediction.frame.problem.scenario.latency.replace("_", "-")
-    say(f"\nRounded, {model} costs, any width")
+    say(f"\nThe best design, {model} costs, any width")
     if rounded.design is None:
-        say(f"  none of {0 if rounded.tried is None else len(rounded.tried)} designs tried is feasible")
+        say(f"  none of {rounded.designs:,} designs tried is feasible")
         return
-    tried = 0 if rounded.tried is None else len(rounded.tried)
     say(f"  {_design(prediction, rounded.design.genotypes)}")
     metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.frame.limits))
-    whole = "" if rounded.complete else "; stopped early"
-    bound = (
-        f"no design below {rounded.bound:.4f}" if np.isfinite(rounded.bound) else "no bound: too many (E, K) for all"
-    )
-    say(
-        f"  {metrics}; {bound} ({rounded.relaxations} relaxations, {rounded.cut_off} cut off, {tried} designs tried{whole})"
-    )
+    say(f"  {metrics}; {_proven(rounded)}")
     if exact is not None:
         on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
         say(f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f}, {_design(prediction, exact.pick.genotypes)}")
         say(f"  the rounded design loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
+
+
+def _proven(rounded: Rounded) -> str:
+    """What branch and bound has shown, and its effort."""
+    assert rounded.design is not None
+    effort = (
+        f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} cells cut off"
+    )
+    if rounded.complete:
+        return f"no design of the space within the budgets is better: branch and bound closed ({effort})"
+    if not np.isfinite(rounded.bound):
+        return f"no bound: too many (E, K) for all ({effort})"
+    gap = float(rounded.design.metrics["loss"][0]) - rounded.bound
+    return f"no design below {rounded.bound:.4f}: stopped with a gap of {gap:.4f} nats ({effort})"
 
 
 def _design(prediction: Prediction, genotypes: Any) -> str:
@@ -180,10 +209,13 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
     if found is None:
         return
     reasons, chosen = found
-    limits = prediction.frame.limits
+    limits, problem = prediction.frame.limits, prediction.frame.problem
     columns = {m: chosen.metrics[m] for m in ("loss", *limits)}
+    timed = [m for m in limits if m in TIMES]
+    if problem.scenario.latency == "closed_form":
+        columns |= {f"operator {m}": by_operators(problem, chosen, m) for m in timed}
     there = on_device.evaluate(chosen.genotypes, TIMES).metrics
-    columns |= {f"{PREFIX}{m}": there[m] for m in limits if m in TIMES}
+    columns |= {f"{PREFIX}{m}": there[m] for m in timed}
     say("\nWorth training to check the prediction")
     rows = [
         (reason, *(f"{c[i]:.4g}" for c in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
@@ -217,6 +249,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
             "bound": rounded.bound,
             "relaxations": rounded.relaxations,
             "cut_off": rounded.cut_off,
+            "designs": rounded.designs,
             "complete": rounded.complete,
         },
         "exact": None

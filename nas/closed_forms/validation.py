@@ -1,14 +1,16 @@
 """Which few designs to train to check a prediction: the predicted ones, and the best that differ in one respect."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from nas.closed_forms.prediction import Prediction
 from nas.evaluations import Evaluations, joined
 from nas.picks import best_row
+from nas.problem import Problem
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, BoolArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 DIFFERENCES: dict[str, Callable[[Architectures, Architectures], BoolArray]] = {
     "another sparsity": lambda all_, one: all_.activation_rate != one.activation_rate[0],
@@ -41,6 +43,12 @@ def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations] | No
         if row is not None:
             reasons, chosen = [*reasons, reason], joined(chosen, pool[row : row + 1])
     return reasons, chosen
+
+
+def by_operators(problem: Problem, chosen: Evaluations, metric: str) -> FloatArray:
+    """A latency of some designs under the operator model, ms, (n,)."""
+    truth = replace(problem, scenario=replace(problem.scenario, latency="operator"))
+    return truth.evaluate(chosen.genotypes, (metric,)).metrics[metric]
 
 
 def candidate_columns(prediction: Prediction) -> Mapping[str, AnyArray]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nas.reproduction import latency_claims, search_claims, theory_claims
+from nas.reproduction import latency_claims, prediction_claims, search_claims, theory_claims
 from nas.reproduction.claim import VERDICTS, Claim
 from nas.reproduction.corrections import Correction, corrections
 from nas.reproduction.sensitivity import HEADER, rows
@@ -32,6 +32,7 @@ def reproduction() -> Reproduction:
         "Search and frontiers": search_claims.claims(),
         "Latency, comparison, transfer, costs": latency_claims.claims(),
         "Theory": theory_claims.claims(),
+        "What the theory predicts": prediction_claims.claims(),
     }
     return Reproduction(sections, rows(), corrections())
 

@@ -18,7 +18,7 @@ from search_spaces.arrays import FloatArray
 
 SHORT = {"prefill_ms": "prefill", "decode_ms": "decode", "total_ms": "total"}
 MODELS = {"operator": "operator model", "closed_form": "closed form"}
-MANY, MINUTES = 50_000, 20
+MANY = 50_000
 
 
 def by_phase(value: Callable[[Whole, np.ndarray[tuple[int], np.dtype[np.int64]]], str], **setting: Any) -> str:
@@ -51,8 +51,8 @@ def fast_enough() -> Claim:
     return Claim(
         "50,000+ configurations in approximately 20 minutes",
         "sec:roofline_prediction",
-        HOLDS if minutes < MINUTES else FAILS,
-        f"{MANY:,} random designs of the `fine` space, operator model, take less than {'one minute' if minutes < 1 else f'{np.ceil(minutes):.0f} minutes'}.",
+        UNKNOWN,
+        f"Their code and machine are not published. Ours evaluates {MANY:,} random designs of the `fine` space, operator model, in less than {'one minute' if minutes < 1 else f'{np.ceil(minutes):.0f} minutes'}.",
         "python benchmarks/throughput.py",
     )
 

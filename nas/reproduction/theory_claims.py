@@ -201,10 +201,9 @@ def _capped() -> str:
     box = unbounded(1024)
     free, capped = optimum(box, decode=0.5e9), optimum(box.between(depth=(1e-6, 8.0)), decode=0.5e9)
     narrower = optimum(unbounded(768).between(depth=(1e-6, 8.0)), decode=0.5e9)
-    infinity = frame().least_loss
     return (
-        f"at d = 1024, 0.5 GB a step, l* {free.point['depth']:.1f}; with l ≤ 8 loss {capped.value + infinity:.4f} (r {capped.point['ffn_ratio']:.1f}), "
-        f"with d reduced to 768 as well {narrower.value + infinity:.4f}"
+        f"at d = 1024, 0.5 GB a step, l* {free.point['depth']:.1f}; with l ≤ 8 loss {capped.value:.4f} (r {capped.point['ffn_ratio']:.1f}), "
+        f"with d reduced to 768 as well {narrower.value:.4f}"
     )
 
 
@@ -249,6 +248,7 @@ def example() -> Claim:
         etas.append(float(normalised({"decode_ms": 100.0, "memory_gb": 4.0}, other).eta or np.nan))
     tens = replace(s, scenario=replace(s.scenario, device=device, output_tokens=10))
     dual = cases.dual(tens, 1024, cases.decode_layer(tens, 1024), 0.5e9, 4e9, RATE)
+    assert dual is not None
     only = cases.memory_rate(s.scenario.law.coefficients, 1024)
     return Claim(
         "10 TOPS, 50 GB/s, 4 GB, 100 ms single-token: η = 0.125, memory-constrained, ρ* ≈ 0.20",

@@ -8,11 +8,16 @@ import pytest
 from nas.closed_forms import cases
 from nas.closed_forms.budgets import normalised
 from nas.closed_forms.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
-from nas.closed_forms.loss_terms import loss_above_limit
+from nas.closed_forms.loss_terms import loss_of, no_closed_form
 from nas.closed_forms.program import Box, Program, solve
-from nas.closed_forms.regimes import DUAL, LATENCY, MEMORY, paper_rule, plain_unit, regime, thresholds
-from nas.named import load_device, load_law
+from nas.closed_forms.regimes import DUAL, LATENCY, MEMORY, NEITHER, paper_rule, plain_unit, regime, thresholds
+from nas.errors import UsageError
+from nas.named import load_device, load_law, load_space
+from objectives.form import Form, Term
+from objectives.law import Law, named_form
+from objectives.plugins import importable
 from objectives.scenario import PRECISIONS, Scenario
+from search_spaces.space import SearchSpace
 
 RATE = 1 / 16
 
@@ -55,7 +60,7 @@ def numeric(
         if budget is not None:
             limits[name] = cost(setting).times(1 / budget)
     box = Box(np.array([1e-6, width, 1e-9, 1e-9, RATE]), np.array([1e9, width, 1e9, 1e9, 1.0]))
-    return solve(Program(loss_above_limit(setting.scenario.law), limits, box))
+    return solve(Program(loss_of(setting.scenario.law), limits, box))
 
 
 def close(form: cases.ClosedForm, optimum) -> None:
@@ -134,6 +139,7 @@ def dual_close(setting: Setting, seed: int) -> int:
             continue
         layer = getattr(cases, f"{name}_layer")(other, width)
         form = cases.dual(other, width, layer, budget, memory, RATE)
+        assert form is not None
         close(form, numeric(other, width, memory=memory, **{name: budget}))
         if name == "decode" and RATE < form.activation_rate < 1:
             delta = cases.cache_correction(other, width, form.gqa)
@@ -170,7 +176,7 @@ EXACT = {2048.0: (0.1392, 0.3799), 1024.0: (0.0864, 0.4530)}
 
 @pytest.mark.parametrize("width", [2048.0, 1024.0])
 def test_regimes_at_the_corrections_points(setting: Setting, width: float) -> None:
-    loss = loss_above_limit(setting.scenario.law)
+    loss = loss_of(setting.scenario.law)
     box = Box(np.array([1e-2, width, 0.05, 1, RATE]), np.array([1e4, width, 20, 64, 1.0]))
     unit = plain_unit("decode_ms", setting)
     assert thresholds(loss, box, setting, "decode_ms", 4.0) == pytest.approx(EXACT[width], abs=6e-5)
@@ -188,21 +194,19 @@ def test_regimes_at_the_corrections_points(setting: Setting, width: float) -> No
     assert paper_rule(4.0) == LATENCY
 
 
-def regime_agrees(setting: Setting, seed: int) -> str:
+def regime_agrees(setting: Setting, seed: int, loosest: float = 2.0) -> str:
     """The diagnosis of a random bounded problem against the active set of the program with both budgets."""
     other, width, memory = randomised(setting, seed)
     g = np.random.default_rng(1000 + seed)
     box = Box(np.array([1, width, 0.1, 1, RATE]), np.array([400, width, 20, 64, 1.0]))
-    loss, metric = loss_above_limit(other.scenario.law), ("decode_ms", "prefill_ms")[seed % 2]
-    memory_gb = memory / 1e9 * np.exp(g.uniform(0, 2))
+    loss, metric = loss_of(other.scenario.law), ("decode_ms", "prefill_ms")[seed % 2]
+    memory_gb = memory / 1e9 * np.exp(g.uniform(0, loosest))
     limit = float(np.exp(g.uniform(np.log(0.01), 0)) * memory_gb / plain_unit(metric, other))
     latency, stored = COSTS[metric](other), COSTS["memory_gb"](other)
     both = Program(loss, {LATENCY: latency.times(1 / limit), MEMORY: stored.times(1 / memory_gb)}, box)
     if (both.excess(box.cheapest)[:2] > -0.01).any():
         return "nothing fits"
-    active = set(solve(both).active) & {LATENCY, MEMORY}
-    if not active:
-        return "neither"
+    active = set(solve(both).active) & {LATENCY, MEMORY} or {NEITHER}
     found = regime(loss, box, other, metric, limit, memory_gb)
     near = min(abs(found.ratio / edge - 1) for edge in (found.low, found.high)) < 1e-4
     assert near or set(found.binds.split(" and ")) == active, (seed, found, active)
@@ -215,10 +219,115 @@ def test_regimes_on_random_problems(setting: Setting) -> None:
     assert {LATENCY, MEMORY, DUAL} <= set(found)
 
 
+def test_no_budget_binds_where_both_are_loose(setting: Setting) -> None:
+    """Budgets up to far above what the best design of the bounds takes."""
+    found = [regime_agrees(setting, seed, 9.0) for seed in range(200)]
+    assert min(found.count(state) for state in (LATENCY, MEMORY, DUAL, NEITHER)) >= 10
+
+
 @pytest.mark.extended
 def test_regimes_on_five_hundred_random_problems(setting: Setting) -> None:
     found = [regime_agrees(setting, seed) for seed in range(80, 880)]
     assert sum(binds in (LATENCY, MEMORY, DUAL) for binds in found) >= 500
+
+
+def with_law(setting: Setting, law: Law) -> Setting:
+    return replace(setting, scenario=replace(setting.scenario, law=law))
+
+
+def log_kv(law: Law) -> Law:
+    """The same law with its KV term in the logarithm."""
+    kept = {name: float(value) for name, value in law.coefficients.items() if name != "alpha_m"}
+    return Law(form="hw_codesign_log_kv", coefficients={**kept, "kappa_m": 0.012})
+
+
+@pytest.mark.parametrize("exponent", [0.02, 0.1, 0.24, 0.42])
+def test_laws_with_a_small_depth_exponent(setting: Setting, exponent: float) -> None:
+    """Depth goes with the price to the power −1/α_l, far beyond what float64 holds on the way to the root."""
+    law = setting.scenario.law.model_copy(
+        update={"coefficients": {**setting.scenario.law.coefficients, "alpha_l": exponent}}
+    )
+    other = with_law(setting, law)
+    close(cases.memory_only(other, 1024, 4e9, RATE), numeric(other, 1024, memory=4e9))
+    decode = cases.single("D1", law.coefficients, 1024, RATE, cases.decode_layer(other, 1024), 3e8)
+    close(decode, numeric(other, 1024, decode=3e8))
+    budget = between(other, 1024, 4e9, "decode")
+    assert budget is not None
+    both = cases.dual(other, 1024, cases.decode_layer(other, 1024), budget, 4e9, RATE)
+    assert both is not None
+    close(both, numeric(other, 1024, memory=4e9, decode=budget))
+
+
+def test_no_dual_form_where_one_budget_does_not_bind(setting: Setting) -> None:
+    layer = cases.decode_layer(setting, 1024)
+    assert cases.dual(setting, 1024, layer, 1e7, 4e9, RATE) is None
+    assert cases.dual(setting, 1024, layer, 1e11, 4e9, RATE) is None
+
+
+def test_closed_forms_of_the_logarithmic_kv_term(setting: Setting) -> None:
+    for seed in range(12):
+        other, width, memory = randomised(setting, seed)
+        other = with_law(other, log_kv(other.scenario.law))
+        c = other.scenario.law.coefficients
+        close(cases.memory_only(other, width, memory, RATE), numeric(other, width, memory=memory))
+        decode = cases.single("D1", c, width, RATE, cases.decode_layer(other, width), memory)
+        close(decode, numeric(other, width, decode=memory))
+        budget = between(other, width, memory, "decode")
+        if budget is not None:
+            both = cases.dual(other, width, cases.decode_layer(other, width), budget, memory, RATE)
+            assert both is not None
+            close(both, numeric(other, width, memory=memory, decode=budget))
+
+
+def law_of(form: str, **changed: float) -> Law:
+    values = dict.fromkeys(named_form(form).coefficients, 0.3)
+    return Law(form=form, coefficients={**values, **changed}, tokens=1e10)
+
+
+@pytest.mark.parametrize("form", importable("objectives.law_forms"))
+def test_every_form_of_law_is_taken_exactly_or_refused_in_a_sentence(form: str) -> None:
+    law = law_of(form)
+    space = SearchSpace.from_mapping(load_space("paper").mapping())
+    shapes = space.architectures(space.sample(50, np.random.default_rng(2)))
+    columns = [shapes.depth, shapes.width, shapes.ffn_ratio, shapes.gqa, shapes.activation_rate]
+    logs = np.log(np.stack(columns, axis=1).astype(np.float64))
+    taken = ("hw_codesign", "hw_codesign_log_kv", "hw_codesign_dense", "hw_codesign_no_kv")
+    if form in (*taken, "depth_width", "depth_width_product"):
+        assert loss_of(law)(logs) == pytest.approx(law.loss(shapes), rel=1e-12)
+        assert (no_closed_form(law) == "") == (form in taken[:2])
+        return
+    with pytest.raises(UsageError, match="expected a law of powers") as refused:
+        loss_of(law)
+    assert "\n" not in str(refused.value)
+    assert form in str(refused.value)
+
+
+def test_what_is_not_convex_is_refused() -> None:
+    with pytest.raises(UsageError, match="kappa_d makes its term width negative"):
+        loss_of(law_of("hw_codesign", kappa_d=-1.0))
+    own = Form(terms={"turns": Term(scale="a", powers={"depth": "b"}, logs={"depth": 2.0})})
+    with pytest.raises(UsageError, match="its term turns multiplies a logarithm"):
+        loss_of(Law(form=own, coefficients={"a": 1.0, "b": -2.0}))
+    growing = loss_of(law_of("hw_codesign_log_kv", kappa_m=-0.3))  # linear, so convex with either sign
+    points = np.random.default_rng(0).normal(size=(2, 200, 5))
+    assert (growing(points.mean(axis=0)) <= growing(points).mean(axis=0) + 1e-12).all()
+    assert "positive coefficients" in no_closed_form(law_of("hw_codesign_log_kv", kappa_m=-0.3))
+
+
+def test_a_law_with_tokens_and_width_alone() -> None:
+    form = Form(
+        terms={
+            "size": Term(scale="a", powers={"width": "-b", "tokens": "-c"}),
+            "data": Term(scale="k", logs={"tokens": 1e9}, sign=-1),
+            "wide": Term(scale="w", logs={"width": 512.0, "tokens": 1e9}, sign=-1),
+        }
+    )
+    law = Law(form=form, coefficients={"a": 9.0, "b": 0.3, "c": 0.1, "k": 0.2, "w": 0.01}, tokens=2e10)
+    space = SearchSpace.from_mapping(load_space("paper").mapping())
+    shapes = space.architectures(space.sample(20, np.random.default_rng(2)))
+    logs = np.zeros((20, 5))
+    logs[:, 1] = np.log(shapes.width)
+    assert loss_of(law)(logs) == pytest.approx(law.loss(shapes), rel=1e-12)
 
 
 def test_normalised_budgets_of_the_worked_example(setting: Setting) -> None:

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from nas.reproduction import latency_claims, search_claims, spaces, theory_claims
+from nas.explanation import explained
+from nas.reproduction import latency_claims, prediction_claims, search_claims, spaces, theory_claims
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim
 from nas.reproduction.corrections import corrections
 from nas.reproduction.page import as_json, page, reproduction
@@ -29,13 +31,22 @@ EXPECTED = {
     "10 TOPS": (FAILS, "ρ* 0.0953"),
     "l* ∝": (FAILS, "+0.13 (D2, 4 GB)"),
     "Memory-only optima": (CONDITIONS, "35 at 131k"),
+    "20 minutes": (UNKNOWN, "not published"),
+    "align closely": (CONDITIONS, "At 5.39 ms of prefill they promise 0.91 nats too much"),
+    "printed r*": (HOLDS, "r* is met to 1e-8, gqa* to 1e-8"),
+    "saturates": (CONDITIONS, "at 400 ms of decoding l 32, and r 1.80 takes the rest"),
+    "width gives more": (FAILS, "prefill 51 % of the faster half, 73 % of the slower"),
+    "primarily compute-bound": (CONDITIONS, "scores in memory 12 %, fused attention 36 %"),
+    "Kernel launches": (FAILS, "Qwen3-0.6B 72 % more prefill"),
+    "K = 2, E = 16": (FAILS, "K/E = 0.125"),
+    "K = 2, E = 10": (UNKNOWN, "E is 1, 8, 16"),
 }
 
 
 @pytest.fixture(scope="module")
 def claims() -> list[Claim]:
     """Every claim, recomputed."""
-    return [*search_claims.claims(), *latency_claims.claims(), *theory_claims.claims()]
+    return [*search_claims.claims(), *latency_claims.claims(), *theory_claims.claims(), *prediction_claims.claims()]
 
 
 @pytest.mark.slow
@@ -45,6 +56,41 @@ def test_verdicts_and_numbers(claims: list[Claim], words: str) -> None:
     verdict, number = EXPECTED[words]
     assert claim.verdict == verdict
     assert number in claim.found
+
+
+def test_the_share_of_compute_bound_time_is_that_of_explain() -> None:
+    for study in ({}, {"attention": "fused"}, {"precision": "int8", "input_tokens": 4096}):
+        made = spaces.problem(**study)
+        rows = explained(made, made.dressed(latency_claims.EXAMPLE)).operators["prefill"]
+        bound = sum(row.ms for row in rows if row.bound == "compute") / sum(row.ms for row in rows)
+        assert prediction_claims.compute_share(None, **study)[0] == pytest.approx(bound, rel=1e-9)
+
+
+def test_returns_of_a_step_against_the_two_designs() -> None:
+    every = spaces.whole()
+    rows = every.frontier("total_ms")[::25]
+    for gene, name in ((0, "depth"), (1, "width")):
+        gained = prediction_claims.returns("total_ms", rows, gene)
+        for row, found in zip(rows.tolist(), gained.tolist(), strict=True):
+            shape = every.shapes[row : row + 1]
+            values = getattr(every.problem.space, f"{name}s")
+            later = values[values > getattr(shape, name)[0]]
+            same = np.flatnonzero(
+                (getattr(every.shapes, name) == (later[0] if len(later) else -1))
+                & np.logical_and.reduce(
+                    [
+                        getattr(every.shapes, other) == getattr(shape, other)[0]
+                        for other in ("depth", "width", "n_experts", "top_k", "n_kv_heads")
+                        if other != name
+                    ]
+                )
+                & np.isclose(every.shapes.expert_ffn_ratio, shape.expert_ffn_ratio[0])
+            )
+            if len(same) == 0 or shape.n_kv_heads[0] == shape.n_heads[0]:
+                continue  # the end of the axis, KV heads that the next width has not, or all of them
+            less = every.metrics["loss"][row] - every.metrics["loss"][same[0]]
+            longer = every.metrics["total_ms"][same[0]] - every.metrics["total_ms"][row]
+            assert found == pytest.approx(less / longer, rel=1e-12)
 
 
 @pytest.mark.slow
