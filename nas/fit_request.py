@@ -9,12 +9,14 @@ from pydantic import ValidationError
 from nas import yaml_source
 from nas.errors import UsageError
 from nas.faults import Faults, unknown
+from nas.tables import refuse_existing
 from objectives.fitting.table import Table
 from objectives.form import Form
 from objectives.law import named_form
 from objectives.plugins import importable
 
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}
+UNITS = ("nats", "bits")
 PAPER_KV_EXPONENT = 0.05
 
 
@@ -43,13 +45,15 @@ class Request:
     candidates: Path | None
     quiet: bool
     json: bool
+    last: str | None = None
+    loss_unit: str | None = None
 
 
 def refuse_places(request: Request) -> None:
     """Say before the work which files could not be written after it.
 
     Raises:
-        UsageError: a wrong ending, a missing folder, or candidates that were not asked for.
+        UsageError: a wrong ending, a missing folder, a file that exists, or candidates that were not asked for.
     """
     endings = {"out": (".yaml", ".yml"), "candidates": (".csv", ".jsonl")}
     for name, path in (("out", request.out), ("candidates", request.candidates)):
@@ -57,8 +61,21 @@ def refuse_places(request: Request) -> None:
             raise UsageError(f"{name}: expected a {' or '.join(endings[name])} file, got {path}; change its ending")
         if path is not None and not path.parent.is_dir():
             raise UsageError(f"{name}: expected a folder that exists, got {path.parent}; make it first")
+        if path is not None:
+            refuse_existing(f"--{name}", path)
     if request.candidates is not None and request.next is None:
         raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
+
+
+def unit_of(request: Request) -> str | None:
+    """The unit of the table's losses as asked.
+
+    Raises:
+        UsageError: another unit.
+    """
+    if request.loss_unit is not None and request.loss_unit not in UNITS:
+        raise UsageError(f"loss_unit: {unknown('a unit', request.loss_unit, UNITS)}")
+    return request.loss_unit
 
 
 def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:

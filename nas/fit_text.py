@@ -73,7 +73,11 @@ def number(value: float | None) -> str:
 
 
 def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
-    lines = [f"{data['rows']} rows, {data['designs']} designs", *data["notes"]]
+    lines = [
+        f"{data['rows']} rows, {data['designs']} designs",
+        *data["notes"],
+        *([data["unit"]] if data["unit"] else []),
+    ]
     rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
     lines += drawn(("quantity", "from", "to", "levels"), rows)
     lines += [

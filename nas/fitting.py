@@ -19,6 +19,7 @@ from nas.fit_request import (
     named_or_own,
     refuse_places,
     tokens_of,
+    unit_of,
 )
 from nas.fit_text import terminal
 from nas.frontier_check import frontier_check
@@ -30,6 +31,7 @@ from objectives.fitting.design import Plan, assumed_by, known_by
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
+from objectives.fitting.loss_unit import doubt
 from objectives.fitting.report import report
 from objectives.fitting.table import read_table
 from objectives.law import Law, named_form
@@ -53,7 +55,7 @@ def execute(request: Request) -> None:
     method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        table = read_table(request.runs, request.rename, request.where)
+        table = read_table(request.runs, request.rename, request.where, request.last, unit_of(request))
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")
@@ -65,6 +67,7 @@ def execute(request: Request) -> None:
     planned = None if asked is None else designs(asked, study, law, lambda candidates: known_by(fit))
     forms = {each: named_form(each) for each in importable("objectives.law_forms")}
     content = report(fit, known, forms, given, stage)
+    content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
     stage("the frontier under the draws")
     content["frontier"] = frontier_check(study, law)
     stage.close()

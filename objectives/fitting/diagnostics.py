@@ -55,9 +55,13 @@ def quality(fit: Fit) -> dict[str, float]:
 
 
 def replicates(table: Table) -> dict[str, float] | None:
-    """Noise from rows of one design: its sd, degrees of freedom, and the R² that no law can exceed; copies of a row count once."""
-    design, loss = np.unique(np.stack([table.design.astype(float), table.loss]), axis=1)
-    design = design.astype(np.int64)
+    """Noise from rows of one design: its sd, degrees of freedom, and the R² that no law can exceed; copies of a row count once.
+
+    Checkpoints of one run are none: only rows of equal progress are compared.
+    """
+    own = np.stack([table.design.astype(float), table.numbers.get("checkpoint", np.zeros(len(table)))])
+    rows = np.unique(np.stack([np.unique(own, axis=1, return_inverse=True)[1].reshape(-1), table.loss]), axis=1)
+    design, loss = rows[0].astype(np.int64), rows[1]
     counts = np.bincount(design)
     freedom = int((counts - 1)[counts > 1].sum())
     if freedom == 0:

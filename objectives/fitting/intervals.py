@@ -94,7 +94,7 @@ def bootstrap(fit: Fit, count: int, generator: np.random.Generator) -> tuple[Flo
     """
     if count == 0:
         return np.zeros((0, len(fit.vector))), 0, 0
-    weights = resampled(fit.table.design, count, generator) * fit.model.weight
+    weights = resampled(fit.table.family, count, generator) * fit.model.weight
     vectors, objectives = minimised(fit.model, np.repeat(fit.vector[None], count, 0), fit.delta, weights, STEPS)
     checked = min(CHECKED, count)
     better = sum(bool(_restarted(fit, weights[i], i) < objectives[i] * (1 - SAME)) for i in range(checked))

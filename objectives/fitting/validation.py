@@ -56,8 +56,8 @@ class Validation:
 
 def validated(fit: Fit, seed: int = 0) -> Validation:
     """Every split refitted from the full fit's coefficients (a split changes the weights, not the basin)."""
-    order = np.random.default_rng(seed).permutation(int(fit.table.design.max()) + 1)
-    predicted = unseen(fit, (order % min(FOLDS, len(order)))[fit.table.design])
+    order = np.random.default_rng(seed).permutation(int(fit.table.family.max()) + 1)
+    predicted = unseen(fit, (order % min(FOLDS, len(order)))[fit.table.family])
     levels = {name: _errors(fit, unseen(fit, groups(fit.table, name))) for name in factors(fit.table)}
     with np.errstate(invalid="ignore"):
         ranks = spearmanr(predicted, fit.table.loss).statistic, kendalltau(predicted, fit.table.loss).statistic

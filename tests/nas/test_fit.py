@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,33 @@ def test_without_a_table_only_designs_can_be_asked_for(changes: dict[str, Any], 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("flag", "name"), [("out", "law.yaml"), ("candidates", "next.csv")])
+def test_a_file_that_exists_is_never_overwritten(flag: str, name: str, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("years of work")
+    with pytest.raises(UsageError, match=rf"--{flag}: expected a new file, got .*{name} which exists; name another"):
+        execute(request(runs, next=5, **{flag: tmp_path / name}))
+    assert (tmp_path / name).read_text() == "years of work"
+
+
+def test_what_looks_like_bits_is_said_first_and_the_unit_can_be_given(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bits = tmp_path / "bits.csv"
+    rows = list(csv.reader(runs.open()))
+    bits.write_text("\n".join(",".join([*r[:-1], repr(float(r[-1]) / math.log(2))]) for r in rows[1:]))
+    bits.write_text(",".join(rows[0]) + "\n" + bits.read_text())
+    execute(request(bits))
+    assert "these losses look like bits" in capsys.readouterr().out
+    execute(request(bits, loss_unit="nats"))
+    assert "look like bits" not in capsys.readouterr().out
+    execute(request(bits, loss_unit="bits", json=True))
+    content = json.loads(capsys.readouterr().out)
+    assert content["data"]["unit"] is None
+    assert content["coefficients"]["l_inf"]["value"] == pytest.approx(2.6, abs=0.15)
+    with pytest.raises(UsageError, match="loss_unit: expected a unit"):
+        execute(request(bits, loss_unit="bit"))
+
+
 def test_a_form_of_ones_own_is_a_file(runs: Path, tmp_path: Path) -> None:
     form = tmp_path / "mine.yaml"
     form.write_text(
