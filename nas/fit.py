@@ -104,6 +104,16 @@ def fit(
         Path | None,
         typer.Option("--candidates", help="Candidate file for --next, .csv or .jsonl.", rich_help_panel=NEXT),
     ] = None,
+    flops: Annotated[
+        float | None,
+        typer.Option("--flops", help="Training FLOP that --next may spend in all.", rich_help_panel=NEXT),
+    ] = None,
+    max_params: Annotated[
+        str | None,
+        typer.Option(
+            "--max-params", help="Parameters of each of --next at most, without embeddings: 3B.", rich_help_panel=NEXT
+        ),
+    ] = None,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -114,7 +124,7 @@ def fit(
     execute(
         Request(
             runs, form, out, report, tuple(rename or ()), tuple(where or ()), tokens, kv, tuple(fix or ()), delta,
-            starts, bootstraps, seed, law, config, space, next_, goal, candidates, quiet, json, last, loss_unit,
+            starts, bootstraps, seed, law, config, space, next_, goal, candidates, quiet, json, last, loss_unit, flops, max_params,
         )
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from nas import yaml_source
 from nas.errors import UsageError
 from nas.faults import Faults, unknown
+from nas.objective import limit_in_unit
 from nas.tables import refuse_existing
 from objectives.fitting.table import Table
 from objectives.form import Form
@@ -47,6 +48,8 @@ class Request:
     json: bool
     last: str | None = None
     loss_unit: str | None = None
+    flops: float | None = None
+    max_params: str | None = None
 
 
 def refuse_places(request: Request) -> None:
@@ -140,6 +143,36 @@ def named_or_own(name: str, form: Form) -> str | Form:
     return name if name in importable("objectives.law_forms") else form
 
 
+def positive(name: str, value: float) -> float:
+    """A positive finite number.
+
+    Raises:
+        UsageError: another.
+    """
+    if not 0 < value < np.inf:
+        raise UsageError(f"{name}: expected a positive number, got {value:g}; write 10e9")
+    return value
+
+
+def flops_of(request: Request) -> float | None:
+    """Training FLOP of all designs together at most."""
+    return None if request.flops is None else positive("flops", request.flops)
+
+
+def max_params_of(request: Request) -> float | None:
+    """Parameters of each design at most, "8B" or a number.
+
+    Raises:
+        UsageError: neither.
+    """
+    if request.max_params is None:
+        return None
+    try:
+        return limit_in_unit("parameters", request.max_params)
+    except ValueError as error:
+        raise UsageError(f"max_params: {error}") from None
+
+
 def law_name(request: Request) -> str:
     return (request.out or request.runs or Path("law")).stem
 
@@ -147,9 +180,7 @@ def law_name(request: Request) -> str:
 def tokens_of(request: Request, table: Table, form: Form) -> float | None:
     """Tokens the law predicts for: as asked, else those of the table, the most where they vary."""
     if request.tokens is not None:
-        if not 0 < request.tokens < np.inf:
-            raise UsageError(f"tokens: expected a positive number, got {request.tokens:g}; write 10e9")
-        return request.tokens
+        return positive("tokens", request.tokens)
     if not table.has("tokens"):
         return None
     column = table.feature("tokens")

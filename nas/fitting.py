@@ -15,9 +15,12 @@ from nas.fit_request import (
     Request,
     delta_of,
     fixed_exponent,
+    flops_of,
     form_of,
     law_name,
+    max_params_of,
     named_or_own,
+    positive,
     refuse_places,
     tokens_of,
     unit_of,
@@ -117,6 +120,8 @@ def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
     fixed = dict(fixed_exponent(pair) for pair in request.fix)
     if "alpha_m" in given.law_form.exponents and request.kv != "free":
         fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
+    if request.tokens is not None:
+        given = given.model_copy(update={"tokens": positive("tokens", request.tokens)})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
     _show(request, asked, planned, study, {}, first=True)
@@ -132,7 +137,9 @@ def _asked(request: Request) -> Asked | None:
         return None
     if request.goal not in GOALS:
         raise UsageError(f"goal: {unknown('a goal', request.goal, GOALS)}")
-    return Asked(request.next, request.goal, request.candidates, request.seed)
+    return Asked(
+        request.next, request.goal, request.candidates, request.seed, flops_of(request), max_params_of(request)
+    )
 
 
 def study_of(request: Request, law: Law) -> Study:
@@ -157,7 +164,9 @@ def _show(
     if asked is None or planned is None:
         return
     if not request.json:
-        show(columns, asked, study.problem.space.name, planned[1], first=first)
+        law = study.problem.scenario.law
+        noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
+        show(columns, asked, study, planned[1], noise, first=first)
     if asked.out is not None:
         write_candidates(asked.out, columns)
         if not request.quiet:

@@ -323,3 +323,41 @@ def test_the_shipped_laws_uncertainty_is_unknown() -> None:
     found = problem.evaluate(problem.space.genotypes(np.arange(10)))
     assert uncertainty(problem.scenario.law, lambda rows: problem.architectures(found.genotypes[rows]), found) is None
     assert assemble({"residual_sd": 0.06}, {}).problem.scenario.law.residual_sd == 0.06
+
+
+def test_what_is_proposed_fits_the_studys_memory_and_the_limits_asked_for(runs: Path, tmp_path: Path) -> None:
+    """The space holds models of 58.6 G parameters: 117 GB in fp16, on a device of 64."""
+    from nas.candidates import read_candidates
+    from objectives.parameters import total
+
+    for i, changes in enumerate(({}, {"max_params": "2B"}, {"flops": 3e20}, {"flops": 3e20, "goal": "frontier"})):
+        out = tmp_path / f"next{i}.csv"
+        execute(request(None, next=12, candidates=out, **changes))  # type: ignore[arg-type]
+        architectures, _ = read_candidates(out)
+        assert len(architectures) == 12
+        size = total(architectures.with_vocabulary(0))
+        assert size.max() * 2 <= 64.1e9
+        assert size.max() <= 2e9 or "max_params" not in changes
+        spent = sum(float(row["training_flops"]) for row in csv.DictReader(out.open()))
+        assert spent <= 3e20 or "flops" not in changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"flops": 1e10}, "flops: expected a budget in which 6 models of the space fit, got 1e.10; the 6 cheapest need"),
+        ({"flops": -1.0}, "flops: expected a positive number"),
+        ({"max_params": "1000"}, "next: expected architectures within memory_gb <= 64 and parameters <= 1000, got none"),
+        ({"max_params": "big"}, "max_params: expected"),
+    ],
+)  # fmt: skip
+def test_limits_that_nothing_meets_are_a_clear_line(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        execute(request(None, next=6, **changes))
+
+
+def test_designs_aimed_at_the_frontier_are_doubted_where_noise_is_large(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(request(None, next=6, goal="frontier"))
+    assert "At a residual sd of 0.06 nats designs aimed at the frontier picked no better" in capsys.readouterr().out
+    execute(request(None, next=6, goal="coefficients"))
+    assert "no better" not in capsys.readouterr().out
