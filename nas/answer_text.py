@@ -145,7 +145,7 @@ def sureness(outcome: Outcome) -> list[str]:
     """How sure the law's draws are of the frontier's members."""
     if outcome.optimal is None:
         return []
-    p, draws = outcome.optimal, len(outcome.study.problem.scenario.law.draws)
+    p, draws = outcome.optimal, len(outcome.study.problem.scenario.law.drawn)
     return [
         f"Over the law's {draws} draws a member of this frontier is Pareto-optimal among the {len(outcome.evaluations):,} evaluated with probability {np.median(p):.2f} (median); "
         f"{int((p >= 0.5).sum())} of {len(p)} with at least 0.5 (frontier.csv). Draws hold the coefficients' uncertainty, not the form's."

@@ -10,7 +10,7 @@ from nas import yaml_source
 from nas.baselines import baseline
 from nas.errors import PlasError, UsageError
 from nas.named import load_device, load_law, normalised
-from nas.tables import write
+from nas.tables import refuse_existing, write
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.table import LeftOut, Measurement, read
 from objectives.device import Calibration, Device
@@ -118,8 +118,7 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False)
     Raises:
         UsageError: nothing to read, or `out` exists.
     """
-    if out.exists():
-        raise UsageError(f"--out: expected a new file, got {out} which exists; name another")
+    refuse_existing("--out", out)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
         list(csv.reader(lines))

@@ -133,7 +133,7 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
     try:
         way, _ = way_of(problem)
         if way == "enumeration":
-            draws = len(problem.scenario.law.draws) if any("@" in name for name in metrics_of(problem, ())) else 1
+            draws = len(problem.scenario.law.drawn) if any("@" in name for name in metrics_of(problem, ())) else 1
             return solve(problem) if problem.space.size * max(1, draws // DRAWS_PER_EVALUATION) <= QUICK else None
         return _by_parts(problem, (), lambda _: None, Notebook(), SECONDS)
     except (UsageError, Exceeded):

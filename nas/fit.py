@@ -29,6 +29,18 @@ def fit(
         list[str] | None,
         typer.Option("--where", help="Keep rows such as router=S-BASE or tokens>1e9; repeats.", metavar="CONDITION"),
     ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--last",
+            help="Column by which the last row of each run is kept, or none to keep every checkpoint; default: step, epoch or the like.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    loss_unit: Annotated[
+        str | None,
+        typer.Option("--loss-unit", help="nats or bits per token; default what the column's name says, else nats."),
+    ] = None,
     tokens: Annotated[
         float | None, typer.Option("--tokens", help="Training tokens the law predicts for, where its form has them.")
     ] = None,
@@ -92,6 +104,16 @@ def fit(
         Path | None,
         typer.Option("--candidates", help="Candidate file for --next, .csv or .jsonl.", rich_help_panel=NEXT),
     ] = None,
+    flops: Annotated[
+        float | None,
+        typer.Option("--flops", help="Training FLOP that --next may spend in all.", rich_help_panel=NEXT),
+    ] = None,
+    max_params: Annotated[
+        str | None,
+        typer.Option(
+            "--max-params", help="Parameters of each of --next at most, without embeddings: 3B.", rich_help_panel=NEXT
+        ),
+    ] = None,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -102,7 +124,7 @@ def fit(
     execute(
         Request(
             runs, form, out, report, tuple(rename or ()), tuple(where or ()), tokens, kv, tuple(fix or ()), delta,
-            starts, bootstraps, seed, law, config, space, next_, goal, candidates, quiet, json,
+            starts, bootstraps, seed, law, config, space, next_, goal, candidates, quiet, json, last, loss_unit, flops, max_params,
         )
     )  # fmt: skip
 

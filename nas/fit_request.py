@@ -9,12 +9,15 @@ from pydantic import ValidationError
 from nas import yaml_source
 from nas.errors import UsageError
 from nas.faults import Faults, unknown
+from nas.objective import limit_in_unit
+from nas.tables import refuse_existing
 from objectives.fitting.table import Table
 from objectives.form import Form
 from objectives.law import named_form
 from objectives.plugins import importable
 
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}
+UNITS = ("nats", "bits")
 PAPER_KV_EXPONENT = 0.05
 
 
@@ -43,13 +46,17 @@ class Request:
     candidates: Path | None
     quiet: bool
     json: bool
+    last: str | None = None
+    loss_unit: str | None = None
+    flops: float | None = None
+    max_params: str | None = None
 
 
 def refuse_places(request: Request) -> None:
     """Say before the work which files could not be written after it.
 
     Raises:
-        UsageError: a wrong ending, a missing folder, or candidates that were not asked for.
+        UsageError: a wrong ending, a missing folder, a file that exists, or candidates that were not asked for.
     """
     endings = {"out": (".yaml", ".yml"), "candidates": (".csv", ".jsonl")}
     for name, path in (("out", request.out), ("candidates", request.candidates)):
@@ -57,8 +64,21 @@ def refuse_places(request: Request) -> None:
             raise UsageError(f"{name}: expected a {' or '.join(endings[name])} file, got {path}; change its ending")
         if path is not None and not path.parent.is_dir():
             raise UsageError(f"{name}: expected a folder that exists, got {path.parent}; make it first")
+        if path is not None:
+            refuse_existing(f"--{name}", path)
     if request.candidates is not None and request.next is None:
         raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
+
+
+def unit_of(request: Request) -> str | None:
+    """The unit of the table's losses as asked.
+
+    Raises:
+        UsageError: another unit.
+    """
+    if request.loss_unit is not None and request.loss_unit not in UNITS:
+        raise UsageError(f"loss_unit: {unknown('a unit', request.loss_unit, UNITS)}")
+    return request.loss_unit
 
 
 def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
@@ -123,6 +143,36 @@ def named_or_own(name: str, form: Form) -> str | Form:
     return name if name in importable("objectives.law_forms") else form
 
 
+def positive(name: str, value: float) -> float:
+    """A positive finite number.
+
+    Raises:
+        UsageError: another.
+    """
+    if not 0 < value < np.inf:
+        raise UsageError(f"{name}: expected a positive number, got {value:g}; write 10e9")
+    return value
+
+
+def flops_of(request: Request) -> float | None:
+    """Training FLOP of all designs together at most."""
+    return None if request.flops is None else positive("flops", request.flops)
+
+
+def max_params_of(request: Request) -> float | None:
+    """Parameters of each design at most, "8B" or a number.
+
+    Raises:
+        UsageError: neither.
+    """
+    if request.max_params is None:
+        return None
+    try:
+        return limit_in_unit("parameters", request.max_params)
+    except ValueError as error:
+        raise UsageError(f"max_params: {error}") from None
+
+
 def law_name(request: Request) -> str:
     return (request.out or request.runs or Path("law")).stem
 
@@ -130,9 +180,7 @@ def law_name(request: Request) -> str:
 def tokens_of(request: Request, table: Table, form: Form) -> float | None:
     """Tokens the law predicts for: as asked, else those of the table, the most where they vary."""
     if request.tokens is not None:
-        if not 0 < request.tokens < np.inf:
-            raise UsageError(f"tokens: expected a positive number, got {request.tokens:g}; write 10e9")
-        return request.tokens
+        return positive("tokens", request.tokens)
     if not table.has("tokens"):
         return None
     column = table.feature("tokens")

@@ -52,6 +52,7 @@ def piped(header: Sequence[str], rows: Rows) -> list[str]:
 
 def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[str]]]:
     """Title and lines of each section."""
+    yield "Verdict", content["verdict"]
     yield "Data", _data(content["data"], drawn)
     yield "Coefficients (95 % intervals)", _coefficients(content, drawn)
     yield "Terms", _terms(content["terms"], drawn)
@@ -73,7 +74,11 @@ def number(value: float | None) -> str:
 
 
 def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
-    lines = [f"{data['rows']} rows, {data['designs']} designs", *data["notes"]]
+    lines = [
+        f"{data['rows']} rows, {data['designs']} designs",
+        *data["notes"],
+        *([data["unit"]] if data["unit"] else []),
+    ]
     rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
     lines += drawn(("quantity", "from", "to", "levels"), rows)
     lines += [
@@ -140,6 +145,7 @@ def _doubts(content: dict[str, Any]) -> list[str]:
             if shape["rejected"]
             else "no shape is seen in the residuals"
         )
+        verdict += f"; at these rows it sees a misfit of {number(shape['visible'])} nats (RMS) four times of five"
         lines.append(
             f"lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']}, p {shape['p_value']:.2g}: {verdict}"
         )
@@ -213,11 +219,25 @@ def _errors(errors: dict[str, Any]) -> list[str]:
 
 
 def _forms(forms: dict[str, Any], drawn: Drawn) -> list[str]:
-    names = ("coefficients", "r2", "bic", "folds_rmse", "worst_level_rmse", "largest_rmse", "largest_bias", "spearman")
+    names = ("coefficients", "r2", "bic", "weight", "folds_rmse")
+    further = ("worst_level_rmse", "largest_rmse", "largest_bias", "spearman")
     fits = {name: row for name, row in forms.items() if not isinstance(row, str)}
-    order = sorted(fits, key=lambda name: fits[name]["folds_rmse"])
-    lines = drawn(("form", *names), [[name, *(number(fits[name][key]) for key in names)] for name in order])
+    rows = [
+        [
+            name,
+            *(number(fits[name][key]) for key in names),
+            _apart_by(fits[name]),
+            *(number(fits[name][key]) for key in further),
+        ]
+        for name in sorted(fits, key=lambda name: fits[name]["bic"])
+    ]
+    lines = drawn(("form", *names, "above this fit", *further), rows)
     return lines + [f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str)]
+
+
+def _apart_by(row: dict[str, Any]) -> str:
+    """Difference of errors on unseen rows with its standard error; none for the fit itself."""
+    return f"{row['folds_excess']:+.2g} ± {row['folds_excess_error']:.1g}" if row["folds_excess"] else "-"
 
 
 def _influence(rows: list[dict[str, float]], drawn: Drawn) -> list[str]:

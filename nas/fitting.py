@@ -1,5 +1,6 @@
 """The work of `fit`: a table in, a law file, a report and designs out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,18 @@ from nas.fit_request import (
     Request,
     delta_of,
     fixed_exponent,
+    flops_of,
     form_of,
     law_name,
+    max_params_of,
     named_or_own,
+    positive,
     refuse_places,
     tokens_of,
+    unit_of,
 )
 from nas.fit_text import terminal
+from nas.fit_verdict import verdict
 from nas.frontier_check import frontier_check
 from nas.layers import layered
 from nas.named import load_law
@@ -30,11 +36,15 @@ from objectives.fitting.design import Plan, assumed_by, known_by
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
+from objectives.fitting.loss_unit import doubt
 from objectives.fitting.report import report
 from objectives.fitting.table import read_table
+from objectives.fitting.validation import Validation, rivals
 from objectives.law import Law, named_form
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray
+
+RIVAL_STARTS = 8
 
 
 def execute(request: Request) -> None:
@@ -53,26 +63,49 @@ def execute(request: Request) -> None:
     method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        table = read_table(request.runs, request.rename, request.where)
+        table = read_table(request.runs, request.rename, request.where, request.last, unit_of(request))
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")
         known = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
-        law = law_of(fit, known, law_name(request), named_or_own(name, form), tokens_of(request, table, form))
+        others = rivals_of(fit, stage)
+        fits = {each: found[0] for each, found in others.items() if not isinstance(found, str)}
+        own, tokens = named_or_own(name, form), tokens_of(request, table, form)
+        law = law_of(fit, known, law_name(request), own, tokens, fits)
     except ValueError as error:
         raise UsageError(str(error)) from None
     study = study_of(request, law)
     planned = None if asked is None else designs(asked, study, law, lambda candidates: known_by(fit))
-    forms = {each: named_form(each) for each in importable("objectives.law_forms")}
-    content = report(fit, known, forms, given, stage)
+    content = report(fit, known, others, given, stage)
+    content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
     stage("the frontier under the draws")
     content["frontier"] = frontier_check(study, law)
+    content["next_shrink"] = next_shrink(fit, study, law, planned)
+    content = {"verdict": verdict(content, str(request.runs)), **content}
     stage.close()
     _write(request, law, content, fit)
     if not request.json:
         for line in terminal(content):
             say(line)
     _show(request, asked, planned, study, content)
+
+
+def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
+    """Every other form fitted to the same rows, or why it cannot be."""
+    forms = {name: named_form(name) for name in importable("objectives.law_forms") if name != fit.form_name}
+    method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
+    return rivals(forms, fit.table, method, stage)
+
+
+def next_shrink(fit: Fit, study: Study, law: Law, planned: tuple[dict[str, AnyArray], Plan] | None) -> dict[str, float]:
+    """How many models to train next, as asked or as many as coefficients, and what becomes of the standard errors."""
+    if planned is None:
+        n = min(max(len(fit.vector), 5), study.problem.space.size)
+        try:
+            planned = designs(Asked(n, "coefficients", None, fit.method.seed), study, law, lambda _: known_by(fit))
+        except UsageError:
+            return {}
+    return {"models": len(planned[1].rows), "shrink": planned[1].shrink}
 
 
 def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
@@ -87,6 +120,8 @@ def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
     fixed = dict(fixed_exponent(pair) for pair in request.fix)
     if "alpha_m" in given.law_form.exponents and request.kv != "free":
         fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
+    if request.tokens is not None:
+        given = given.model_copy(update={"tokens": positive("tokens", request.tokens)})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
     _show(request, asked, planned, study, {}, first=True)
@@ -102,7 +137,9 @@ def _asked(request: Request) -> Asked | None:
         return None
     if request.goal not in GOALS:
         raise UsageError(f"goal: {unknown('a goal', request.goal, GOALS)}")
-    return Asked(request.next, request.goal, request.candidates, request.seed)
+    return Asked(
+        request.next, request.goal, request.candidates, request.seed, flops_of(request), max_params_of(request)
+    )
 
 
 def study_of(request: Request, law: Law) -> Study:
@@ -127,7 +164,9 @@ def _show(
     if asked is None or planned is None:
         return
     if not request.json:
-        show(columns, asked, study.problem.space.name, planned[1], first=first)
+        law = study.problem.scenario.law
+        noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
+        show(columns, asked, study, planned[1], noise, first=first)
     if asked.out is not None:
         write_candidates(asked.out, columns)
         if not request.quiet:

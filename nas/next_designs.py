@@ -5,29 +5,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator
 
 from nas.assemble import Study
 from nas.console import say, table
 from nas.errors import UsageError
 from nas.exact_solution import quick_frontier
-from objectives.fitting.design import Goal, Knowledge, Plan, plan, training_flops
+from objectives.features import feature
+from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk, training_flops
 from objectives.law import Law
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
 
 
+SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
+NOISY = 0.05  # residual sd from which designs aimed at the frontier were seen to be no better than random ones
+HALVINGS = 20
+
+
 @dataclass(frozen=True)
 class Asked:
-    """How many designs, for which goal, into which file."""
+    """How many designs, for which goal, into which file; training FLOP of all together and parameters of each at most."""
 
     n: int
     goal: str
     out: Path | None
     seed: int
+    flops: float | None = None
+    max_params: float | None = None
 
 
 def designs(
@@ -41,11 +50,10 @@ def designs(
         UsageError: more designs than the space has.
     """
     generator = np.random.default_rng(asked.seed)
-    candidates = candidates_of(study.problem.space, generator)
+    candidates = trainable(asked, study, candidates_of(study.problem.space, generator))
     targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
-        known = knowledge(candidates)
-        found = plan(known, candidates, asked.n, asked.goal, targets, law.tokens, generator)  # type: ignore[arg-type]
+        candidates, found = planned(asked, candidates, targets, law, knowledge(candidates), generator)
     except ValueError as error:
         raise UsageError(str(error)) from None
     chosen = candidates[found.rows]
@@ -58,6 +66,76 @@ def designs(
         "predicted_loss": law.loss(chosen),
     }
     return columns | ({} if law.tokens is None else {"training_flops": flops}), found
+
+
+def trainable(asked: Asked, study: Study, candidates: Architectures) -> Architectures:
+    """Candidates within the study's budgets of memory and size, and the parameters asked for.
+
+    Raises:
+        UsageError: none is.
+    """
+    assessed = study.problem.assess(study.problem.dressed(candidates))
+    keep = np.ones(len(candidates), dtype=bool)
+    said = []
+    for budget in study.problem.budgets:
+        if budget.metric in SIZES:
+            keep &= assessed[budget.metric] <= budget.limit
+            said.append(str(budget))
+    if asked.max_params is not None:
+        keep &= feature(candidates, "parameters") <= asked.max_params
+        said.append(f"parameters <= {asked.max_params:g}")
+    if not keep.any():
+        raise UsageError(f"next: expected architectures within {' and '.join(said)}, got none; relax one of them")
+    return candidates[np.flatnonzero(keep)]
+
+
+def planned(
+    asked: Asked,
+    candidates: Architectures,
+    targets: Architectures | None,
+    law: Law,
+    known: Knowledge,
+    generator: Generator,
+) -> tuple[Architectures, Plan]:
+    """Candidates and the plan that numbers them; within a budget of FLOP, the most telling of plans with ever smaller models.
+
+    Raises:
+        ValueError: fewer candidates than designs, or none so cheap.
+    """
+
+    def plan_of(within: Architectures) -> Plan:
+        own = generator if asked.flops is None else np.random.default_rng(asked.seed)
+        return plan(known, within, asked.n, asked.goal, targets, law.tokens, own)  # type: ignore[arg-type]
+
+    if asked.flops is None:
+        return candidates, plan_of(candidates)
+    if law.tokens is None:
+        raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
+    cost = training_flops(candidates, law.tokens)
+    found: list[tuple[Architectures, Plan]] = []
+    for halved in range(HALVINGS):  # models of at most the whole budget, half of it, a quarter …
+        limit = max(asked.flops / 2.0**halved, asked.flops / asked.n)
+        within = candidates[np.flatnonzero(cost <= limit)]
+        if len(within) < asked.n:
+            break
+        each = plan_of(within)
+        found += [(within, each)] if training_flops(within[each.rows], law.tokens).sum() <= asked.flops else []
+        if limit * asked.n <= asked.flops:
+            break
+    if not found:
+        least = float(np.sort(cost)[: asked.n].sum())
+        raise ValueError(
+            f"flops: expected a budget in which {asked.n} models of the space fit, got {asked.flops:g}; "
+            f"the {asked.n} cheapest need {least:.3g}"
+        )
+    usual = _information(known, candidates, np.arange(len(candidates)), law.tokens) * asked.n / len(candidates)
+    return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0], pair[1].rows, law.tokens)))
+
+
+def _information(known: Knowledge, candidates: Architectures, rows: IntArray, tokens: float | None) -> FloatArray:
+    """What is known once these rows are trained, (p, p)."""
+    sensitivities = known.sensitivities(candidates[rows], tokens)
+    return known.information + sensitivities.T @ sensitivities
 
 
 def candidates_of(space: SearchSpace, generator: np.random.Generator) -> Architectures:
@@ -82,8 +160,11 @@ def frontier_of(study: Study) -> Architectures:
     return study.problem.architectures(solved.frontier.genotypes)
 
 
-def show(columns: dict[str, AnyArray], asked: Asked, space: str, found: Plan, *, first: bool) -> None:
-    """Print the designs; `first`: nothing was trained before."""
+def show(
+    columns: dict[str, AnyArray], asked: Asked, study: Study, found: Plan, noise: float | None, *, first: bool
+) -> None:
+    """Print the designs; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
+    space = study.problem.space.name
     if first:
         say(f"Train first: {asked.n} of the {space} space; standard errors are {found.shrink:.2f} of random designs'")
     else:
@@ -101,6 +182,15 @@ def show(columns: dict[str, AnyArray], asked: Asked, space: str, found: Plan, *,
     )
     rows = [[_cell(columns[name][i]) for name in names] for i in range(asked.n)]
     table(names, rows, left=0)
+    parts = [f"largest {feature(Architectures.from_columns(columns), 'parameters').max():.3g} parameters"]
+    parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
+    parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
+    say(f"  {'; '.join(parts)}")
+    if asked.goal == "frontier" and noise is not None and noise >= NOISY:
+        say(
+            f"  At a residual sd of {noise:.2g} nats designs aimed at the frontier picked no better than random ones in simulation; "
+            "--goal coefficients did"
+        )
 
 
 def _cell(value: object) -> str:

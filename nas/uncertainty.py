@@ -1,7 +1,7 @@
 """How a law's uncertainty reaches the frontier: optimality per draw, regret of picks, tied designs.
 
-A draw is a law refitted to resampled data. Draws hold the coefficients' uncertainty, not that of the
-law's form.
+A draw is a law refitted to resampled data. Draws hold the coefficients' uncertainty and, as far as the law
+file has draws of rival forms, that of the form.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -72,8 +72,8 @@ def uncertainty(law: Law, architectures: Callable[[IntArray], Architectures], fo
     if not law.draws or not set(found.objectives) & set(FROM_LOSS):
         return None
     rows = np.flatnonzero(found.feasible)
-    count = min(len(law.draws), max(FEWEST, ROW_DRAWS // max(len(rows), 1)))
-    return Uncertainty(found, rows, law.drawn_losses(architectures(rows), law.drawn[:count]))
+    count = max(FEWEST, ROW_DRAWS // max(len(rows), 1))
+    return Uncertainty(found, rows, law.drawn_losses(architectures(rows), count))
 
 
 def cost_among(objectives: Sequence[str]) -> str:

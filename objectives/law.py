@@ -42,11 +42,19 @@ def _is_row(text: str) -> str:
 Row = Annotated[str, AfterValidator(_is_row)]
 
 
+class Rival(BaseModel):
+    """Another form that the same data allow: draws of its coefficients, as many as its share of the evidence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    form: str | Form
+    draws: tuple[Row, ...] = Field(min_length=1)
+
+
 class Law(BaseModel):
     """A fitted loss law: natural-log loss per token of an architecture.
 
     `covariance` and `draws` are rows of numbers in the order of the form's coefficients: the one of
-    linear theory, the other coefficients refitted to resampled data.
+    linear theory, the other coefficients refitted to resampled data. `rivals` are draws of other forms.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,6 +71,7 @@ class Law(BaseModel):
     source: str = ""
     covariance: tuple[Row, ...] = ()
     draws: tuple[Row, ...] = ()
+    rivals: tuple[Rival, ...] = ()
     provenance: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -81,9 +90,15 @@ class Law(BaseModel):
         ]
         if "tokens" in named_form(self.form).features and self.tokens is None:
             faults.append("tokens: expected the training tokens to predict for, got nothing; add them")
-        for name, rows in (("covariance", self.covariance), ("draws", self.draws)):
-            if any(len(row.split()) != len(needed) for row in rows):
-                faults.append(f"{name}: expected {len(needed)} numbers a row, {', '.join(needed)}; correct it")
+        own = [("covariance", needed, self.covariance), ("draws", needed, self.draws)]
+        others = [(f"rivals[{i}].draws", named_form(r.form), r.draws) for i, r in enumerate(self.rivals)]
+        for name, names, rows in [*own, *((name, list(form.coefficients), rows) for name, form, rows in others)]:
+            if any(len(row.split()) != len(names) for row in rows):
+                faults.append(f"{name}: expected {len(names)} numbers a row, {', '.join(names)}; correct it")
+        if self.rivals and not self.draws:
+            faults.append("rivals: expected draws of the law's own form beside those of others, got none; add them")
+        if any("tokens" in form.features for _, form, _ in others) and self.tokens is None:
+            faults.append("tokens: expected the training tokens to predict for, as a rival has them; add them")
         if self.covariance and len(self.covariance) != len(needed):
             faults.append(f"covariance: expected {len(needed)} rows, got {len(self.covariance)}; correct it")
         if faults:
@@ -96,10 +111,16 @@ class Law(BaseModel):
         return named_form(self.form)
 
     @cached_property
-    def drawn(self) -> FloatArray:
-        """Coefficients of each draw, (draws, coefficients)."""
-        rows = np.array([[float(number) for number in row.split()] for row in self.draws])
-        return rows.reshape(len(self.draws), len(self.law_form.coefficients))
+    def drawn(self) -> tuple[tuple[Form, dict[str, float]], ...]:
+        """Form and coefficients of every draw, the forms mixed so that the first few hold each by its share."""
+        sources = [(self.law_form, self.draws), *((named_form(rival.form), rival.draws) for rival in self.rivals)]
+        placed = [
+            ((i + 0.5) / len(draws), at, form, [float(number) for number in row.split()])
+            for at, (form, draws) in enumerate(sources)
+            for i, row in enumerate(draws)
+        ]
+        placed.sort(key=lambda draw: draw[:2])
+        return tuple((form, dict(zip(form.coefficients, row, strict=True))) for _, _, form, row in placed)
 
     def feature(self, architectures: Architectures, name: str) -> FloatArray:
         """A quantity that the law depends on, (n,)."""
@@ -110,14 +131,14 @@ class Law(BaseModel):
     def terms(self, architectures: Architectures) -> dict[str, FloatArray]:
         """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum."""
         known: dict[str, FloatArray] = {}
-        values = self._values(architectures, self.coefficients, known)
+        values = self._values(self.law_form, architectures, self.coefficients, known)
         if self.law_form.of == "log_loss":
             with np.errstate(over="ignore"):
                 return {"loss": np.exp(sum(values.values(), np.zeros(len(architectures))))}
         return values
 
     def _values(
-        self, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]
+        self, form: Form, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]
     ) -> dict[str, FloatArray]:
         def remembered(name: str) -> FloatArray:
             if name not in known:
@@ -125,18 +146,19 @@ class Law(BaseModel):
             return known[name]
 
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = self.law_form.values(remembered, coefficients)
+            terms = form.values(remembered, coefficients)
         return {name: np.full(len(architectures), v) if np.ndim(v) == 0 else np.asarray(v) for name, v in terms.items()}
 
-    def drawn_losses(self, architectures: Architectures, draws: FloatArray | None = None) -> FloatArray:
-        """Loss of each architecture under each draw, nats, (draws, n)."""
+    def drawn_losses(self, architectures: Architectures, most: int | None = None) -> FloatArray:
+        """Loss of each architecture under each draw, or under the first `most` of them, nats, (draws, n)."""
         n, known = len(architectures), dict[str, FloatArray]()
-        losses = np.empty((len(rows := self.drawn if draws is None else draws), n))
-        for row, coefficients in zip(losses, rows, strict=True):
-            named = dict(zip(self.law_form.coefficients, coefficients.tolist(), strict=True))
-            row[:] = sum(self._values(architectures, named, known).values(), np.zeros(n))
-        with np.errstate(over="ignore"):
-            return np.exp(losses) if self.law_form.of == "log_loss" else losses
+        losses = np.empty((len(drawn := self.drawn[:most]), n))
+        for row, (form, coefficients) in zip(losses, drawn, strict=True):
+            row[:] = sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n))
+            if form.of == "log_loss":
+                with np.errstate(over="ignore"):
+                    np.exp(row, out=row)
+        return losses
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
         """A quantile of the loss over the draws, nats, (n,).

@@ -54,6 +54,15 @@ class StudyResult:
     skipped: dict[str, str]
     failures: dict[str, str]
 
+    def lost(self) -> list[str]:
+        """Strategies none of whose runs could be measured, each with the first reason."""
+        names = sorted({run.strategy for run in self.runs} - set(self.strategies))
+        reasons = {name: [why for run, why in self.failures.items() if run.startswith(f"{name} s")] for name in names}
+        return [
+            f"every run of {name} on {self.name} failed: {next(iter(why), 'no reason known')}"
+            for name, why in reasons.items()
+        ]
+
     @cached_property
     def strategies(self) -> list[str]:
         """Strategies with a run that did not fail, by name."""

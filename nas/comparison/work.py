@@ -32,6 +32,7 @@ def execute(request: Request) -> None:
     Raises:
         UsageError: anything that cannot be done as asked, before anything is written.
         InfeasibleError: no run of any study found anything feasible.
+        PlasError: every run of a strategy on a study failed; the results of the others are written and shown.
     """
     if request.workers is not None and request.workers < 1:
         raise UsageError(f"workers: expected 1 or more, got {request.workers}; leave it out for one per processor")
@@ -58,6 +59,8 @@ def execute(request: Request) -> None:
         if failed:
             raise PlasError(f"{folder}: every run failed; the first: {failed}")
         raise InfeasibleError(f"{folder}: no feasible architecture in any study; relax a budget")
+    if lost := [text for result in results for text in result.lost()]:
+        raise PlasError(f"{folder}: {'; '.join(lost)}; the other results are kept, --resume {folder} tries these again")
 
 
 def opened(request: Request) -> tuple[Path, Plan]:

@@ -37,7 +37,7 @@ class Intervals:
 
 
 def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Intervals:
-    """Linear-theory and bootstrap intervals of a fit's coefficients."""
+    """Linear-theory and bootstrap intervals of a fit's coefficients; linear theory's of a positive scale on its logarithm."""
     inner, held, condition = covariance(fit)
     to_raw = fit.model.raw_jacobian(fit.vector)
     raw = to_raw @ inner @ to_raw.T
@@ -45,10 +45,15 @@ def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Inte
     draws = fit.model.raw(vectors)
     centre = np.array(list(fit.coefficients.values()))
     wide = student.ppf(0.5 + LEVEL / 2, max(fit.model.n - len(fit.vector), 1)) * np.sqrt(np.diag(raw))
+    linear = np.stack([centre - wide, centre + wide], axis=1)
+    positive = np.array([each in fit.model.form.scales for each in fit.coefficients]) & (centre > 0)
+    with np.errstate(over="ignore"):  # a scale that may be anything
+        factor = np.exp(wide[positive] / centre[positive])
+    linear[positive] = np.stack([centre[positive] / factor, centre[positive] * factor], axis=1)
     ends = (0.5 - LEVEL / 2, 0.5 + LEVEL / 2)
     percentiles = np.quantile(draws, ends, axis=0).T if bootstraps else np.full((len(centre), 2), np.nan)
     return Intervals(
-        raw, draws, np.stack([centre - wide, centre + wide], axis=1), percentiles,
+        raw, draws, linear, percentiles,
         condition, held, checked, agreeing, np.sqrt(np.diag(inner)),
     )  # fmt: skip
 
@@ -94,7 +99,7 @@ def bootstrap(fit: Fit, count: int, generator: np.random.Generator) -> tuple[Flo
     """
     if count == 0:
         return np.zeros((0, len(fit.vector))), 0, 0
-    weights = resampled(fit.table.design, count, generator) * fit.model.weight
+    weights = resampled(fit.table.family, count, generator) * fit.model.weight
     vectors, objectives = minimised(fit.model, np.repeat(fit.vector[None], count, 0), fit.delta, weights, STEPS)
     checked = min(CHECKED, count)
     better = sum(bool(_restarted(fit, weights[i], i) < objectives[i] * (1 - SAME)) for i in range(checked))

@@ -1,23 +1,40 @@
 """A fit as a law that every command takes, in full precision, with where it came from."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
 
 import numpy as np
 
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.fit import Fit
-from objectives.fitting.intervals import Intervals
+from objectives.fitting.form_choice import form_weights
+from objectives.fitting.intervals import Intervals, bootstrap
 from objectives.form import Form
-from objectives.law import RANGED, Law
+from objectives.law import RANGED, Law, Rival
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file
 PACKAGES = ("plas-codesign", "numpy", "scipy")
 
 
-def law_of(fit: Fit, known: Intervals, name: str, form: str | Form, tokens: float | None) -> Law:
-    """The law with its range, residual sd, covariance, draws and provenance."""
+def law_of(
+    fit: Fit,
+    known: Intervals,
+    name: str,
+    form: str | Form,
+    tokens: float | None,
+    rivals: Mapping[str, Fit] | None = None,
+) -> Law:
+    """The law with its range, residual sd, covariance, draws and provenance.
+
+    The draws are shared out over the form and its `rivals` by their weights of evidence, one at least its own.
+    """
     table = fit.table
+    usable = {n: r for n, r in (rivals or {}).items() if tokens is not None or "tokens" not in r.model.form.features}
+    shared = form_weights(fit, usable)
+    total = min(len(known.draws), KEPT)
+    counts = {each: round(share * total) for each, share in shared.items()}
+    others = {each: n for each, n in counts.items() if n and each != fit.form_name}
     ranges = {
         quantity: (float(table.feature(quantity).min()), float(table.feature(quantity).max()))
         for quantity in RANGED
@@ -34,9 +51,16 @@ def law_of(fit: Fit, known: Intervals, name: str, form: str | Form, tokens: floa
         residual_sd=quality(fit)["residual_sd"],
         source="plas fit",
         covariance=rows(known.covariance),
-        draws=rows(known.draws[:KEPT]),
+        draws=rows(known.draws[: min(max(total - sum(others.values()), 1), total)]),
+        rivals=tuple(_drawn(usable[each], n, each) for each, n in others.items()),
         provenance=provenance(fit, len(known.draws)),
     )
+
+
+def _drawn(rival: Fit, count: int, name: str) -> Rival:
+    """A rival form's draws."""
+    vectors, _, _ = bootstrap(rival, count, np.random.default_rng(rival.method.seed))
+    return Rival(form=name, draws=rows(rival.model.raw(vectors)))
 
 
 def rows(matrix: FloatArray) -> tuple[str, ...]:

@@ -33,9 +33,8 @@ class Portability:
 
 def portability(law: Law, table: Table) -> Portability | None:
     """The law's predictions against the table; None where too much is missing or nothing varies."""
-    stand_ins = {name: stand_in(law, name) for name in law.law_form.features if not table.has(name)}
-    assumed = {name: value for name, value in stand_ins.items() if value is not None}
-    if len(assumed) < len(stand_ins):
+    assumed = stand_ins(law, table)
+    if assumed is None:
         return None
     predicted = predictions(law, table, assumed)
     if not np.isfinite(predicted).all() or np.ptp(predicted) == 0 or np.ptp(table.loss) == 0:
@@ -52,6 +51,13 @@ def portability(law: Law, table: Table) -> Portability | None:
         _rms(slope * predicted + offset - table.loss),
         assumed,
     )
+
+
+def stand_ins(law: Law, table: Table) -> dict[str, float] | None:
+    """What to take for each quantity of a law that a table does not hold; None where nothing can stand in for one."""
+    found = {name: stand_in(law, name) for name in law.law_form.features if not table.has(name)}
+    assumed = {name: value for name, value in found.items() if value is not None}
+    return assumed if len(assumed) == len(found) else None
 
 
 def stand_in(law: Law, quantity: str) -> float | None:

@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 
 from objectives.fitting import diagnostics
-from objectives.fitting.fit import Fit, Method
+from objectives.fitting.fit import Fit
+from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.portability import portability
-from objectives.fitting.validation import Validation, rivals, row_of, validated
-from objectives.form import Form
+from objectives.fitting.validation import Validation, row_of, validated
 from objectives.law import Law
-
-REJECT = 0.01
-RIVAL_STARTS = 8
 
 
 def report(
-    fit: Fit, known: Intervals, forms: Mapping[str, Form], given: Law, stage: Callable[[str], None]
+    fit: Fit,
+    known: Intervals,
+    rivals: Mapping[str, tuple[Fit, Validation] | str],
+    given: Law,
+    stage: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The whole report of a fit; `forms` are compared under the same validation, `given` is an older law.
+    """The whole report of a fit; `rivals` are other forms fitted to its rows, `given` is an older law.
 
     `stage` hears what begins.
     """
@@ -36,6 +37,7 @@ def report(
         | {"correlations": diagnostics.correlations(fit.table), "replicates": diagnostics.replicates(fit.table)},
         "coefficients": coefficients(fit, known),
         "terms": terms(fit),
+        "determined": diagnostics.determined(fit, known),
         "identifiability": diagnostics.identifiability(fit, known),
         "alike": diagnostics.alike(fit, known),
         "condition": known.condition,
@@ -45,10 +47,10 @@ def report(
             "restarts_checked": known.checked,
         },
         "quality": diagnostics.quality(fit),
-        "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < REJECT},
-        "validation": asdict(checked),
+        "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < diagnostics.REJECT},
+        "validation": {name: value for name, value in asdict(checked).items() if name != "squares"},
         "influence": diagnostics.influence(fit),
-        "forms": compared(fit, checked, forms, stage),
+        "forms": compared(fit, checked, rivals),
         "given_law": None if carried is None else asdict(carried),
         "provenance": provenance(fit, len(known.draws)),
     }
@@ -79,11 +81,16 @@ def terms(fit: Fit) -> dict[str, dict[str, Any]]:
     } | {"reference_design": dict(model.reference)}
 
 
-def compared(fit: Fit, checked: Validation, forms: Mapping[str, Form], stage: Callable[[str], None]) -> dict[str, Any]:
-    """Every form's errors under the same validation, or why it cannot be fitted."""
-    method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
-    others = {name: form for name, form in forms.items() if name != fit.form_name}
-    found: dict[str, Any] = {fit.form_name: row_of(fit, checked)}
-    for name, result in rivals(others, fit.table, method, stage).items():
-        found[name] = result if isinstance(result, str) else row_of(*result)
-    return found
+def compared(
+    fit: Fit, checked: Validation, rivals: Mapping[str, tuple[Fit, Validation] | str]
+) -> dict[str, dict[str, float | None] | str]:
+    """Every form's errors under the same validation and its share of the evidence, or why it cannot be fitted."""
+    fits = {fit.form_name: (fit, checked)} | {name: r for name, r in rivals.items() if not isinstance(r, str)}
+    rows = {name: row_of(*result) for name, result in fits.items()}
+    weights = shares({name: float(row["bic"] or 0.0) for name, row in rows.items()})
+    found: dict[str, dict[str, float | None] | str] = {}
+    for name, row in rows.items():
+        apart, error = excess(fit, checked, fits[name][1])
+        own = {"weight": weights[name], "folds_excess": apart, "folds_excess_error": error}
+        found[name] = row | own
+    return found | {name: reason for name, reason in rivals.items() if isinstance(reason, str)}

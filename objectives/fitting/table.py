@@ -1,42 +1,21 @@
 """A table of trained models: a CSV with a loss per row, read without dropping or repairing anything silently."""
 
-import csv
 import hashlib
-import io
-import operator
-import re
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from objectives.features import COUNTS, OWNERS, feature
+from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
+from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
+from objectives.fitting.sheet import read_sheet, with_points
 from search_spaces.architectures import ALIASES, SHAPE, Architectures
-from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 MOST_ROWS = 10_000
-HUGGING_FACE = {
-    "num_hidden_layers": "depth",
-    "hidden_size": "width",
-    "num_attention_heads": "n_heads",
-    "num_key_value_heads": "n_kv_heads",
-    "moe_intermediate_size": "expert_size",
-    "intermediate_size": "expert_size",
-    "num_local_experts": "n_experts",
-    "num_experts": "n_experts",
-    "num_experts_per_tok": "top_k",
-}
-FURTHER = ("loss", "tokens", "seed", "learning_rate", "weight", "parameters", "active_parameters", "training_flops")
-COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER]))
-COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "!=": operator.ne,
-    "=": operator.eq,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
 
 
@@ -128,128 +107,55 @@ class Table:
         stacked = np.stack([self.feature(name) for name in names]) if names else np.zeros((1, len(self)))
         return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
 
+    @property
+    def family(self) -> AnyArray:
+        """Number of the rows that are resampled and left out together, (n,): a design, with checkpoints an architecture."""
+        if "checkpoint" not in self.numbers:
+            return self.design
+        names = [name for name in OWNERS if name != "tokens" and self.has(name)]
+        stacked = np.stack([self.feature(name) for name in names])
+        return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
 
-def read_table(path: Path, renamed: Sequence[str] = (), where: Sequence[str] = ()) -> Table:
-    """The rows of a CSV that `where` keeps, columns renamed OLD=NEW first.
+
+def read_table(
+    path: Path,
+    renamed: Sequence[str] = (),
+    where: Sequence[str] = (),
+    last: str | None = None,
+    unit: str | None = None,
+) -> Table:
+    """The rows of a CSV that `where` keeps, columns renamed OLD=NEW first, of each run its last.
+
+    last: the column that orders a run's checkpoints, "none" to keep them all, None to look for one.
+    unit: "nats" or "bits" of the losses, None for what their column's name says, else nats.
 
     Raises:
         ValueError: a line a fault, each naming the column and the line of the file.
     """
-    text = _text(path)
-    header, body, lines = _rows(path, text)
-    names, notes = _named(header, renamed, path)
-    columns = {name: [row[i] for row in body] for i, name in enumerate(names)}
-    as_written = {name: columns[new] for name, new in zip(header, names, strict=True)}
-    keep, said = _kept({**as_written, **columns}, lines, where, path)
-    columns = {name: [column[i] for i in keep] for name, column in columns.items()}
-    numbers = _numbers(columns, lines[keep], path)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    table = Table(numbers, lines[keep], (*notes, *said), digest)
+    sheet = read_sheet(path, is_known, MOST_ROWS)
+    names, notes, loss = named(sheet.header, renamed, path)
+    columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names)}
+    columns, changed = with_points(columns, [name for name in columns if name in COLUMNS], path)
+    as_written = {old: columns[new] for old, new in zip(sheet.header, names, strict=True)}
+    keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
+    columns, lines = _taken(columns, keep), sheet.lines[keep]
+    final, progress, found = checkpoints({**_taken(as_written, keep), **columns}, lines, last, path)
+    numbers = _numbers(_taken(columns, final), lines[final], path)
+    if progress is not None:
+        numbers["checkpoint"] = progress
+    bits = unit == "bits" or (unit is None and says_bits(loss))
+    if bits:
+        numbers["loss"] = numbers["loss"] * math.log(2.0)
+    in_bits = [f"{loss} is read as bits: nats are bits · 0.693"] if bits else []
+    said = (*sheet.notes, *notes, *changed, *left_out, *found, *in_bits)
+    digest = hashlib.sha256(sheet.text.encode()).hexdigest()
+    table = Table(numbers, lines[final], said, digest)
     _refuse(table, path)
-    return Table(numbers, lines[keep], (*table.notes, *_remarks(table)), digest)
+    return Table(numbers, table.lines, (*said, *_remarks(table, sure=bits or unit is not None)), digest)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ValueError(f"{path}: expected a readable CSV, got {error.strerror}; check the path") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: expected UTF-8 text, got another encoding; save it as UTF-8") from None
-
-
-def _rows(path: Path, text: str) -> tuple[list[str], list[list[str]], AnyArray]:
-    """Header, rows, and the line of the file at which each row ends; empty lines are none."""
-    if (count := len(text.splitlines())) > MOST_ROWS + 1:
-        raise ValueError(
-            f"{path}: expected at most {MOST_ROWS:,} rows, got {count - 1:,}; keep the final loss of each model"
-        )
-    reader = csv.reader(io.StringIO(text, newline=None))
-    try:
-        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise ValueError(f"{path}:{reader.line_num}: expected CSV, got a row with {error}; correct it") from None
-    if len(rows) < 2:
-        raise ValueError(f"{path}: expected a header and a row per trained model, got {len(rows)} lines; add them")
-    header = [name.strip() for name in rows[0][1]]
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise ValueError(f"{path}:{line}: expected {len(header)} cells, got {len(row)}; correct the row")
-    return header, [row for _, row in rows[1:]], np.array([line for line, _ in rows[1:]])
-
-
-def _named(header: list[str], renamed: Sequence[str], path: Path) -> tuple[list[str], list[str]]:
-    """Column names as this project spells them, and what was renamed."""
-    asked = dict(pair.partition("=")[::2] for pair in renamed)
-    for old, new in asked.items():
-        if old not in header or not new:
-            raise ValueError(
-                f"rename: expected OLD=NEW with a column of {path}, got {old}={new}; it has {', '.join(header)}"
-            )
-    present, names, notes = set(header), [], []
-    for old in header:
-        plain = old.lower().replace(" ", "_")
-        plain = plain if plain in COLUMNS and plain not in present else old
-        found = asked.get(old, HUGGING_FACE.get(plain, plain))
-        if found == "expert_size" and old == "intermediate_size" and "moe_intermediate_size" in present:
-            found = old
-        notes += [f"column {old} is read as {found}"] if found != old else []
-        names.append(found)
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{path}:1: expected each column once, got {twice} twice; rename or remove one")
-    return names, notes
-
-
-def _kept(
-    columns: Mapping[str, list[str]], lines: AnyArray, where: Sequence[str], path: Path
-) -> tuple[list[int], list[str]]:
-    """Rows that every condition keeps, and how many each left out."""
-    keep, notes = np.ones(len(lines), dtype=bool), []
-    for condition in where:
-        passes = _passes(condition, columns, path)
-        out = lines[keep & ~passes]
-        shown = ", ".join(str(line) for line in out[:5].tolist()) + (", …" if len(out) > 5 else "")
-        notes.append(f"{len(out)} rows left out by {condition}" + (f" (lines {shown})" if len(out) else ""))
-        keep &= passes
-    if not keep.any():
-        raise ValueError(f"where: expected conditions that leave rows, got {' and '.join(where)}; {path} has none")
-    return np.flatnonzero(keep).tolist(), notes
-
-
-def _passes(condition: str, columns: Mapping[str, list[str]], path: Path) -> BoolArray:
-    parts = re.fullmatch(r"\s*(.+?)\s*(<=|>=|!=|=|<|>)\s*(.+?)\s*", condition)
-    if parts is None or (parts[1] not in columns and parts[1] != "tokens_per_parameter"):
-        known = ", ".join(columns)
-        raise ValueError(
-            f"where: expected COLUMN<VALUE with a column of {path} ({known}), got {condition!r}; correct it"
-        )
-    name, sign, text = parts.groups()
-    cells = (
-        _tokens_per_parameter(columns) if name not in columns else np.array([_number(cell) for cell in columns[name]])
-    )
-    limit = _number(text)
-    if np.isfinite(limit):
-        return np.asarray(COMPARISONS[sign](cells, np.asarray(limit)))
-    if sign not in ("=", "!="):
-        raise ValueError(f"where: expected a number after {sign}, got {text!r}; correct it")
-    return np.asarray(COMPARISONS[sign](np.array([cell.strip() for cell in columns[name]]), np.asarray(text)))
-
-
-def _tokens_per_parameter(columns: Mapping[str, list[str]]) -> FloatArray:
-    found = {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items() if name in COLUMNS}
-    try:
-        tokens = Table(found, np.arange(len(next(iter(columns.values()))))).feature("tokens")
-        return np.asarray(tokens / found["parameters"])
-    except (KeyError, ValueError):
-        raise ValueError("where: expected columns tokens and parameters for tokens_per_parameter; add them") from None
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
+def _taken(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:
+    return {name: [column[i] for i in np.flatnonzero(keep)] for name, column in columns.items()}
 
 
 def _numbers(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> dict[str, FloatArray]:
@@ -260,7 +166,7 @@ def _numbers(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> d
             continue
         if not any(cell.strip() for cell in cells):
             continue
-        values = np.array([_number(cell) for cell in cells])
+        values = numbers_of(cells)
         if not (fine := np.isfinite(values)).all():
             at = int(np.argmin(fine))
             faults.append(
@@ -279,7 +185,7 @@ def _refuse(table: Table, path: Path) -> None:
     if len(table) < 2:
         faults.append(f"{path}: expected a row per trained model, got one; a law needs more rows than coefficients")
     for name, values in table.numbers.items():
-        if name in ("loss", "seed"):
+        if name in ("loss", "seed", "checkpoint"):
             continue
         if (wrong := values <= 0).any():
             at = int(np.argmax(wrong))
@@ -324,8 +230,8 @@ def _not_architectures(table: Table, path: Path) -> list[str]:
     return []
 
 
-def _remarks(table: Table) -> list[str]:
-    """What a reader should know of the rows before trusting a fit."""
+def _remarks(table: Table, *, sure: bool) -> list[str]:
+    """What a reader should know of the rows before trusting a fit; `sure`: the unit of the losses was said."""
     notes = []
     if {"training_flops", "parameters"} <= set(table.numbers) and "tokens" not in table.numbers:
         notes.append("tokens are training_flops / (6 parameters)")
@@ -346,8 +252,10 @@ def _remarks(table: Table) -> list[str]:
         notes.append(
             f"{identical} rows repeat another's design and loss to the last digit: copies, no replicates; all are kept"
         )
-    if 0.9 < float(np.median(table.loss)) / 5.5 < 2.0:
-        notes.append("half the losses are above 4.95: check that they are nats, not bits (bits · 0.693 = nats)")
+    if not sure and 0.9 < float(np.median(table.loss)) / 5.5 < 2.0:
+        notes.append(
+            "half the losses are above 4.95: check that they are nats, not bits (--loss-unit bits converts, --loss-unit nats says so)"
+        )
     return notes
 
 

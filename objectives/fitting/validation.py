@@ -43,7 +43,8 @@ class Order:
 class Validation:
     """Errors of 10 random folds with rank correlations; per factor with each level left out; of the largest fifth.
 
-    near_frontier: order of the rows that matter, those near the lowest loss for their size.
+    near_frontier: order of the rows that matter, those near the lowest loss for their size; squares: squared
+    error of each row in the folds, nats², (n,).
     """
 
     folds: Errors
@@ -52,17 +53,21 @@ class Validation:
     near_frontier: Order | None
     levels: Mapping[str, Errors]
     largest: Errors | None
+    squares: FloatArray
 
 
 def validated(fit: Fit, seed: int = 0) -> Validation:
     """Every split refitted from the full fit's coefficients (a split changes the weights, not the basin)."""
-    order = np.random.default_rng(seed).permutation(int(fit.table.design.max()) + 1)
-    predicted = unseen(fit, (order % min(FOLDS, len(order)))[fit.table.design])
+    order = np.random.default_rng(seed).permutation(int(fit.table.family.max()) + 1)
+    predicted = unseen(fit, (order % min(FOLDS, len(order)))[fit.table.family])
     levels = {name: _errors(fit, unseen(fit, groups(fit.table, name))) for name in factors(fit.table)}
     with np.errstate(invalid="ignore"):
         ranks = spearmanr(predicted, fit.table.loss).statistic, kendalltau(predicted, fit.table.loss).statistic
     order_near = near_frontier(fit, predicted)
-    return Validation(_errors(fit, predicted), float(ranks[0]), float(ranks[1]), order_near, levels, _largest(fit))
+    squares = (predicted - fit.table.loss) ** 2
+    return Validation(
+        _errors(fit, predicted), float(ranks[0]), float(ranks[1]), order_near, levels, _largest(fit), squares
+    )
 
 
 def groups(table: Table, factor: str) -> AnyArray:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,33 @@ def test_without_a_table_only_designs_can_be_asked_for(changes: dict[str, Any], 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("flag", "name"), [("out", "law.yaml"), ("candidates", "next.csv")])
+def test_a_file_that_exists_is_never_overwritten(flag: str, name: str, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("years of work")
+    with pytest.raises(UsageError, match=rf"--{flag}: expected a new file, got .*{name} which exists; name another"):
+        execute(request(runs, next=5, **{flag: tmp_path / name}))
+    assert (tmp_path / name).read_text() == "years of work"
+
+
+def test_what_looks_like_bits_is_said_first_and_the_unit_can_be_given(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bits = tmp_path / "bits.csv"
+    rows = list(csv.reader(runs.open()))
+    bits.write_text("\n".join(",".join([*r[:-1], repr(float(r[-1]) / math.log(2))]) for r in rows[1:]))
+    bits.write_text(",".join(rows[0]) + "\n" + bits.read_text())
+    execute(request(bits))
+    assert "these losses look like bits" in capsys.readouterr().out
+    execute(request(bits, loss_unit="nats"))
+    assert "look like bits" not in capsys.readouterr().out
+    execute(request(bits, loss_unit="bits", json=True))
+    content = json.loads(capsys.readouterr().out)
+    assert content["data"]["unit"] is None
+    assert content["coefficients"]["l_inf"]["value"] == pytest.approx(2.6, abs=0.15)
+    with pytest.raises(UsageError, match="loss_unit: expected a unit"):
+        execute(request(bits, loss_unit="bit"))
+
+
 def test_a_form_of_ones_own_is_a_file(runs: Path, tmp_path: Path) -> None:
     form = tmp_path / "mine.yaml"
     form.write_text(
@@ -295,3 +323,41 @@ def test_the_shipped_laws_uncertainty_is_unknown() -> None:
     found = problem.evaluate(problem.space.genotypes(np.arange(10)))
     assert uncertainty(problem.scenario.law, lambda rows: problem.architectures(found.genotypes[rows]), found) is None
     assert assemble({"residual_sd": 0.06}, {}).problem.scenario.law.residual_sd == 0.06
+
+
+def test_what_is_proposed_fits_the_studys_memory_and_the_limits_asked_for(runs: Path, tmp_path: Path) -> None:
+    """The space holds models of 58.6 G parameters: 117 GB in fp16, on a device of 64."""
+    from nas.candidates import read_candidates
+    from objectives.parameters import total
+
+    for i, changes in enumerate(({}, {"max_params": "2B"}, {"flops": 3e20}, {"flops": 3e20, "goal": "frontier"})):
+        out = tmp_path / f"next{i}.csv"
+        execute(request(None, next=12, candidates=out, **changes))  # type: ignore[arg-type]
+        architectures, _ = read_candidates(out)
+        assert len(architectures) == 12
+        size = total(architectures.with_vocabulary(0))
+        assert size.max() * 2 <= 64.1e9
+        assert size.max() <= 2e9 or "max_params" not in changes
+        spent = sum(float(row["training_flops"]) for row in csv.DictReader(out.open()))
+        assert spent <= 3e20 or "flops" not in changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"flops": 1e10}, "flops: expected a budget in which 6 models of the space fit, got 1e.10; the 6 cheapest need"),
+        ({"flops": -1.0}, "flops: expected a positive number"),
+        ({"max_params": "1000"}, "next: expected architectures within memory_gb <= 64 and parameters <= 1000, got none"),
+        ({"max_params": "big"}, "max_params: expected"),
+    ],
+)  # fmt: skip
+def test_limits_that_nothing_meets_are_a_clear_line(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        execute(request(None, next=6, **changes))
+
+
+def test_designs_aimed_at_the_frontier_are_doubted_where_noise_is_large(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(request(None, next=6, goal="frontier"))
+    assert "At a residual sd of 0.06 nats designs aimed at the frontier picked no better" in capsys.readouterr().out
+    execute(request(None, next=6, goal="coefficients"))
+    assert "no better" not in capsys.readouterr().out

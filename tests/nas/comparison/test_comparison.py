@@ -96,6 +96,18 @@ def test_a_damaged_run_counts_as_failed_and_is_named(made: Path, compare: Compar
     assert "failed" not in compare("--resume", made).out
 
 
+@pytest.mark.slow
+def test_a_strategy_all_of_whose_runs_failed_is_a_failed_comparison(made: Path, compare: Compare) -> None:
+    for store in (made / "cells" / "loose" / "sobol").glob("*/evaluations.sqlite"):
+        content = bytearray(store.read_bytes())
+        content[len(content) // 2 : len(content) // 2 + 4096] = b"\xff" * 4096
+        store.write_bytes(content)
+    answer = compare("--resume", made)
+    assert answer.code == 1
+    assert "every run of sobol on loose failed: " in answer.err
+    assert "nsga2" in answer.out
+
+
 def test_a_lost_manifest_or_log_is_made_again(made: Path, compare: Compare) -> None:
     kept = tables(made)
     (made / "cells" / "loose" / "nsga2" / "s0" / "manifest.json").unlink()

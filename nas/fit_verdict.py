@@ -1,0 +1,102 @@
+"""What a fit is good for, in a few lines before everything else: rows, coefficients, forms, shape, picks, what to train next."""
+
+from collections.abc import Mapping
+from typing import Any
+
+SETTLED = 0.75  # share of the evidence above which a form counts as told from the others: BIC lower by 2 (Kass and Raftery 1995)
+SHOWN = 0.02
+STAYS = 0.9  # share of the draws in which a pick that stays counts as safe
+PER_COEFFICIENT = 2  # designs below which a fit is called thin
+
+
+def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
+    """Lines of the verdict, the summary first."""
+    parts = [_unit, _rows, _coefficients, _forms, _shape, _picks]
+    said = [found for part in parts if (found := part(content)) is not None]
+    doubts = [word for word, _ in said if word]
+    summary = (
+        f"Not settled by these rows: {', '.join(doubts)}." if doubts else "Usable for picks inside the fitted range."
+    )
+    return [summary, *(line for _, line in said), _next(content, runs)]
+
+
+def _unit(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    unit = content["data"]["unit"]
+    return None if unit is None else ("the unit of the losses", unit)
+
+
+def _rows(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Whether there are enough designs to judge the errors."""
+    designs, p = content["data"]["designs"], len(content["determined"])
+    if designs >= PER_COEFFICIENT * p:
+        return None
+    return (
+        "few rows",
+        f"rows: {designs} designs for {p} coefficients leave {designs - p} to judge errors by: intervals, R² and forms below mean "
+        f"little; train {PER_COEFFICIENT * p - designs} more at least, or choose a smaller form",
+    )
+
+
+def _coefficients(content: Mapping[str, Any]) -> tuple[str, str]:
+    """Which coefficients are two standard errors from zero."""
+    sure = [name for name, known in content["determined"].items() if known]
+    unsure = [name for name, known in content["determined"].items() if not known]
+    if not unsure:
+        return "", f"coefficients: all {len(sure)} are determined (two standard errors or more)"
+    return "coefficients", f"coefficients: determined {', '.join(sure) or 'none'}; not determined {', '.join(unsure)}"
+
+
+def _forms(content: Mapping[str, Any]) -> tuple[str, str]:
+    """Which forms share the evidence."""
+    fits = {name: row for name, row in content["forms"].items() if not isinstance(row, str)}
+    order = sorted(fits, key=lambda name: -fits[name]["weight"])
+    shared = ", ".join(f"{name} {fits[name]['weight']:.2f}" for name in order if fits[name]["weight"] >= SHOWN)
+    best, own = order[0], content["form"]
+    if fits[own]["weight"] < SHOWN:
+        return "the form", f"forms: BIC speaks for others than {own} ({shared}): fit with --form {best}"
+    if fits[best]["weight"] >= SETTLED:
+        return "", f"forms: BIC tells {best} from the others (weight {fits[best]['weight']:.2f} of 1)"
+    return "the form", f"forms: not told apart by BIC (weights {shared}); the draws hold each by its weight"
+
+
+def _shape(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The lack-of-fit test, with what it could have seen."""
+    shape = content["lack_of_fit"]
+    if shape is None:
+        return "the shape of the residuals", "shape: too few rows to ask whether the form is wrong"
+    if shape["rejected"]:
+        return (
+            "the shape of the residuals",
+            f"shape: the form is wrong somewhere (lack of fit, p {shape['p_value']:.2g}); predict no further than the rows reach",
+        )
+    return (
+        "",
+        f"shape: no misfit seen; one of {shape['visible']:.2g} nats (RMS) would be four times of five, a smaller one may be there",
+    )
+
+
+def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
+    """Whether a search's picks stay under the draws, and whether they lie where models were trained."""
+    known = content["frontier"]
+    if "reason" in known:
+        return "", f"picks: {known['reason']}"
+    same = [pick["same"] for pick in known["picks"]]
+    lost = max(pick["regret_high"] for pick in known["picks"])
+    sd = content["quality"]["residual_sd"]
+    line = (
+        f"picks: at {len(same)} budgets of {known['study']} {min(same):.0%} to {max(same):.0%} of the draws agree; "
+        f"a pick loses at most {lost:.2g} nats (95 %), the residual sd is {sd:.2g}"
+    )
+    outside = max(known["outside"].values(), default=0.0)
+    line += f"; {outside:.0%} of the frontier lie outside the fitted range" if outside else ""
+    safe = (min(same) >= STAYS or lost <= sd) and outside <= 1 - STAYS
+    return ("" if safe else "the picks"), line
+
+
+def _next(content: Mapping[str, Any], runs: str) -> str:
+    """How much the next models would bring."""
+    repeats = "" if content["data"]["replicates"] else ", two of one design among them: noise is unknown so far"
+    plan = content["next_shrink"]
+    if not plan:
+        return f"next: plas fit {runs} --next N plans what to train{repeats}"
+    return f"next: {plan['models']} models of --next {plan['models']} make standard errors {plan['shrink']:.2f} of what they are{repeats}"

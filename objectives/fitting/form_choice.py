@@ -1,0 +1,34 @@
+"""Which forms the same rows allow: weights of evidence by BIC, and differences of their errors with standard errors."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from objectives.fitting.diagnostics import quality
+from objectives.fitting.fit import Fit
+from objectives.fitting.validation import Validation
+
+
+def form_weights(fit: Fit, rivals: Mapping[str, Fit]) -> dict[str, float]:
+    """Share of the evidence of each form, exp(−ΔBIC/2) scaled to 1. Source: Kass and Raftery 1995."""
+    bics = {name: quality(each)["bic"] for name, each in {fit.form_name: fit, **rivals}.items()}
+    return shares(bics)
+
+
+def shares(bics: Mapping[str, float]) -> dict[str, float]:
+    """exp(−ΔBIC/2) of each form, scaled to 1."""
+    least = min(bics.values())
+    raw = {name: float(np.exp(-0.5 * (bic - least))) for name, bic in bics.items()}
+    return {name: value / sum(raw.values()) for name, value in raw.items()}
+
+
+def excess(fit: Fit, own: Validation, other: Validation) -> tuple[float, float]:
+    """Another form's RMSE on unseen rows minus the fit's own, and the standard error of the difference, nats.
+
+    Of the mean difference of squared errors over families of rows, divided by the sum of both RMSEs.
+    """
+    apart = other.squares - own.squares
+    family = fit.table.family
+    means = np.bincount(family, apart) / np.bincount(family)
+    total = max(own.folds.rmse + other.folds.rmse, 1e-300)
+    return other.folds.rmse - own.folds.rmse, float(means.std(ddof=1) / np.sqrt(len(means)) / total)

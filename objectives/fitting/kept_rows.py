@@ -1,0 +1,205 @@
+"""Which rows of a table are fitted: those that conditions keep, of finished runs, the last of each run."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from objectives.fitting.columns import bare
+from search_spaces.architectures import ALIASES, SHAPE
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+
+COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+STATES = {"finished", "completed", "crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"}
+DONE = {"finished", "completed"}
+PROGRESS = (
+    *("step", "_step", "global_step", "train_step", "training_step"),
+    *("iteration", "iter", "epoch", "checkpoint_step", "checkpoint"),
+)
+RUNS = ("run", "run_id", "run_name", "run_uuid", "runid")
+SETTINGS = ("learning_rate", "lr", "batch_size", "global_batch_size", "weight_decay", "warmup", "warmup_steps")
+DESIGN = (*SHAPE, *ALIASES, "parameters", "active_parameters", "seed")
+TRAINED = ("tokens", "training_flops")
+KEEP_ALL = "none"
+Columns = Mapping[str, list[str]]
+
+
+def kept(columns: Columns, lines: AnyArray, where: Sequence[str], path: Path) -> tuple[BoolArray, list[str]]:
+    """Rows (n,) of finished runs that every condition keeps, and how many each left out.
+
+    Raises:
+        ValueError: a condition that cannot be read, or no row left.
+    """
+    keep, notes = np.ones(len(lines), dtype=bool), []
+    passing = [(condition, _passes(condition, columns, path)) for condition in where]
+    for said, passes in [*_finished(columns), *passing]:
+        out = lines[keep & ~passes]
+        notes.append(f"{len(out)} rows left out by {said}{_listed(out)}")
+        keep &= passes
+    if not keep.any():
+        raise ValueError(
+            f"where: expected conditions that leave rows, got {' and '.join(where) or 'no finished run'}; {path} has none"
+        )
+    return keep, notes
+
+
+def _listed(out: AnyArray) -> str:
+    shown = ", ".join(str(line) for line in out[:5].tolist()) + (", …" if len(out) > 5 else "")
+    return f" (lines {shown})" if len(out) else ""
+
+
+def _finished(columns: Columns) -> list[tuple[str, BoolArray]]:
+    """Rows of finished runs, where a tracker's column says how each ended."""
+    for name, cells in columns.items():
+        ends = [cell.strip().lower() for cell in cells]
+        if bare(name) in ("state", "status") and set(ends) <= STATES:
+            done = np.array([end in DONE for end in ends])
+            left = ", ".join(sorted(set(ends) - DONE))
+            return [] if done.all() else [(f"{name} {left}", done)]
+    return []
+
+
+def _passes(condition: str, columns: Columns, path: Path) -> BoolArray:
+    parts = re.fullmatch(r"\s*(.+?)\s*(<=|>=|!=|=|<|>)\s*(.+?)\s*", condition)
+    if parts is None or (parts[1] not in columns and parts[1] != "tokens_per_parameter"):
+        known = ", ".join(columns)
+        raise ValueError(
+            f"where: expected COLUMN<VALUE with a column of {path} ({known}), got {condition!r}; correct it"
+        )
+    name, sign, text = parts.groups()
+    cells = numbers_of(columns[name]) if name in columns else _tokens_per_parameter(columns)
+    limit = number(text)
+    if np.isfinite(limit):
+        return np.asarray(COMPARISONS[sign](cells, np.asarray(limit)))
+    if sign not in ("=", "!="):
+        raise ValueError(f"where: expected a number after {sign}, got {text!r}; correct it")
+    return np.asarray(COMPARISONS[sign](np.array([cell.strip() for cell in columns[name]]), np.asarray(text)))
+
+
+def _tokens_per_parameter(columns: Columns) -> FloatArray:
+    """Training tokens per parameter, (n,)."""
+    if "parameters" in columns:
+        parameters = numbers_of(columns["parameters"])
+        if "tokens" in columns:
+            return np.asarray(numbers_of(columns["tokens"]) / parameters)
+        if "training_flops" in columns:
+            return np.asarray(numbers_of(columns["training_flops"]) / (6.0 * parameters**2))
+    raise ValueError("where: expected columns tokens and parameters for tokens_per_parameter; add them")
+
+
+def numbers_of(cells: Sequence[str]) -> FloatArray:
+    """Cells as numbers, NaN where they are none, (n,)."""
+    return np.array([number(cell) for cell in cells])
+
+
+def number(cell: str) -> float:
+    """A cell as a number, NaN where it is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
+
+
+def checkpoints(
+    columns: Columns, lines: AnyArray, last: str | None, path: Path
+) -> tuple[BoolArray, FloatArray | None, list[str]]:
+    """The last row of each run (n,), the progress of rows where all are kept, and what was found.
+
+    Rows of one run (by a column of its name) or of one architecture and seed are checkpoints where a
+    column of progress tells them apart. `last`: the column of progress, "none" to keep all rows, None
+    to look for one.
+
+    Raises:
+        ValueError: no such column, or rows that may be checkpoints or runs of their own.
+    """
+    everything = np.ones(len(lines), dtype=bool)
+    told, place = _progress(columns, last, path)
+    if place is None:
+        return everything, None, []
+    groups = _grouped(columns, place)
+    if not groups:
+        return everything, None, []
+    if last is None:
+        _refuse_unclear(columns, lines, groups, told, path)
+    if last == KEEP_ALL:
+        said = f"{sum(map(len, groups))} rows are checkpoints of {len(groups)} runs (by {told}): not independent, no replicates; resampled together"
+        return everything, place, [said]
+    keep = everything.copy()
+    scored = np.array([bool(cell.strip()) for cell in columns.get("loss", ["?"] * len(lines))])
+    for rows in groups:
+        usable = rows[scored[rows]] if scored[rows].any() else rows
+        at_end = usable[place[usable] == place[usable].max()]
+        _refuse_twice(columns, lines, at_end, told, path)
+        keep[np.setdiff1d(rows, at_end)] = False
+    said = f"{int((~keep).sum())} rows are earlier checkpoints of {len(groups)} runs (by {told}) and left out; --last none keeps them"
+    return keep, None, [said]
+
+
+def _progress(columns: Columns, last: str | None, path: Path) -> tuple[str, FloatArray | None]:
+    """The column that says how far a run was, and its numbers, −∞ where it has none."""
+    if last not in (None, KEEP_ALL):
+        assert last is not None
+        if last not in columns:
+            raise ValueError(f"last: expected a column of {path} or none, got {last!r}; it has {', '.join(columns)}")
+        names = [last]
+    else:
+        names = [name for wanted in PROGRESS for name in columns if bare(name).rpartition("/")[2] == wanted]
+        names += [name for name in TRAINED if name in columns and _run_columns(columns)]
+    for name in names:
+        values = numbers_of(columns[name])
+        if np.isfinite(values).any():
+            return name, np.where(np.isfinite(values), values, -np.inf)
+    if last not in (None, KEEP_ALL):
+        raise ValueError(f"last: expected numbers in the column {last} of {path}, got none; name another")
+    return "", None
+
+
+def _run_columns(columns: Columns) -> list[str]:
+    """Columns that name a run; beside a tracker's state of each run, its name and id do."""
+    tracked = any(bare(name) in ("state", "status") for name in columns)
+    return [name for name in columns if bare(name) in RUNS or (tracked and bare(name) in ("name", "id"))]
+
+
+def _grouped(columns: Columns, place: FloatArray) -> list[AnyArray]:
+    """Rows of each run that has several rows of different progress."""
+    names = [*_run_columns(columns), *(name for name in DESIGN if name in columns)]
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row, key in enumerate(zip(*(columns[name] for name in names), strict=True)):
+        found.setdefault(key, []).append(row)
+    groups = [np.array(rows) for rows in found.values()]
+    return [rows for rows in groups if len(np.unique(place[rows])) > 1]
+
+
+def _refuse_unclear(columns: Columns, lines: AnyArray, groups: list[AnyArray], told: str, path: Path) -> None:
+    """Refuse rows that no column calls one run, while others differ as between runs."""
+    if _run_columns(columns):
+        return
+    labels = [
+        name for name in columns
+        if bare(name) in (*SETTINGS, *TRAINED, "name", "id", "model", "label", "experiment", "trial") or bare(name).endswith("_id")
+    ]  # fmt: skip
+    for name in labels:
+        if all(len({columns[name][row] for row in rows}) == len(rows) for rows in groups):
+            shown = ", ".join(str(line) for line in lines[groups[0][:3]].tolist())
+            raise ValueError(
+                f"{path}: expected a row per trained model, got rows of one architecture and seed (lines {shown}) that differ in "
+                f"{told} and {name}; --last {told} keeps the last of each run, --last none takes all as they are"
+            )
+
+
+def _refuse_twice(columns: Columns, lines: AnyArray, at_end: AnyArray, told: str, path: Path) -> None:
+    """Refuse a run with two losses at its end; without a name of the run they are two runs."""
+    if _run_columns(columns) and len({columns.get("loss", [""] * len(lines))[row] for row in at_end}) > 1:
+        shown = ", ".join(str(line) for line in lines[at_end[:3]].tolist())
+        raise ValueError(
+            f"{path}: expected one loss at the end of each run, got several (lines {shown}) at its last {told}; leave out all but one"
+        )

@@ -1,0 +1,75 @@
+"""Losses in bits are noticed below the height at which they are obvious, or converted where their column says so."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from objectives.fitting.loss_unit import doubt
+from objectives.fitting.table import Table, read_table
+from objectives.law import Law
+from tests.objectives.fitting.conftest import Simulate
+
+Csv = Callable[[str], Path]
+SIZES = "parameters,tokens,{}\n1e8,1e10,{}\n4e8,1e10,{}\n"
+BIT = 1.0 / math.log(2.0)
+
+
+def in_bits(table: Table) -> Table:
+    return Table({**table.numbers, "loss": table.loss * BIT}, table.lines)
+
+
+def test_bits_below_any_height_are_noticed_by_a_law_given_beforehand(law: Law, simulated: Simulate) -> None:
+    """As losses of the paper's law, the median of which stays below the height that is always asked about."""
+    table = simulated(60, 0.02, 0)
+    table = table[np.argsort(table.loss)[:30]]
+    assert np.median(table.loss) * BIT < 4.95
+    assert doubt(table, law) is None
+    said = doubt(in_bits(table), law)
+    assert said is not None
+    assert "look like bits: hw_codesign predicts them to" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "size", "tokens", "loss"),
+    [
+        ("gemstones_hot", "params_active_precise", "tokens", "final_loss"),
+        ("fineweb_13b", "parameters", "tokens", "loss"),
+        ("chinchilla_epoch", "Model Size", "Training FLOP", "loss"),
+    ],
+)
+def test_public_losses_are_nats_and_their_bits_are_noticed(
+    file: str, size: str, tokens: str, loss: str, law: Law, external_data: Path
+) -> None:
+    known = pd.read_csv(external_data / "loss" / f"{file}.csv")
+    trained = known[tokens] / (6 * known[size]) if "FLOP" in tokens else known[tokens]
+    columns = {"active_parameters": known[size], "tokens": trained, "loss": known[loss]}
+    table = Table({name: column.to_numpy(dtype=float) for name, column in columns.items()}, np.arange(len(known)))
+    assert doubt(table, law) is None
+    said = doubt(in_bits(table), law)
+    assert said is not None
+    assert "may be bits" in said
+
+
+@pytest.mark.parametrize("name", ["loss_bits", "loss (bits)", "eval/bits_per_token", "metrics.bpt"])
+def test_a_column_of_bits_is_converted_and_said(name: str, csv: Csv) -> None:
+    table = read_table(csv(SIZES.format(name, 4.2, 4.0)))
+    assert table.loss == pytest.approx(np.array([4.2, 4.0]) * math.log(2))
+    assert f"{name} is read as bits: nats are bits · 0.693" in table.notes
+
+
+def test_the_unit_can_be_said(csv: Csv) -> None:
+    path = csv(SIZES.format("loss", 5.6, 5.4))
+    assert any("not bits" in note for note in read_table(path).notes)
+    assert not any("not bits" in note for note in read_table(path, unit="nats").notes)
+    assert read_table(path, unit="bits").loss == pytest.approx(np.array([5.6, 5.4]) * math.log(2))
+
+
+def test_bits_per_byte_are_refused_with_what_is_missing(csv: Csv) -> None:
+    with pytest.raises(
+        ValueError, match=r"got bpb, bits per byte or character; loss = value · 0\.693 · bytes per token"
+    ):
+        read_table(csv(SIZES.format("bpb", 1.1, 1.0)))

@@ -1,0 +1,72 @@
+"""Files as people have them: encodings, separators, decimal commas, trackers' columns; what is unclear is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from objectives.fitting.table import read_table
+
+Csv = Callable[[str], Path]
+TEXT = "depth,width,n_kv_heads,expert_size,loss\n8,1024,4,2048,3.21\n16,1536,4,3072,3.05\n"
+EUROPEAN = TEXT.replace(",", ";").replace(".", ",")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TEXT, ""),
+        (TEXT.replace(",", ";"), "cells are separated by semicolons"),
+        (TEXT.replace(",", "\t"), "cells are separated by tabs"),
+        (EUROPEAN, "decimal commas are read, such as '3,21'"),
+        (EUROPEAN.replace(";", "\t"), "cells are separated by tabs"),
+        (TEXT.replace("3.21", '"3,21"').replace("3.05", '"3,05"'), "decimal commas are read"),
+        (TEXT.replace("1024", '"1,024"').replace("1536", '"1,536"'), "commas between thousands are left out"),
+    ],
+)
+def test_the_same_numbers_in_any_dress(text: str, said: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes(text.encode(encoding))
+    table = read_table(path)
+    assert table.loss.tolist() == [3.21, 3.05]
+    assert table.feature("width").tolist() == [1024, 1536]
+    assert said in " ".join(table.notes)
+    assert ("the file is UTF-16" in table.notes) == encoding.startswith("utf-16")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TEXT.replace("3.21", "3,21"), "runs.csv:2: expected 5 cells, got 6; correct the row (numbers with decimal"),
+        (TEXT.replace(",", ";").replace("3.21", "3,21"), "expected decimal points or decimal commas, got '3.05' and '3,21'"),
+        (EUROPEAN.replace("1024", "1.024"), "expected numbers without thousands separators, got '1.024' beside '3,21'"),
+        ("parameters;loss\n1,024;3,210\n2,048;3,100\n", "expected numbers that can be read in one way, got '1,024', 1024 or 1.024"),
+        ("depth;x,loss\n1;2,3\n1;2,4\n", "expected one separator, got rows that commas and semicolons split equally"),
+        ("parameters,eval/loss,val_loss\n1e8,3,3\n2e8,2,2\n", "expected one column of held-out losses, got eval/loss, val_loss"),
+        ("parameters,metrics.loss,metrics.eval_loss\n1e8,3,3\n2e8,2,2\n", "choose with --rename 'metrics.loss=loss'"),
+        ("params.width,config.width,loss\n1,1,3\n2,2,2\n", "expected each column once, got width twice (params.width, config.width)"),
+        ("parameters,train/loss\n1e8,3\n2e8,2\n", "expected a column loss, got parameters, train/loss"),
+    ],
+)  # fmt: skip
+def test_what_can_be_read_in_two_ways_is_refused(text: str, said: str, csv: Csv) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_table(csv(text))
+    assert said in str(caught.value)
+
+
+def test_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes(TEXT.replace("depth", "Größe").encode("cp1252"))
+    with pytest.raises(ValueError, match="expected UTF-8 or UTF-16 text"):
+        read_table(path)
+
+
+def test_mlflow_columns(csv: Csv) -> None:
+    text = "Run ID,status,params.depth,params.model.hidden_size,params.num_key_value_heads,params.intermediate_size,metrics.eval_loss\n"
+    table = read_table(
+        csv(text + "a1,FINISHED,8,1024,4,2048,3.2\nb2,FAILED,8,512,4,2048,\nc3,FINISHED,16,1024,4,2048,3.1\n")
+    )
+    assert table.loss.tolist() == [3.2, 3.1]
+    assert table.feature("depth").tolist() == [8, 16]
+    assert table.lines.tolist() == [2, 4]
