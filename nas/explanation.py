@@ -111,7 +111,7 @@ def _row(time: OperatorTime, part: str, layers: float, problem: Problem) -> Oper
         operator.name,
         part,
         layers * _first(operator.count) * _first(operator.present),
-        layers * compute / scenario.seconds_per_flop[operator.peak] / 1e9,
+        layers * compute / scenario.seconds_per_flop(operator.peak) / 1e9,
         layers * memory / scenario.seconds_per_byte / 1e6,
         layers * _first(time.seconds) * 1e3,
         "constant" if operator.fixed_seconds else "compute" if compute > memory else "memory",

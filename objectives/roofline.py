@@ -30,7 +30,7 @@ class OperatorTime:
 
 def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
     """Σ over passes of max(F/(η_c π), B/(η_b β)) + τ + epilogue, times the instances."""
-    per_flop, per_byte = scenario.seconds_per_flop[operator.peak], scenario.seconds_per_byte
+    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
         passes = float(phase.passes)
@@ -43,7 +43,7 @@ def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> Opera
         memory = line_sum(memory, slopes[1], phase.first_kv, phase.last_kv)
     fixed = operator.present * (scenario.overhead_s * phase.passes) + operator.fixed_seconds
     if operator.epilogue_flops is not None:
-        fixed = fixed + operator.epilogue_flops * (scenario.seconds_per_flop["fp16"] * phase.passes)
+        fixed = fixed + operator.epilogue_flops * (scenario.seconds_per_flop("fp16") * phase.passes)
     return OperatorTime(operator, operator.count * (bound + fixed), operator.count * compute, operator.count * memory)
 
 

@@ -84,7 +84,7 @@ def sides_of_phases(setting: Setting) -> tuple[Sides, Sides]:
 def _added(time: OperatorTime, setting: Setting, passes: int) -> FloatArray | float:
     """Launches and epilogues, seconds, which come on top of either side."""
     operator, s = time.operator, setting.scenario
-    epilogue = 0.0 if operator.epilogue_flops is None else operator.epilogue_flops * s.seconds_per_flop["fp16"]
+    epilogue = 0.0 if operator.epilogue_flops is None else operator.epilogue_flops * s.seconds_per_flop("fp16")
     return operator.count * passes * (operator.present * s.overhead_s + epilogue)
 
 
