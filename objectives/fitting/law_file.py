@@ -1,18 +1,17 @@
 """A fit as a law that every command takes, in full precision, with where it came from."""
 
-from importlib.metadata import version
-
 import numpy as np
 
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.fit import Fit
 from objectives.fitting.intervals import Intervals
 from objectives.form import Form
+from objectives.installed import DISTRIBUTION, version_of
 from objectives.law import RANGED, Law
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file
-PACKAGES = ("plas-codesign", "numpy", "scipy")
+PACKAGES = (DISTRIBUTION, "numpy", "scipy")
 
 
 def law_of(fit: Fit, known: Intervals, name: str, form: str | Form, tokens: float | None) -> Law:
@@ -59,5 +58,5 @@ def provenance(fit: Fit, bootstraps: int) -> dict[str, object]:
         "fixed": dict(fit.method.fixed),
         "bounds": {name: list(fit.model.form.bound(name)) for name in fit.model.free},
         "bootstraps": bootstraps,
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": {package: version_of(package) for package in PACKAGES},
     }
