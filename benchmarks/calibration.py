@@ -27,6 +27,7 @@ from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.table import Measurement, read
 from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
+from objectives.profile_choice import BATCH_8_FROM_1, Phase
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -41,6 +42,7 @@ DEVICES = {
 #: What the rows' short source names stand for.
 SOURCES = {
     BENCH: "NVIDIA TensorRT-Edge-LLM 0.10.0 documentation, llm_bench, Apache-2.0",
+    RUNTIME: "NVIDIA TensorRT-Edge-LLM 0.9.0 documentation, runtime with prompts of 51 to 55 tokens, Apache-2.0",
     "trt-edge-llm-0.4.0": "NVIDIA TensorRT-Edge-LLM 0.4.0 documentation, Apache-2.0",
     "smolperf-orin-nano": "YuvrajSingh-mist/smolperfbenchmark, CC-BY-4.0",
     "qualcomm-ai-hub-models": "Qualcomm AI Hub models, BSD-3",
@@ -196,11 +198,45 @@ def _ratio(table: Terms, fitted: Calibration) -> float:
 
 
 def shipped(rows: Sequence[dict[str, str]]) -> dict[str, list[Calibration]]:
-    """Profiles fit to ship: two models and both phases at least, a format that a study's precision stands for."""
+    """Profiles fit to ship: two models and both phases at least, a format that a study's precision stands for.
+
+    Of short prompts, or with doubts, only where nothing else has its device, mode, precision and batch.
+    """
     found: dict[str, list[Calibration]] = {}
-    for group in calibrations(rows, lambda m, r: bool(m.format.study) and m.batch == 1 and r["source"] != RUNTIME):
-        if group.models > 1 and set(group.profile.held_out) == {"prefill", "decode"}:
+    done = [
+        group
+        for group in calibrations(rows, lambda m, r: bool(m.format.study))
+        if group.models > 1 and set(group.profile.held_out) == {"prefill", "decode"}
+    ]
+    sound = [group for group in done if not group.doubts() and SOURCES[RUNTIME] not in group.profile.source]
+    covered = {_place(group) for group in sound}
+    for group in done:
+        if group in sound or _place(group) not in covered:
             found.setdefault(group.rows[0].device.partition("@")[0], []).append(group.profile)
+    return found
+
+
+def _place(group: Calibrated) -> tuple[str, str, int]:
+    return group.rows[0].device, group.profile.precision, group.profile.batch
+
+
+def batch_transfer(rows: Sequence[dict[str, str]]) -> list[tuple[str, dict[Phase, FloatArray]]]:
+    """Per device, engine and format measured at batch 1 and 8: measured / predicted at 8 from the calibration at 1."""
+    law, found = load_law(LAW), []
+    for name, members in measurements(rows, lambda m, r: bool(m.format.study)).items():
+        known = device(name)
+        by_key = groups(members) if known else {}
+        for (engine, family, batch), single in by_key.items():
+            eight = by_key.get((engine, family, 8))
+            if known is None or batch != 1 or eight is None:
+                continue
+            table, models = terms(single, known, law), len({m.model for m in single})
+            fitted, asked = fit(table, freedom(table, known, models)), terms(eight, known, law)
+            ratio = asked.ms / asked.predict(fitted)
+            by_phase: dict[Phase, FloatArray] = {
+                phase: ratio[[m.phase == phase for m in eight]] for phase in BATCH_8_FROM_1
+            }
+            found.append((f"{name}, {engine}, {family}", by_phase))
     return found
 
 
@@ -225,6 +261,9 @@ def main() -> None:
     for source in (BENCH, RUNTIME):
         for place, ratios in moe_batch(rows, source):
             print(f"  {source}, {place}: " + ", ".join(f"{rule} {ratio:.2f}" for rule, ratio in ratios.items()))
+    print("\nBatch 8 from the batch-1 calibration, measured / predicted")
+    for place, by_phase in batch_transfer(rows):
+        print(f"  {place}: " + ", ".join(f"{phase} {r.min():.2f} to {r.max():.2f}" for phase, r in by_phase.items()))
 
 
 def print_cases(rows: Sequence[dict[str, str]]) -> None:

@@ -26,9 +26,9 @@ def dispatch() -> None:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(overview())
     elif arguments[0] == "--version":
-        from importlib.metadata import version
+        from objectives.installed import DISTRIBUTION, version_of
 
-        sys.stdout.write(f"plas-codesign {version('plas-codesign')}\n")
+        sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] in COMMANDS:
         sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
         importlib.import_module(f"nas.{arguments[0]}").main()

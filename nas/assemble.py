@@ -12,7 +12,7 @@ from nas.baselines import baseline_questions, baselines_of
 from nas.errors import UsageError
 from nas.faults import Faults, Path
 from nas.handling import Handling, problem_as_seen
-from nas.named import named, named_device
+from nas.named import FOLDERS, load_device, named, named_device
 from nas.named_metrics import applications_of, budgets_of, objectives_of
 from nas.notebook import Notebook
 from nas.objective import Budget, Objective
@@ -26,6 +26,7 @@ from nas.study_config import StudyConfig, without_password
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.plugins import documents
+from objectives.profile_choice import calibration_for
 from objectives.scenario import Scenario, precision
 from search_spaces.architectures import SHAPE
 from search_spaces.arrays import IntArray
@@ -138,7 +139,7 @@ def _joined(
 ) -> Study:
     law = _with_residual_sd(config, law)
     scenario, note = scenario_of(config, law, device)
-    budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note)
+    budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note, config.batch)
     limits = _with_default(config, device, budgets)
     problem = Problem(
         space,
@@ -195,10 +196,15 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
 
 
 def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
-    """The scenario of a configuration, and how to name its calibration."""
+    """The scenario of a configuration, and how to name its calibration.
+
+    Raises:
+        UsageError: a precision whose peak the device does not state.
+    """
+    _refuse_without_peak(config, device)
     profile, note = (None, "datasheet peaks")
     if config.calibration == "shipped":
-        profile, note = device.calibration_for(config.precision, config.batch)
+        profile, note = calibration_for(device, config.precision, config.batch)
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(
@@ -216,6 +222,14 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
         calibration=profile,
     )
     return scenario, note
+
+
+def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
+    try:
+        device.peak(peak := precision(config.precision).linear_peak)
+    except ValueError as error:
+        able = [name for name in documents(FOLDERS["device"]) if peak in load_device(name).other_peaks]
+        raise UsageError(f"precision: {config.precision}: {error}, or choose one of {', '.join(able)}") from None
 
 
 def under_preset(study: Study, preset: str) -> Problem:

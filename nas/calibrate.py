@@ -23,19 +23,28 @@ def calibrate(
     request: Annotated[
         bool, typer.Option("--request-overhead", help="Fit a constant per request too (times from a server).")
     ] = False,
+    contended: Annotated[
+        bool, typer.Option("--contended", help="Use rows too that were measured while others had the processor.")
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Fit a device's achieved share of its datasheet to measured latencies."""
     from nas.calibrating import calibrate_file
     from nas.console import notice, say_json
+    from nas.named import id_and_mode
 
-    target = out or Path(f"{Path(device).stem.replace('@', '_')}_calibrated.yaml")
-    outcome = calibrate_file(measured, device, target, request=request)
+    base, mode = id_and_mode(device)
+    target = out or Path(f"{Path(base).stem}_calibrated.yaml")
+    outcome = calibrate_file(measured, device, target, request=request, contended=contended)
     if json:
         say_json(outcome.report())
     else:
         print_outcome(outcome, measured)
-    notice(f"Written: {target}. Use it: --device {target} --preset device")
+    doubtful = {group.name: group.doubts() for group in outcome.groups if group.doubts()}
+    for name, doubts in doubtful.items():
+        notice(f"Not recommended, {name}: {'; '.join(doubts)}")
+    use = "" if doubtful else f" Use it: --device {target}{'@' * bool(mode)}{mode} --preset device"
+    notice(f"Written: {target}.{use}")
 
 
 def print_outcome(outcome: "Outcome", measured: Path) -> None:
@@ -44,10 +53,12 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
 
     used = sum(len(group.rows) for group in outcome.groups)
     others = f", {outcome.elsewhere} of other devices" if outcome.elsewhere else ""
-    say(f"{outcome.device.name}: {used} rows of {measured.name}; {len(outcome.left_out)} left out{others}")
+    mode = f"@{outcome.mode}" if outcome.mode else ""
+    say(f"{outcome.device.name}{mode}: {used} rows of {measured.name}; {len(outcome.left_out)} left out{others}")
     for reason in sorted({row.reason for row in outcome.left_out}):
         lines = [row.line for row in outcome.left_out if row.reason == reason]
-        say(f"  line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}: {reason}")
+        where = f"line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}"
+        say(f"  {len(lines)} row{'s' * (len(lines) > 1)}, {where}: {reason}")
     for group in outcome.groups:
         print_group(group)
 
@@ -58,10 +69,9 @@ def print_group(group: "Calibrated") -> None:
 
     p = group.profile
     say()
-    say(
-        f"{p.engine or 'unnamed engine'}, {p.precision}, batch {p.batch}: {len(group.rows)} rows, {group.models} models"
-    )
-    second = f" ({p.compute_efficiency_int8:.3f} of the low-precision peak)" if p.compute_efficiency_int8 else ""
+    say(f"{group.name}: {len(group.rows)} rows, {group.models} models")
+    low = {"int8": p.compute_efficiency_int8, "fp4": p.compute_efficiency_fp4}
+    second = "".join(f" ({share:.3f} of the {peak.upper()} peak)" for peak, share in low.items() if share)
     constant = f", {p.request_overhead:.0f} ms per request" if p.request_overhead else ""
     say(
         f"  compute efficiency {p.compute_efficiency:.3f}{second}, bandwidth efficiency {p.bandwidth_efficiency:.3f}, "

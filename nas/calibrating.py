@@ -2,17 +2,18 @@
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nas import yaml_source
 from nas.baselines import baseline
 from nas.errors import PlasError, UsageError
-from nas.named import load_device, load_law, normalised
-from nas.tables import refuse_existing, write
+from nas.named import id_and_mode, load_device, load_law, normalised
+from nas.tables import write
 from objectives.calibrating.group import Calibrated, calibrate, groups
-from objectives.calibrating.table import LeftOut, Measurement, read
+from objectives.calibrating.table import LeftOut, Measurement, read, reasons
 from objectives.device import Calibration, Device
 from search_spaces.architectures import Architectures
 
@@ -21,20 +22,21 @@ LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Calibrated groups of one device, and the rows that were not used."""
+    """Calibrated groups of one device in one power mode, and the rows that were not used.
+
+    device: with all its power modes. mode: the one that was measured.
+    """
 
     device: Device
+    mode: str
     groups: list[Calibrated]
     left_out: list[LeftOut]
     elsewhere: int
 
-    def mapping(self) -> dict[str, Any]:
-        """The device with its profiles, as a device file; new ones replace those of the same key."""
-        fresh = {_key(g.profile): g.profile for g in self.groups}
-        kept = [p for p in self.device.profiles if p.mode == self.device.mode and _key(p) not in fresh]
-        content = self.device.model_copy(update={"profiles": []}).mapping()
-        profiles = [p.model_dump(mode="json", exclude_defaults=True) for p in (*fresh.values(), *kept)]
-        return content | {"profiles": profiles}
+    def profiled(self) -> Device:
+        """The device with the new profiles and all its others; new ones replace those of the same key."""
+        profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
+        return self.device.model_copy(update={"profiles": list(profiles.values())})
 
     def report(self) -> dict[str, Any]:
         """Everything that the text says, as plain content."""
@@ -46,8 +48,8 @@ class Outcome:
         }
 
 
-def _key(profile: Calibration) -> tuple[str, str, int]:
-    return profile.engine, profile.precision, profile.batch
+def _key(profile: Calibration) -> tuple[str, str, str, int]:
+    return profile.mode, profile.engine, profile.precision, profile.batch
 
 
 def group_report(group: Calibrated) -> dict[str, Any]:
@@ -63,6 +65,7 @@ def group_report(group: Calibrated) -> dict[str, Any]:
         },
         "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
         "remarks": group.remarks(),
+        "doubts": group.doubts(),
     }
 
 
@@ -80,28 +83,34 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     return known.label, known.architecture
 
 
-def measured_rows(lines: Iterable[str], device: str) -> tuple[list[Measurement], list[LeftOut], int]:
+def measured_rows(
+    lines: Iterable[str], device: str, *, contended: bool = False
+) -> tuple[list[Measurement], list[LeftOut], int]:
     """Rows of one device, rows left out, and how many belong to other devices."""
-    found, left = read(lines, device, resolve)
-    wanted = {normalised(device), normalised(Path(device).stem)}
+    found, left = read(lines, device, resolve, contended=contended)
+    base, mode = id_and_mode(device)
+    wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
     here = [m for m in found if normalised(m.device) in wanted]
     unused = [row for row in left if normalised(row.device) in wanted]
     return here, unused, len(found) + len(left) - len(here) - len(unused)
 
 
-def calibrated(lines: Sequence[str], device: str, source: str, *, request: bool = False) -> Outcome:
+def calibrated(
+    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: bool = False
+) -> Outcome:
     """Every group of a device's measured rows, calibrated.
 
     Raises:
         UsageError: no row of the device can be used.
     """
-    rows, left, elsewhere = measured_rows(lines, device)
+    rows, left, elsewhere = measured_rows(lines, device, contended=contended)
     if not rows:
-        first = f"; line {left[0].line}: {left[0].reason}" if left else ""
+        why = f"; {reasons(left)}" if left else ""
         raise UsageError(
-            f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{first}); "
+            f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
             "see docs/measure-and-calibrate.md"
         )
+    base, mode = id_and_mode(device)
     known, law = load_device(device), load_law(LAW)
     done, refused = [], []
     for members in groups(rows).values():
@@ -109,16 +118,16 @@ def calibrated(lines: Sequence[str], device: str, source: str, *, request: bool 
             done.append(calibrate(members, known, law, source, request=request))
         except ValueError as error:
             refused += [LeftOut(m.line, m.device, str(error)) for m in members]
-    return Outcome(known, done, left + refused, elsewhere)
+    return Outcome(load_device(base), mode, done, left + refused, elsewhere)
 
 
-def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False) -> Outcome:
-    """Calibrate from a file and write the device file.
+def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
+    """Calibrate from a file and write the device file; one that this wrote for the same device keeps its profiles.
 
     Raises:
-        UsageError: nothing to read, or `out` exists.
+        UsageError: nothing to read, or `out` is another file.
     """
-    refuse_existing("--out", out)
+    earlier = written_before(out, load_device(id_and_mode(device)[0]))
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
         list(csv.reader(lines))
@@ -126,8 +135,34 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False)
         raise UsageError(
             f"{path}: expected a CSV file, got {type(error).__name__}; see docs/measure-and-calibrate.md"
         ) from None
-    outcome = calibrated(lines, device, path.name, request=request)
+    outcome = calibrated(lines, device, path.name, request=request, contended=contended)
     if not outcome.groups:
-        raise PlasError(f"{path}: line {outcome.left_out[0].line}: {outcome.left_out[0].reason}")
-    write(out, yaml_source.dump(outcome.mapping()))
+        raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
+    found = outcome.profiled()
+    if earlier is not None:
+        found = replace(outcome, device=earlier).profiled()
+    write(out, device_text(found))
     return outcome
+
+
+def device_text(device: Device) -> str:
+    """A device file as `calibrate` writes it."""
+    return yaml_source.dump(device.mapping())
+
+
+def written_before(out: Path, device: Device) -> Device | None:
+    """The device in a file that `calibrate` wrote of the same device, None where there is no file.
+
+    Raises:
+        UsageError: any other file; one that was edited by hand would lose its comments.
+    """
+    if not out.exists():
+        return None
+    with suppress(UsageError, OSError, UnicodeDecodeError):
+        earlier = load_device(str(out))
+        same = earlier.model_copy(update={"profiles": []}) == device.model_copy(update={"profiles": []})
+        if same and out.read_text(encoding="utf-8") == device_text(earlier):
+            return earlier
+    raise UsageError(
+        f"--out: expected a new file, or one that calibrate wrote of {device.name}, got {out}; name another"
+    )

@@ -159,6 +159,7 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         say(line)
     say("\nMetrics")
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
+    _show_head(e)
     say("\nLoss, nats per token")
     table(
         ("term", "nats", "share"),
@@ -180,6 +181,18 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     if not e.budgets:
         say("  none")
     _show_steps(e)
+
+
+def _show_head(e: Explanation) -> None:
+    """What the LM head takes of each phase and of the total time; depth, experts and KV heads do not change it."""
+    head = {phase: sum(r.ms for r in rows if r.operator == "lm_head") for phase, rows in e.operators.items()}
+    if any(head.values()):
+        of = head | {"total": sum(head.values())}
+        parts = (
+            f"{ms:.4g} of {name} {(t := e.metrics[f'{name}_ms']):.4g} ms ({100 * ms / t:.0f} %)"
+            for name, ms in of.items()
+        )
+        say(f"LM head: {', '.join(parts)}")
 
 
 def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:

@@ -126,7 +126,7 @@ def _row(time: OperatorTime, part: str, layers: float, phase: Phase, scenario: S
         operator.name,
         part,
         instances * _first(operator.present),
-        layers * compute / scenario.seconds_per_flop[operator.peak] / 1e9,
+        layers * compute / scenario.seconds_per_flop(operator.peak) / 1e9,
         layers * memory / scenario.seconds_per_byte / 1e6,
         layers * _first(time.seconds) * 1e3,
         by_kind,

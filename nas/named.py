@@ -75,16 +75,22 @@ def normalised(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
+def id_and_mode(name: str) -> tuple[str, str]:
+    """A device's id or file, and the power mode after an @ (empty without one)."""
+    if is_file(name):
+        return name, ""
+    base, _, mode = name.partition("@")
+    return base, normalised(mode)
+
+
 def named_device(raw: Mapping[str, Any], faults: Faults) -> Device | None:
     given = raw.get("device", StudyConfig.model_fields["device"].default)
-    mode = ""
-    if isinstance(given, str) and not is_file(given):
-        given, _, mode = given.partition("@")
+    given, mode = id_and_mode(given) if isinstance(given, str) else (given, "")
     device = named({"device": given}, "device", Device, faults)
     if device is None or not mode:
         return device
     try:
-        return device.in_mode(normalised(mode))
+        return device.in_mode(mode)
     except ValueError as error:
         faults.add(("device",), str(error))
         return None

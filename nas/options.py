@@ -32,7 +32,9 @@ Space = Annotated[str | None, typer.Option("--space", help="Search space: name o
 Device = Annotated[
     str | None, typer.Option("--device", help="Device id, id@mode, or YAML file.", rich_help_panel=DEVICE)
 ]
-Precision = Annotated[str | None, typer.Option("--precision", help="fp16, int8 or int4.", rich_help_panel=DEVICE)]
+Precision = Annotated[
+    str | None, typer.Option("--precision", help="fp16, int8, int4 or nvfp4.", rich_help_panel=DEVICE)
+]
 Law = Annotated[str | None, typer.Option("--law", help="Loss law: name or YAML file.", rich_help_panel=SPACE)]
 Latency = Annotated[str | None, typer.Option("--latency", help="operator or closed_form.", rich_help_panel=DEVICE)]
 Attention = Annotated[str | None, typer.Option("--attention", help="unfused or fused.", rich_help_panel=DEVICE)]

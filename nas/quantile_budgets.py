@@ -1,16 +1,18 @@
 """Budgets that hold with a probability: `total_ms@q90` takes the calibration's held-out errors into account."""
 
+import math
 import re
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from nas.errors import UsageError
 from objectives.device import Calibration
+from objectives.profile_choice import Phase, widening
 
 _FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
-PHASES: dict[str, tuple[Literal["prefill", "decode"], ...]] = {
+PHASES: dict[str, tuple[Phase, ...]] = {
     "prefill_ms": ("prefill",),
     "decode_ms": ("decode",),
     "tpot_ms": ("decode",),
@@ -33,32 +35,67 @@ def metric_of(name: str) -> str:
 
 
 def plain_limits(
-    budgets: Mapping[str, float | None], calibration: Calibration | None, note: str
+    budgets: Mapping[str, float | None], calibration: Calibration | None, note: str, batch: int = 1
 ) -> tuple[dict[str, float | None], list[str]]:
     """The same budgets on predictions alone, and what to say of each that was at a quantile.
 
-    measured ≤ limit in a share q of held-out rows where predicted ≤ limit / Q_q(measured / predicted); of
-    few rows the next higher one is taken. Total time pools the rows of both phases.
+    measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where the profile
+    was measured at another batch than `batch`, F is widened by the worst that such a change was seen to miss by.
 
     Raises:
-        UsageError: no held-out errors to take a quantile of.
+        UsageError: no held-out errors to take a quantile of, or of too few models.
     """
     limits, said = {name: limit for name, limit in budgets.items() if metric_of(name) == name}, []
     for name, limit in budgets.items():
         metric = metric_of(name)
         if metric == name or limit is None:
             continue
-        percent = float(name.partition("@q")[2])
-        ratios = [r for phase in PHASES[metric] for r in (calibration.held_out.get(phase, []) if calibration else [])]
-        if not ratios:
-            raise UsageError(
-                f"budgets.{name}: expected a calibrated profile with held-out errors, got {note}; "
-                "use --preset device with a device that has one (plas list devices), or plas calibrate"
-            )
-        factor = float(np.quantile(ratios, percent / 100, method="higher"))
-        limits[metric] = min(limit / factor, limits.get(metric) or np.inf)
+        written = name.partition("@q")[2]
+        factor, models = _factor(name, metric, Fraction(written) / 100, calibration, note)
+        assert calibration is not None
+        wider = max(widening(calibration, batch, phase) for phase in PHASES[metric])
+        limits[metric] = min(limit / (factor * wider), limits.get(metric) or np.inf)
         said.append(
-            f"{name} <= {limit:g} is {metric} <= {limit / factor:.4g}: measured / predicted is at most {factor:.3g} "
-            f"in {percent:g} % of {len(ratios)} held-out rows; {note}"
+            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
+            f"most {factor:.3g} with probability {written} %, from {models} models held out"
+            + (f", times {wider:.3g} for batch {batch}, which was not measured" if wider > 1.0 else "")
+            + f"; {note}"
         )
     return limits, said
+
+
+def _factor(name: str, metric: str, share: Fraction, calibration: Calibration | None, note: str) -> tuple[float, int]:
+    """The factor of a budget and the models behind it."""
+    rows = [calibration.held_out.get(phase, []) if calibration else [] for phase in PHASES[metric]]
+    models = min(map(len, rows))
+    if calibration is not None and calibration.held_out_models:
+        models = min(models, calibration.held_out_models)
+    if not models:
+        raise UsageError(
+            f"budgets.{name}: expected a calibrated profile with held-out errors, got {note}; "
+            "use --preset device with a device that has one (plas list devices), or plas calibrate"
+        )
+    factor = conformal_factor([ratio for phase in rows for ratio in phase], models, share)
+    if factor is None:
+        largest = math.floor(1000 * Fraction(models, models + 1)) / 10
+        raise UsageError(
+            f"budgets.{name}: expected at most q{largest:g}, which is what {models} models held out can claim, got "
+            f"q{float(100 * share):g}; write {metric}@q{largest:g}, or calibrate on more models ({note})"
+        )
+    return factor, models
+
+
+def conformal_factor(ratios: Sequence[float], models: int, share: Fraction) -> float | None:
+    """What measured / predicted of an unseen model does not exceed with probability `share`, None of too few models.
+
+    Of n models the rank k = ceil((n + 1) share) covers a further one with probability k/(n + 1) >= share [Vovk et al.
+    2005]. A model may have several rows, one of each phase in total time: the largest ratio that at most n - k rows
+    exceed is one that at most n - k models exceed, whichever rows are whose.
+
+    Args:
+        ratios: measured / predicted of every row that was held out.
+        models: distinct models that the rows are of.
+        share: q, exactly, from 0 to 1.
+    """
+    rank = max(1, math.ceil((models + 1) * share))
+    return None if rank > models else sorted(ratios, reverse=True)[models - rank]

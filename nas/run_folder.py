@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from nas.errors import PlasError, UsageError
 from nas.objective import Budget
 from nas.store import FILE, LAYOUT, RunStore, read_meta
 from nas.tables import write_json
+from objectives.installed import DISTRIBUTION, version_of
 
 SECTIONS = {
     "space": ("space",),
@@ -32,7 +32,7 @@ SECTIONS = {
     "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
 }
 UNDECIDING = ("name", "description", "source", "note", "provenance", "implied_residual_sd")
-PACKAGES = ("plas-codesign", "numpy", "scipy", "pymoo", "moocore", "optuna")
+PACKAGES = (DISTRIBUTION, "numpy", "scipy", "pymoo", "moocore", "optuna")
 
 
 def create(study_name: str, out: Path | None) -> Path:
@@ -104,13 +104,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     """Versions of Python and of the packages that decide results."""
-    found = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    return {"python": platform.python_version()} | {package: version_of(package) for package in packages}
 
 
 def now() -> str:

@@ -86,7 +86,9 @@ class StudyConfig(BaseModel):
     device: Annotated[str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping")] = (
         "jetson_agx_orin_64gb"
     )
-    precision: Annotated[Literal["fp16", "int8", "int4"], Field(description="Weights and linear operators")] = "fp16"
+    precision: Annotated[
+        Literal["fp16", "int8", "int4", "nvfp4"], Field(description="Weights and linear operators")
+    ] = "fp16"
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
     causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention")] = False

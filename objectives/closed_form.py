@@ -27,7 +27,7 @@ def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatA
     xi_weights = 2.0 + 2.0 / gqa + 3.0 * ratio
     context = scenario.input_tokens + (scenario.output_tokens + 1) / 2
     tokens = float(scenario.batch * scenario.input_tokens)
-    peak = scenario.device.int8 if p.linear_peak == "int8" else scenario.device.fp16
+    peak = scenario.device.peak(p.linear_peak)
     prefill = depth * tokens * width**2 * xi_flops / peak
     traffic = xi_weights * width**2 * p.weight_bytes + 2.0 * scenario.batch * context * width * p.kv_bytes / gqa
     decode = depth * scenario.output_tokens / scenario.device.bandwidth * traffic
@@ -43,7 +43,7 @@ def part_seconds(
     width, gqa, p = architectures.width.astype(np.float64), architectures.gqa, scenario.precision
     weights = 2.0 + 2.0 / gqa if part == "attention" else 3.0 * architectures.ffn_ratio
     if phase == "prefill":
-        peak = scenario.device.int8 if p.linear_peak == "int8" else scenario.device.fp16
+        peak = scenario.device.peak(p.linear_peak)
         return float(scenario.batch * scenario.input_tokens) * width**2 * 2.0 * weights / peak
     traffic = weights * width**2 * p.weight_bytes
     if part == "attention":

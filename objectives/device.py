@@ -10,12 +10,16 @@ _UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 
+Peak = Literal["fp16", "int8", "fp4"]  # a device's figures that operators run at
+
+
 class Calibration(BaseModel):
     """Achieved share of the datasheet: an operator takes max(F/(η_c π), bytes/(η_b β)) + τ.
 
-    Where: η_c `compute_efficiency` (and `_int8` for the INT8 peak), η_b `bandwidth_efficiency`,
+    Where: η_c `compute_efficiency` (and `_int8`, `_fp4` for these peaks), η_b `bandwidth_efficiency`,
     τ `overhead` per operator instance; `request_overhead` once per prefill (a server's constant).
-    held_out: measured / predicted of every row whose model the fit had not seen, by phase.
+    held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
+    counts these models (0: not told).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -25,11 +29,13 @@ class Calibration(BaseModel):
     batch: Annotated[int, Field(ge=1)] = 1
     compute_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
     compute_efficiency_int8: Annotated[float, Field(gt=0, le=2)] | None = None
+    compute_efficiency_fp4: Annotated[float, Field(gt=0, le=2)] | None = None
     bandwidth_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
     overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
     request_overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
     held_out_error: Annotated[float, Field(ge=0)] | None = None
     held_out: dict[Literal["prefill", "decode"], list[Annotated[float, Field(gt=0)]]] = {}
+    held_out_models: Annotated[int, Field(ge=0)] = 0
     source: str = ""
 
     @property
@@ -42,6 +48,11 @@ class Calibration(BaseModel):
         """Seconds per request, once in a prefill."""
         return self.request_overhead * 1e-3
 
+    def efficiency(self, peak: Peak) -> float:
+        """η_c of a peak: its own where it is given, else the FP16 peak's."""
+        own = {"fp16": None, "int8": self.compute_efficiency_int8, "fp4": self.compute_efficiency_fp4}[peak]
+        return own or self.compute_efficiency
+
 
 class Mode(BaseModel):
     """A power mode: what differs from the device's default mode."""
@@ -50,6 +61,12 @@ class Mode(BaseModel):
     fp16: FlopsPerSecond | None = None
     int8: OpsPerSecond | None = None
     bandwidth: BytesPerSecond | None = None
+    other_peaks: dict[str, FlopsPerSecond | OpsPerSecond] | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """Figures of the device that the mode replaces; other peaks of another clock are unknown unless stated."""
+        found = self.model_dump(exclude_none=True)
+        return ({"other_peaks": {}} if "fp16" in found or "int8" in found else {}) | found
 
 
 class Device(BaseModel):
@@ -94,8 +111,21 @@ class Device(BaseModel):
             raise ValueError(
                 f"expected a power mode of {self.name} ({choices}), got {mode!r}; choose one or drop @{mode}"
             )
-        changed = self.modes[mode].model_dump(exclude_none=True)
-        return self.model_copy(update=changed | {"mode": mode, "modes": {}})
+        return self.model_copy(update=self.modes[mode].changes() | {"mode": mode, "modes": {}})
+
+    def peak(self, name: Peak) -> float:
+        """A dense peak, operations/s.
+
+        Raises:
+            ValueError: the device does not state it.
+        """
+        if name in ("fp16", "int8"):
+            figure: float = getattr(self, name)
+            return figure
+        if name not in self.other_peaks:
+            where = f"{self.name}@{self.mode}" if self.mode else self.name
+            raise ValueError(f"expected a device with an {name} peak, got {where}; give other_peaks.{name} in its file")
+        return self.other_peaks[name]
 
     def warning(self) -> str | None:
         """What looks wrong about the figures, or None."""
@@ -107,31 +137,18 @@ class Device(BaseModel):
             "or set dense_confirmed: true in the device file"
         )
 
-    def calibration_for(self, precision: str, batch: int = 1) -> tuple[Calibration | None, str]:
-        """The profile of this power mode that is nearest in precision and batch, and how to name it.
-
-        Among equally near ones the smallest held-out error; one of another precision is marked
-        borrowed; (None, reason) when none is shipped.
-        """
-        here = [p for p in self.profiles if p.mode == self.mode]
-        if not here:
-            return None, "datasheet peaks, no calibrated profile for this device"
-
-        def distance(p: Calibration) -> tuple[bool, float, bool, float]:
-            apart = max(p.batch, batch) / min(p.batch, batch)
-            return p.precision != precision, apart, p.held_out_error is None, p.held_out_error or 0.0
-
-        best = min(here, key=distance)
-        marks = [best.engine or "unnamed engine", best.precision or "any precision"]
-        marks += [f"batch {best.batch}"] * (best.batch != batch) + ["borrowed"] * (best.precision != precision)
-        return best, f"calibrated ({', '.join(marks)})"
-
     def mapping(self) -> dict[str, Any]:
         """The device as YAML content that reads back to equal figures."""
-        content = self.model_dump(mode="json", exclude_defaults=True)
-        for name, unit in _UNITS.items():
-            if name in content:
-                content[name] = f"{content[name]!r} {unit}"
-        content.pop("other_peaks", None)
-        content.pop("modes", None)
+        content = _with_units(self.model_dump(mode="json", exclude_defaults=True))
+        if self.modes:
+            content["modes"] = {
+                name: _with_units(mode.model_dump(mode="json", exclude_none=True)) for name, mode in self.modes.items()
+            }
         return content
+
+
+def _with_units(figures: dict[str, Any]) -> dict[str, Any]:
+    written = {key: f"{value!r} {_UNITS[key]}" if key in _UNITS else value for key, value in figures.items()}
+    if "other_peaks" in figures:
+        written["other_peaks"] = {name: f"{value!r} FLOP/s" for name, value in figures["other_peaks"].items()}
+    return written

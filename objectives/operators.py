@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from objectives.device import Peak
 from objectives.dimensions import Dimensions
 from objectives.scenario import Precision, Scenario
 from search_spaces.arrays import FloatArray
@@ -54,7 +55,7 @@ class Operator:
     name: str
     flops: Values
     bytes: Values
-    peak: Literal["fp16", "int8"] = "fp16"
+    peak: Peak = "fp16"
     count: Values = 1.0
     present: Values = 1.0
     flops_per_kv: Values | None = None

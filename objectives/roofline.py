@@ -32,7 +32,7 @@ class OperatorTime:
 
 def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
     """Σ over passes of max(F/(η_c π), B/(η_b β)) + τ + epilogue, times the instances."""
-    per_flop, per_byte = scenario.seconds_per_flop[operator.peak], scenario.seconds_per_byte
+    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
         passes = float(phase.passes)
@@ -60,7 +60,7 @@ def epilogue_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Va
     """Fused dequantise at the FP16 peak, seconds of one instance over a phase, (n,); 0 without."""
     if operator.epilogue_flops is None:
         return 0.0
-    return operator.epilogue_flops * (scenario.seconds_per_flop["fp16"] * phase.passes)
+    return operator.epilogue_flops * (scenario.seconds_per_flop("fp16") * phase.passes)
 
 
 def line_sum(constant: Values, slope: Values, first: Values, last: Values) -> Values:

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Peak
 from objectives.law import Law
 
 
 @dataclass(frozen=True)
 class Precision:
     """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
+
+    NVFP4 is 4 bits and a byte of scale per 16 elements, of weights and of a linear operator's inputs, which the
+    operator before writes.
 
     Source: `docs/model.md`, precision. `input_bytes` is the width of a linear operator's input.
     """
@@ -19,7 +22,7 @@ class Precision:
     activation_bytes: float
     kv_bytes: float
     input_bytes: float
-    linear_peak: Literal["fp16", "int8"]
+    linear_peak: Peak
 
     @property
     def quantises(self) -> bool:
@@ -31,6 +34,7 @@ PRECISIONS = {
     "fp16": Precision("fp16", 2.0, 2.0, 2.0, 2.0, "fp16"),
     "int8": Precision("int8", 1.0, 2.0, 2.0, 1.0, "int8"),
     "int4": Precision("int4", 0.5, 2.0, 2.0, 2.0, "fp16"),
+    "nvfp4": Precision("nvfp4", 0.5625, 2.0, 2.0, 0.5625, "fp4"),
 }
 _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
 
@@ -61,15 +65,13 @@ class Scenario:
     head_bytes: float = 2.0
     calibration: Calibration | None = None
 
-    @property
-    def seconds_per_flop(self) -> dict[str, float]:
-        """1/(η_c π) per peak, s/FLOP."""
-        factors = self.calibration or Calibration()
-        int8 = factors.compute_efficiency_int8 or factors.compute_efficiency
-        return {
-            "fp16": 1.0 / (factors.compute_efficiency * self.device.fp16),
-            "int8": 1.0 / (int8 * self.device.int8),
-        }
+    def seconds_per_flop(self, peak: Peak) -> float:
+        """1/(η_c π) of a peak, s/FLOP.
+
+        Raises:
+            ValueError: the device does not state it.
+        """
+        return 1.0 / ((self.calibration or Calibration()).efficiency(peak) * self.device.peak(peak))
 
     @property
     def seconds_per_byte(self) -> float:

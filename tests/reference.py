@@ -16,7 +16,8 @@ FP16: Literal["fp16"] = "fp16"
 INT8: Literal["int8"] = "int8"
 DEQUANTISE = "dequantise"
 
-Peak = Literal["fp16", "int8"]
+FP4: Literal["fp4"] = "fp4"
+Peak = Literal["fp16", "int8", "fp4"]
 Phase = Literal["prefill", "decode"]
 
 #: (name, FLOPs, bytes, peak). The peak is a label, not a number of FLOP/s,
@@ -82,7 +83,7 @@ class Setting:
     fp16_peak: float
     int8_peak: float
     bandwidth: float
-    precision: Literal["fp16", "int8", "int4"] = "fp16"
+    precision: Literal["fp16", "int8", "int4", "nvfp4"] = "fp16"
     batch: int = 1
     input_tokens: int = 1024
     output_tokens: int = 16
@@ -96,6 +97,8 @@ class Setting:
     compute_efficiency_int8: float = 1.0
     bandwidth_efficiency: float = 1.0
     overhead_s: float = 0.0
+    fp4_peak: float = 0.0
+    compute_efficiency_fp4: float = 1.0
 
     @property
     def weight_bytes(self) -> float:
@@ -106,6 +109,8 @@ class Setting:
             return 1.0
         if self.precision == "int4":
             return 0.5 if self.group_size is None else 0.5 + 2.5 / self.group_size
+        if self.precision == "nvfp4":
+            return (16 * 4 + 8) / 16 / 8  # 16 elements of 4 bits share a scale of 8
         raise ValueError(f"unknown precision {self.precision!r}")
 
     @property
@@ -120,13 +125,13 @@ class Setting:
 
     @property
     def input_bytes(self) -> float:
-        """b_i, of a linear operator's input: b_a, but 1 under int8."""
-        return 1.0 if self.precision == "int8" else self.activation_bytes
+        """b_i, of a linear operator's input: b_a, but 1 under int8 and as a weight under nvfp4."""
+        return {"int8": 1.0, "nvfp4": (16 * 4 + 8) / 16 / 8}.get(self.precision, self.activation_bytes)
 
     @property
     def linear_peak(self) -> Peak:
         """Which peak q, k, v, o, gate, up and down run at."""
-        return INT8 if self.precision == "int8" else FP16
+        return INT8 if self.precision == "int8" else FP4 if self.precision == "nvfp4" else FP16
 
 
 # Section 2: loss law
@@ -163,6 +168,7 @@ def _check_closed_form(arch: Arch, setting: Setting) -> None:
         "group_size": setting.group_size is not None,
         "calibration": setting.compute_efficiency_fp16 != 1.0
         or setting.compute_efficiency_int8 != 1.0
+        or setting.compute_efficiency_fp4 != 1.0
         or setting.bandwidth_efficiency != 1.0
         or setting.overhead_s != 0.0,
     }
@@ -174,7 +180,7 @@ def _check_closed_form(arch: Arch, setting: Setting) -> None:
 def _closed_form_prefill_s(arch: Arch, setting: Setting) -> float:
     """l B S_in d^2 xi_F / pi."""
     xi_f = 4.0 + 4.0 / arch.gqa + 6.0 * arch.ffn_ratio
-    peak = setting.int8_peak if setting.linear_peak == INT8 else setting.fp16_peak
+    peak = {INT8: setting.int8_peak, FP4: setting.fp4_peak, FP16: setting.fp16_peak}[setting.linear_peak]
     return arch.depth * setting.batch * setting.input_tokens * arch.width**2 * xi_f / peak
 
 
@@ -356,7 +362,7 @@ def _complete(arch: Arch, setting: Setting, t: int) -> list[Operator]:
 
 
 def operators(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> list[Operator]:
-    """The operators of one layer in one pass: (name, FLOPs, bytes, "fp16" or "int8").
+    """The operators of one layer in one pass: (name, FLOPs, bytes, "fp16", "int8" or "fp4").
 
     Under int8 the fused epilogues stand as rows of their own, named
     `<operator>_dequantise`, with no bytes; they are no launch (no tau).
@@ -390,6 +396,8 @@ def operator_s(setting: Setting, operator: Operator) -> float:
     name, flops, traffic, peak = operator
     if peak == INT8:
         rate = setting.compute_efficiency_int8 * setting.int8_peak
+    elif peak == FP4:
+        rate = setting.compute_efficiency_fp4 * setting.fp4_peak
     else:
         rate = setting.compute_efficiency_fp16 * setting.fp16_peak
     if name.endswith(DEQUANTISE):

@@ -34,7 +34,7 @@ class Setting:
     def peak(self) -> float:
         """Peak of the linear operators, FLOP/s."""
         device = self.scenario.device
-        return device.int8 if self.scenario.precision.linear_peak == "int8" else device.fp16
+        return device.peak(self.scenario.precision.linear_peak)
 
 
 def flops(setting: Setting) -> Posynomial:

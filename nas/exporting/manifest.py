@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from nas.errors import UsageError
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
 from nas.exporting.stack import shown, stack_names
+from objectives.installed import DISTRIBUTION, version_of
 
 MANIFEST = "export.json"
 LAYOUT = 1
@@ -21,7 +21,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
     first, scenario = models[0], study.problem.scenario
     return {
         "layout": LAYOUT,
-        "plas": version("plas-codesign"),
+        "plas": version_of(DISTRIBUTION),
         "stacks": [shown(name) for name in stacks],
         "recipe": first.recipe.model_dump(mode="json"),
         "workload": {

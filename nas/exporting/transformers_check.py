@@ -1,18 +1,16 @@
 """What transformers, where it is installed, builds from an exported directory; no weights are made."""
 
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+
+from objectives.installed import version_of
 
 
 def transformers_version() -> str | None:
     """The version that can build models here, None without it or without torch."""
     if find_spec("torch") is None or find_spec("transformers") is None:
         return None
-    try:
-        return version("transformers")
-    except PackageNotFoundError:
-        return None
+    return version_of("transformers")
 
 
 def built_parameters(folder: Path) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from nas.baselines import baseline
 from nas.console import notice, say, table
-from nas.errors import UsageError
+from nas.errors import PlasError, UsageError
 from nas.faults import unknown
 from nas.measuring.agreement import TIMES, agreement, questions
 from nas.measuring.chosen import chosen, rows_of_run
@@ -23,6 +24,7 @@ PRECISIONS = {
     "vllm": ("fp16", "bf16", "fp32"),
     "llama-bench": ("f16", "q8_0", "q4_0", "q4_k_m"),
 }
+REASONS = 3  # of failures, shown
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def carry_out(request: Request) -> None:
 
     Raises:
         UsageError: what cannot be done as asked, before anything is measured.
+        PlasError: every measurement failed.
     """
     refuse_unknown(request)
     plan = plan_of(request)
@@ -77,6 +80,8 @@ def carry_out(request: Request) -> None:
 
     record = measure(plan, report)
     failed = sum(line["state"] != "ok" for line in record.lines)
+    if failed == len(record.lines):
+        raise PlasError(f"{request.out}: expected times, got {failed} failed measurements: {states(record.lines)}")
     say(
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
         f"{request.out / 'measured.csv'} is what 'plas calibrate' reads"
@@ -86,6 +91,12 @@ def carry_out(request: Request) -> None:
             say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
     if request.source is not None and request.source.is_dir():
         print_agreement(request.source, request.how, record.lines, plan.settings)
+
+
+def states(lines: Sequence[dict[str, Any]]) -> str:
+    """How measurements ended, each reason once with its number, the most frequent first."""
+    counts = Counter(f"{line['state']}, {line['reason']}" if line["reason"] else line["state"] for line in lines)
+    return "; ".join(f"{n} {how}" for how, n in counts.most_common(REASONS))
 
 
 def refuse_unknown(request: Request) -> None:

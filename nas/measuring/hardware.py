@@ -7,6 +7,7 @@ from typing import Any
 
 from nas import yaml_source
 from nas.errors import PlasError, UsageError
+from nas.measuring.engine import refuse_missing
 from nas.measuring.machine import processor
 from nas.measuring.process import run_worker
 from nas.measuring.session import WORKERS
@@ -20,11 +21,12 @@ def measure_hardware(out: Path, interpreter: str, torch_device: str, threads: in
     """Measure and write the device file; what was found, in a line.
 
     Raises:
-        UsageError: `out` is no new YAML file.
+        UsageError: `out` is no new YAML file, or the interpreter has no torch.
         PlasError: the worker failed.
     """
     if out.suffix not in (".yaml", ".yml") or out.exists():
         raise UsageError(f"--out: expected a new .yaml file with --hardware, got {out}; name one")
+    refuse_missing("torch", interpreter)
     job = {"torch_device": torch_device, "threads": threads, "seconds": SECONDS}
     answer = run_worker([interpreter, str(WORKERS / "hardware_worker.py")], job, timeout, None)
     if answer.state != "ok":

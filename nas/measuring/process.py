@@ -6,13 +6,16 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
+KEEPER = Path(__file__).with_name("keeper.py")
 TAIL = 64_000  # bytes of output that are looked at
 NUMBERS = ("prefill_ms", "decode_ms")
 
@@ -28,24 +31,29 @@ class Answer:
 
 
 def run_worker(command: Sequence[str], job: Mapping[str, Any], timeout: float, memory_gb: float | None) -> Answer:
-    """Run a worker on a job; its process group is gone when this returns."""
+    """Run a worker on a job; its process group is gone when this returns, and when this process is killed."""
     begin = time.monotonic()
+    watched, held = os.pipe()
     environment = os.environ | ({"OMP_NUM_THREADS": str(job["threads"])} if job.get("threads") else {})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as given:
         given.write(json.dumps(job).encode())
         given.seek(0)
         try:
             process = subprocess.Popen(
-                command,
+                [sys.executable, "-I", "-S", str(KEEPER), str(watched), *command],
                 stdin=given,
                 stdout=out,
                 stderr=err,
                 env=environment,
                 start_new_session=True,
+                pass_fds=(watched,),
                 preexec_fn=None if memory_gb is None else lambda: _limit(memory_gb),
             )
         except OSError as error:
-            return Answer("crashed", {}, f"{command[0]}: {error.strerror}", 0.0)
+            os.close(held)
+            return Answer("crashed", {}, f"{sys.executable}: {error.strerror}", 0.0)
+        finally:
+            os.close(watched)
         late = False
         try:
             process.wait(timeout)
@@ -55,6 +63,7 @@ def run_worker(command: Sequence[str], job: Mapping[str, Any], timeout: float, m
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            os.close(held)
         seconds = time.monotonic() - begin
         if late:
             return Answer("timeout", {}, f"no answer within {timeout:g} s", seconds)

@@ -1,15 +1,17 @@
 """Rounds over candidates: every candidate once a round, so that a slow spell hits all alike."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from nas.measuring.engine import refuse_missing
 from nas.measuring.machine import machine
 from nas.measuring.process import Answer, run_worker
-from nas.measuring.record import Record, own_folder
+from nas.measuring.record import SETTINGS, Record, own_folder
 from nas.measuring.summary import measured_csv
 from nas.run_folder import locked, open_run
 from nas.tables import write
@@ -80,30 +82,43 @@ def workload(source: Path | None, batch: int | None, read: int | None, written: 
 
 
 def measure(plan: Plan, report: Callable[[str, int, Answer], None]) -> Record:
-    """Measure what the folder does not hold yet; the CSV is written after every round and at the end."""
+    """Measure what the folder does not hold yet; the CSV is written after every round and at the end.
+
+    Raises:
+        UsageError: another's folder, other settings than its own, or something to measure without the engine.
+    """
     settings = plan.settings | {"candidates": plan.candidates}
     jobs = {name: job(plan, name) for name in plan.candidates}
     own_folder(plan.folder)
     with locked(plan.folder):
+        fresh = not (plan.folder / SETTINGS).is_file()
+        if fresh:  # before the settings are kept, so that others can be chosen instead
+            refuse_missing(plan.settings["backend"], plan.interpreter)
         record = Record(plan.folder, settings)
+        if not fresh and any(_missing(plan, record)):
+            refuse_missing(plan.settings["backend"], plan.interpreter)
         _rounds(plan, record, jobs, report)
     return record
+
+
+def _missing(plan: Plan, record: Record) -> Iterator[tuple[int, str]]:
+    """Rounds and candidates that the record does not hold yet, a round after the other."""
+    for turn in range(1, plan.settings["rounds"] + 1):
+        yield from ((turn, name) for name in plan.candidates if not record.has(name, turn, retry=plan.retry_failed))
 
 
 def _rounds(
     plan: Plan, record: Record, jobs: dict[str, dict[str, Any]], report: Callable[[str, int, Answer], None]
 ) -> None:
     try:
-        for turn in range(1, plan.settings["rounds"] + 1):
-            for name in plan.candidates:
-                if not record.has(name, turn, retry=plan.retry_failed):
-                    answer = run_worker(command(plan), jobs[name], plan.timeout, plan.memory_gb)
-                    record.add(_line(name, turn, answer))
-                    report(name, turn, answer)
+        for _, members in groupby(_missing(plan, record), key=lambda each: each[0]):
+            for turn, name in members:
+                answer = run_worker(command(plan), jobs[name], plan.timeout, plan.memory_gb)
+                record.add(_line(name, turn, answer))
+                report(name, turn, answer)
             write_csv(plan, record)
-    except KeyboardInterrupt:
+    finally:
         write_csv(plan, record)
-        raise
 
 
 def _line(name: str, turn: int, answer: Answer) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from nas.reproduction.spaces import PHASES, problem, whole
 from nas.reproduction.theory_claims import RATE, THEORY, frame, optimum, setting, unbounded
 from objectives.dimensions import Dimensions
 from objectives.operators import phases
+from objectives.profile_choice import calibration_for
 from objectives.roofline import phase_times
 from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures
@@ -206,7 +207,7 @@ def compute_share(rows: IntArray | None, **study: object) -> FloatArray:
 def deviation() -> Claim:
     """Idealised rooflines against the factors fitted to published measurements."""
     device = load_device(MEASURED)
-    profile, _ = device.calibration_for(PRECISIONS["int4"].name, 1)
+    profile, _ = calibration_for(device, PRECISIONS["int4"].name, 1)
     assert profile is not None
     said = []
     for name, shapes in (("Qwen3-0.6B", baseline("qwen3_0.6b").architecture), ("the example design", EXAMPLE)):

@@ -10,14 +10,19 @@ from nas.exporting.model import Model
 from search_spaces.architectures import one
 
 FILE = "train.sh"
+VERSION = "core_v0.16 to core_v0.18"
 PROGRAM = 'torchrun --nproc-per-node "${GPUS:-1}" "${MEGATRON:?folder of Megatron-LM}/pretrain_gpt.py"'
-MORE = "Data, checkpoints and parallelism follow the script's name: megatron/train.sh --data-path ... --tensor-model-parallel-size 2"
+MORE = (
+    "Data, checkpoints and parallelism follow the script's name: megatron/train.sh --data-path ...\n"
+    "# With --tensor-model-parallel-size T add --make-vocab-size-divisible-by {vocabulary} / T: Megatron pads to T times that."
+)
 
 
 def emit(model: Model, folder: Path) -> None:
     """train.sh, which takes further flags of Megatron behind its name."""
     line = command(PROGRAM, [*_shape(model), *_training(model)]).rstrip("\n") + ' \\\n  "$@"\n'
-    (folder / FILE).write_text(f"{HEAD}# {MORE}\n{line}", encoding="utf-8")
+    more = MORE.format(vocabulary=model.column("vocabulary"))
+    (folder / FILE).write_text(f"{HEAD}# For Megatron-LM {VERSION}.\n# {more}\n{line}", encoding="utf-8")
     (folder / FILE).chmod(0o755)
 
 
@@ -64,14 +69,15 @@ def _experts(model: Model) -> list[tuple[str, Any]]:
 def _vocabulary(model: Model) -> list[tuple[str, Any]]:
     """Megatron sizes the embedding by the tokenizer; one that uses fewer ids is replaced by data of token ids.
 
-    NullTokenizer adds an end token to the vocabulary that it is given.
+    Up to core_v0.17 NullTokenizer adds an end token to the size that it is given, since core_v0.18 it does not: padding to
+    the whole vocabulary makes the same embedding of both.
     """
     if model.tokenizer.size == model.column("vocabulary"):
         kind: list[tuple[str, Any]] = [("--tokenizer-type", "HuggingFaceTokenizer"), ("--tokenizer-model", "hf")]
     else:
         kind = [("--tokenizer-type", "NullTokenizer")]
-    size = model.column("vocabulary") - (len(kind) == 1)
-    return [*kind, ("--vocab-size", size), ("--make-vocab-size-divisible-by", 1)]
+    size = model.column("vocabulary")
+    return [*kind, ("--vocab-size", size - (len(kind) == 1)), ("--make-vocab-size-divisible-by", size)]
 
 
 def _training(model: Model) -> list[tuple[str, Any]]:
@@ -108,7 +114,8 @@ def cautions(model: Model) -> list[str]:
     if model.tokenizer.size != model.column("vocabulary"):
         said.append(
             f"the tokenizer has {model.tokenizer.size:,} of {model.column('vocabulary'):,} ids, and Megatron sizes the embedding "
-            "by its tokenizer: NullTokenizer is set, the data must be token ids"
+            "by its tokenizer: NullTokenizer is set, the data must be token ids, a document ending with "
+            f"{model.column('vocabulary') - 1:,} up to core_v0.17 and {model.column('vocabulary') - 2:,} since core_v0.18"
         )
     if model.column("n_kv_heads") == 1:
         said.append("one KV head cannot be split: keep --tensor-model-parallel-size 1")
@@ -151,9 +158,12 @@ def read(folder: Path) -> dict[str, Any]:
 
 def _columns(flags: dict[str, Any]) -> dict[str, Any]:
     sparse = "--num-experts" in flags
-    added = 1 if flags["--tokenizer-type"] == "NullTokenizer" else 0
+    added = (0, 1) if flags["--tokenizer-type"] == "NullTokenizer" else (0,)
     padded = number(flags, "--make-vocab-size-divisible-by")
-    vocabulary = -(-(number(flags, "--vocab-size") + added) // padded) * padded
+    sizes = {-(-(number(flags, "--vocab-size") + more) // padded) * padded for more in added}
+    if len(sizes) > 1:
+        raise ValueError(f"--vocab-size: expected one embedding under every version, got {sorted(sizes)}")
+    (vocabulary,) = sizes
     return {
         "depth": number(flags, "--num-layers"),
         "width": number(flags, "--hidden-size"),

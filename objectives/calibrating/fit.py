@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from objectives.calibrating.terms import Terms
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Peak
 from search_spaces.arrays import FloatArray
 
 PRIOR = {"compute": 0.5, "second": 0.4, "bandwidth": 0.8, "overhead_us": 5.0, "request_ms": 20.0}
@@ -59,20 +59,21 @@ def fit(terms: Terms, free: Freedom) -> Calibration:
     target = np.log(terms.ms)
 
     def residuals(vector: FloatArray) -> FloatArray:
-        error = np.log(terms.predict(calibration(names, vector))) - target
+        error = np.log(terms.predict(calibration(names, vector, terms.second))) - target
         robust = np.sign(error) * TAIL * np.sqrt(2.0 * (np.sqrt(1.0 + (error / TAIL) ** 2) - 1.0))
         return np.concatenate([robust, PRIOR_WEIGHT * (vector - prior) / spread])
 
     solution = least_squares(residuals, prior, bounds=(lower, upper), x_scale=spread)
-    return calibration(names, solution.x)
+    return calibration(names, solution.x, terms.second)
 
 
-def calibration(names: tuple[str, ...], vector: FloatArray) -> Calibration:
-    """Parameters as a profile; a request's constant is 0 unless free."""
+def calibration(names: tuple[str, ...], vector: FloatArray, second: Peak) -> Calibration:
+    """Parameters as a profile; a request's constant is 0 unless free, `second` the low-precision peak."""
     value = {**PRIOR, "request_ms": 0.0, **dict(zip(names, np.exp(vector).tolist(), strict=True))}
+    low = {f"compute_efficiency_{second}": value["second"]} if "second" in names else {}
     return Calibration.model_construct(
         compute_efficiency=value["compute"],
-        compute_efficiency_int8=value["second"] if "second" in names else None,
+        **low,
         bandwidth_efficiency=value["bandwidth"],
         overhead=value["overhead_us"] * 1e-3,
         request_overhead=value["request_ms"],

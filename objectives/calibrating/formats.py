@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from objectives.device import Device
 from objectives.scenario import PRECISIONS, Precision, precision
 
 
@@ -11,29 +10,13 @@ class Format:
     """A weight format.
 
     family: formats that calibrate together. study: the precision whose profile it gives (empty: none of
-    them computes alike). peak: the device's figure behind the linear operators' peak.
-    head_bytes: of embedding and LM head, which engines quantise less than the rest.
+    them computes alike). head_bytes: of embedding and LM head, which engines quantise less than the rest.
     """
 
     family: str
     study: str
     precision: Precision
     head_bytes: float = 2.0
-    peak: str = "fp16"
-
-    def on(self, device: Device) -> Device:
-        """The device with this format's peak in the place of INT8's.
-
-        Raises:
-            ValueError: the device has no such peak.
-        """
-        if self.peak in ("fp16", "int8"):
-            return device
-        if self.peak not in device.other_peaks:
-            raise ValueError(
-                f"expected a device with an {self.peak} peak, got {device.name}; give other_peaks.{self.peak} in its file"
-            )
-        return device.model_copy(update={"int8": device.other_peaks[self.peak]})
 
 
 def _weights_only(bits: float) -> Precision:
@@ -43,13 +26,12 @@ def _weights_only(bits: float) -> Precision:
 _GROUPED = Format("int4", "int4", precision("int4", 128))
 _HALF = Format("fp16", "fp16", PRECISIONS["fp16"])
 #: llama.cpp's block formats carry their scales: Q4_K_M averages 4.85 bits with a 6.56-bit head, Q8_0 has 8.5.
-#: NVFP4 has a byte of scale per 16 weights and 4-bit inputs.
 FORMATS = {
     "fp16": _HALF,
     "f16": _HALF,
     "bf16": _HALF,
     "fp32": Format("fp32", "", Precision("fp32", 4.0, 4.0, 4.0, 4.0, "fp16"), 4.0),
-    "int8": Format("int8", "int8", PRECISIONS["int8"], peak="int8"),
+    "int8": Format("int8", "int8", PRECISIONS["int8"]),
     "int4": _GROUPED,
     "int4_awq": _GROUPED,
     "int4_gptq": _GROUPED,
@@ -59,7 +41,7 @@ FORMATS = {
     "q4_0": Format("q4_0", "int4", _weights_only(4.5), 0.82),
     "q4_k_m": Format("q4_k_m", "int4", _weights_only(4.85), 0.82),
     "q8_0": Format("q8_0", "", _weights_only(8.5), 1.0625),
-    "nvfp4": Format("nvfp4", "", Precision("nvfp4", 0.5625, 2.0, 2.0, 0.5, "int8"), peak="fp4"),
+    "nvfp4": Format("nvfp4", "nvfp4", PRECISIONS["nvfp4"]),
 }
 
 

@@ -13,11 +13,14 @@ from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.parameters import total
+from objectives.profile_choice import FAR_OFF
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
 AT_BOUND = 0.995
+LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
 Phase = Literal["prefill", "decode"]
+PHASES: tuple[Phase, Phase] = ("prefill", "decode")
 Key = tuple[str, str, int]
 
 
@@ -45,6 +48,11 @@ class Calibrated:
     datasheet: FloatArray
 
     @property
+    def name(self) -> str:
+        """Engine, precision and batch."""
+        return f"{self.profile.engine or 'unnamed engine'}, {self.profile.precision}, batch {self.profile.batch}"
+
+    @property
     def models(self) -> int:
         """Distinct models."""
         return len({m.model for m in self.rows})
@@ -63,6 +71,8 @@ class Calibrated:
     def remarks(self) -> list[str]:
         """What the data did not determine, or what looks wrong about the device's figures."""
         found = []
+        if busy := sum(m.contended for m in self.rows):
+            found.append(f"{busy} of {len(self.rows)} rows were measured while others had the processor")
         if self.models == 1:
             found.append("one model: no held-out error, overhead kept at its prior")
         for name, value in (
@@ -73,6 +83,21 @@ class Calibrated:
                 found.append(
                     f"{name} efficiency is at its bound of {self.free.largest:g}: the device's figure may be too low"
                 )
+        return found
+
+    def doubts(self) -> list[str]:
+        """Why the profile should not be used: nothing held out, far off, or models held out in no clear order."""
+        found = []
+        for phase in PHASES:
+            e = self.errors(phase, self.held_out)
+            if not self.errors(phase, self.in_sample).rows:
+                continue
+            if not e.rows:
+                found.append(f"{phase}: no model was held out")
+            elif e.median > FAR_OFF:
+                found.append(f"{phase}: {100 * e.median:.0f} % off on models held out")
+            elif not e.kendall >= LEAST_ORDER:
+                found.append(f"{phase}: models held out are not in order, Kendall's tau {e.kendall:.2f}")
         return found
 
 
@@ -111,6 +136,7 @@ def _profile(
             "batch": first.batch,
             "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
+            "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}),
             "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
         }
     )

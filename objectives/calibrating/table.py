@@ -2,13 +2,15 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from objectives.calibrating.formats import Format, format_of
 from search_spaces.architectures import Architectures
 
+CONTENDED = "others had the processor while it was measured"
 ASSUMED_OUTPUT = 128  # tokens generated where a source does not say
 Resolve = Callable[[Mapping[str, str]], tuple[str, Architectures]]
 
@@ -18,6 +20,7 @@ class Measurement:
     """One measured phase: milliseconds of a whole prefill, or of one decode step averaged over the output.
 
     attended: KV length that the prefill attends to where it is not the prompt's (a static graph), else 0.
+    contended: others had the processor meanwhile.
     """
 
     line: int
@@ -32,6 +35,7 @@ class Measurement:
     generated: int
     attended: int
     ms: float
+    contended: bool = False
 
     @property
     def place(self) -> str:
@@ -48,13 +52,16 @@ class LeftOut:
     reason: str
 
 
-def read(lines: Iterable[str], device: str, resolve: Resolve) -> tuple[list[Measurement], list[LeftOut]]:
+def read(
+    lines: Iterable[str], device: str, resolve: Resolve, *, contended: bool = False
+) -> tuple[list[Measurement], list[LeftOut]]:
     """Rows of a measured CSV, and those left out with the reason.
 
     Args:
         lines: the file's lines, header first.
         device: for rows without one.
         resolve: name and architecture of a row, from its `model` or its architecture columns.
+        contended: whether rows that were measured beside other work are used.
     """
     found: list[Measurement] = []
     left: list[LeftOut] = []
@@ -66,9 +73,18 @@ def read(lines: Iterable[str], device: str, resolve: Resolve) -> tuple[list[Meas
         }
         try:
             found.append(_measurement(line, cells, device, resolve))
+            if found[-1].contended and not contended:
+                raise ValueError(f"{CONTENDED}; measure it again alone, or use it with --contended")
         except ValueError as error:
             left.append(LeftOut(line, cells.get("device", "") or device, str(error).splitlines()[0]))
-    return found, left
+    unused = {row.line for row in left}
+    return [m for m in found if m.line not in unused], left
+
+
+def reasons(left: Sequence[LeftOut]) -> str:
+    """Every reason with the rows that it concerns, as text."""
+    counts = Counter(row.reason for row in left)
+    return "; ".join(f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in counts.most_common())
 
 
 def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve) -> Measurement:
@@ -97,6 +113,7 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         max(generated, 1),
         _count(row, "attended_len", 0),
         ms,
+        row.get("contended", "") == "yes",
     )
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from objectives.calibrating.table import Measurement
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
 from objectives.law import Law
 from objectives.operators import Phase, phases
@@ -20,8 +20,9 @@ from search_spaces.arrays import AnyArray, FloatArray
 class Terms:
     """Datasheet seconds per operator, (n, operators): `compute` and `memory` sides and which peak.
 
-    Where `second_peak` marks operators at the INT8 peak; `epilogue` are seconds at the FP16 peak after
-    the operator's max, (n,); `launches` operators started, (n,); `requests` prefills, (n,); `ms` measured, (n,).
+    Where `second_peak` marks operators at the peak `second` instead of FP16's; `epilogue` are seconds at the FP16
+    peak after the operator's max, (n,); `launches` operators started, (n,); `requests` prefills, (n,); `ms`
+    measured, (n,).
     """
 
     compute: FloatArray
@@ -31,19 +32,19 @@ class Terms:
     launches: FloatArray
     requests: FloatArray
     ms: FloatArray
+    second: Peak
 
     def rows(self, which: AnyArray) -> "Terms":
         """Some of the rows."""
-        return Terms(**{name: getattr(self, name)[which] for name in Terms.__dataclass_fields__})
+        columns = {name: getattr(self, name) for name in Terms.__dataclass_fields__ if name != "second"}
+        return Terms(**{name: column[which] for name, column in columns.items()}, second=self.second)
 
     def predict(self, c: Calibration) -> FloatArray:
         """Milliseconds under a calibration, (n,).
 
         The attention core is taken on the side that is larger over the whole phase.
         """
-        compute = self.compute / np.where(
-            self.second_peak, c.compute_efficiency_int8 or c.compute_efficiency, c.compute_efficiency
-        )
+        compute = self.compute / np.where(self.second_peak, c.efficiency(self.second), c.compute_efficiency)
         bound = np.maximum(compute, self.memory / c.bandwidth_efficiency).sum(axis=1)
         seconds = bound + self.epilogue / c.compute_efficiency + self.launches * c.overhead_s
         result: FloatArray = seconds * 1e3 + self.requests * c.request_overhead
@@ -51,7 +52,7 @@ class Terms:
 
 
 def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Terms:
-    """Terms of measured phases on a device.
+    """Terms of measured phases of one family of formats on a device.
 
     Raises:
         ValueError: a format whose peak the device lacks.
@@ -64,11 +65,11 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
         passes = _phase(measurements[i], scenario).passes
         for j, time in enumerate(times):
             count = _scalar(time.operator.count)
-            table[:3, i, j] = _scalar(time.compute), _scalar(time.memory), time.operator.peak == "int8"
+            table[:3, i, j] = _scalar(time.compute), _scalar(time.memory), time.operator.peak != "fp16"
             launches[i] += count * _scalar(time.operator.present) * passes
             if time.operator.epilogue_flops is not None:
                 epilogue[i] += (
-                    count * _scalar(time.operator.epilogue_flops) * passes * scenario.seconds_per_flop["fp16"]
+                    count * _scalar(time.operator.epilogue_flops) * passes * scenario.seconds_per_flop("fp16")
                 )
     return _per_step(measurements, table, epilogue, launches)
 
@@ -86,6 +87,9 @@ def _per_step(
         launches / steps,
         np.array([float(m.phase == "prefill") for m in measurements]),
         np.array([m.ms for m in measurements]),
+        next(
+            (m.format.precision.linear_peak for m in measurements if m.format.precision.linear_peak != "fp16"), "int8"
+        ),
     )
 
 
@@ -93,7 +97,7 @@ def scenario_of(m: Measurement, device: Device, law: Law, calibration: Calibrati
     """The scenario of a measured phase: complete, fused and causal, as preset `device`."""
     return Scenario(
         law=law,
-        device=m.format.on(device),
+        device=device,
         precision=m.format.precision,
         batch=m.batch,
         input_tokens=m.prompt,
@@ -124,7 +128,7 @@ def _operators(m: Measurement, device: Device, law: Law) -> tuple[Scenario, list
 
 def _repeated(time: OperatorTime, depth: FloatArray) -> OperatorTime:
     operator = replace(time.operator, count=time.operator.count * depth)
-    return OperatorTime(operator, time.seconds * depth, time.compute * depth, time.memory * depth)
+    return OperatorTime(operator, time.seconds * depth, time.compute * depth, time.memory * depth, time.bound)
 
 
 def _scalar(value: object) -> float:

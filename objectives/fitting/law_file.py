@@ -1,7 +1,6 @@
 """A fit as a law that every command takes, in full precision, with where it came from."""
 
 from collections.abc import Mapping
-from importlib.metadata import version
 
 import numpy as np
 
@@ -10,11 +9,12 @@ from objectives.fitting.fit import Fit
 from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
 from objectives.form import Form
+from objectives.installed import DISTRIBUTION, version_of
 from objectives.law import RANGED, Law, Rival
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file
-PACKAGES = ("plas-codesign", "numpy", "scipy")
+PACKAGES = (DISTRIBUTION, "numpy", "scipy")
 
 
 def law_of(
@@ -83,5 +83,5 @@ def provenance(fit: Fit, bootstraps: int) -> dict[str, object]:
         "fixed": dict(fit.method.fixed),
         "bounds": {name: list(fit.model.form.bound(name)) for name in fit.model.free},
         "bootstraps": bootstraps,
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": {package: version_of(package) for package in PACKAGES},
     }

@@ -31,7 +31,7 @@ from search_spaces.space import SearchSpace
 
 SCENARIOS = st.fixed_dictionaries(
     {
-        "precision": st.sampled_from(["fp16", "int8", "int4"]),
+        "precision": st.sampled_from(["fp16", "int8", "int4", "nvfp4"]),
         "attention": st.sampled_from(["unfused", "fused"]),
         "causal": st.booleans(),
         "complete": st.booleans(),
@@ -71,6 +71,8 @@ def spaces(draw: st.DrawFn) -> SearchSpace:
 def problems(draw: st.DrawFn) -> tuple[Problem, Evaluations]:
     """A problem of one to four objectives and none to four budgets, and its whole space evaluated."""
     raw = {"default_budget": "none", "applications": {}, "baselines": [], **draw(SCENARIOS | CLOSED_FORM)}
+    if raw.get("precision") == "nvfp4":
+        raw["device"] = "jetson_agx_thor"
     problem = replace(assemble(raw, {}).problem, space=draw(spaces()))
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     metrics = st.sampled_from(METRIC_ORDER)

@@ -93,6 +93,8 @@ class Case:
             compute_efficiency_int8=factors.compute_efficiency_int8 or factors.compute_efficiency,
             bandwidth_efficiency=factors.bandwidth_efficiency,
             overhead_s=factors.overhead / 1e3,
+            fp4_peak=self.device.other_peaks.get("fp4", 0.0),
+            compute_efficiency_fp4=factors.compute_efficiency_fp4 or factors.compute_efficiency,
             **self.options,
         )
 

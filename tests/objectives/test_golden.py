@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from objectives.assessment import Assessment
-from objectives.device import Calibration
+from objectives.device import Calibration, Device
 from search_spaces.architectures import Architectures, one
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
@@ -82,6 +82,14 @@ def test_latency_under_each_option(
     found = assess(case.but(**options), FIRST, vocabulary)
     assert found["prefill_ms"][0] == pytest.approx(prefill_ms, rel=1e-11)
     assert found["decode_ms"][0] == pytest.approx(decode_ms, rel=1e-11)
+
+
+def test_nvfp4(case: Any, device: Callable[[str], Device]) -> None:
+    found = assess(case.but(precision="nvfp4", device=device("jetson_agx_thor")), FIRST)
+    assert found["prefill_ms"][0] == pytest.approx(23.0129784029, rel=1e-11)
+    assert found["decode_ms"][0] == pytest.approx(9.6532067399, rel=1e-10)
+    assert found["memory_gb"][0] == pytest.approx(0.99090432, rel=1e-12)
+    assert found["resident_gb"][0] == pytest.approx(1.09826048, rel=1e-12)
 
 
 def test_latency_of_an_architecture_whose_queries_are_wider_than_it(case: Any) -> None:

@@ -46,6 +46,7 @@ def test_operator_model_in_any_setting(
 
 
 CALIBRATION = Calibration(compute_efficiency=0.5, bandwidth_efficiency=0.8, overhead="5 us")
+FP4_CALIBRATION = Calibration(compute_efficiency=0.2, compute_efficiency_fp4=0.6, overhead="3 us")
 INT8_CALIBRATION = Calibration(compute_efficiency=0.7, compute_efficiency_int8=0.3, overhead="1 ms")
 OPTIONS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -73,6 +74,18 @@ def test_operator_model_under_each_option(
 ) -> None:
     architectures = random_architectures(200, 17, plain=plain)
     chosen = case.but(precision=precision, output_tokens=3).but(**OPTIONS[option])
+    assert_agrees(chosen, architectures, as_reference(architectures), np.arange(200))
+
+
+@pytest.mark.parametrize("option", [*OPTIONS, "calibration of fp4"])
+def test_nvfp4_where_the_device_has_an_fp4_peak(
+    case: Any, option: str, devices: list[Any], random_architectures: Draw, as_reference: Convert
+) -> None:
+    """4.5 bits of weights and of inputs at the FP4 peak."""
+    options = OPTIONS | {"calibration of fp4": {"calibration": FP4_CALIBRATION}}
+    thor = next(each for each in devices if each.name == "NVIDIA Jetson AGX Thor")
+    architectures = random_architectures(200, 23)
+    chosen = case.but(device=thor, precision="nvfp4", output_tokens=3).but(**options[option])
     assert_agrees(chosen, architectures, as_reference(architectures), np.arange(200))
 
 

@@ -28,6 +28,10 @@ class Layer:
         self.norms = [torch.ones(width, **place) for _ in range(2)]
         self.q, self.o = weight(self.heads * head, width, **place), weight(width, self.heads * head, **place)
         self.k, self.v = (weight(self.kv_heads * head, width, **place) for _ in range(2))
+        sizes = {"no": None, "head": (head, head), "full": (self.heads * head, self.kv_heads * head)}[
+            a.get("qk_norm", "head")
+        ]
+        self.qk_norms = [torch.ones(n, **place) for n in sizes] if sizes else [None, None]
         experts, size = a["n_experts"], a["expert_size"]
         self.router = weight(experts, width, **place) if experts > 1 else None
         self.gate, self.up = (weight(experts, size, width, **place) for _ in range(2))
@@ -41,8 +45,12 @@ class Layer:
         """x (B, S, d) at positions start…; keys and values (B, n_kv, S_max, d_h) are written."""
         y = functional.rms_norm(x, x.shape[-1:], self.norms[0])
         batch, length, _ = y.shape
-        q = rotate((y @ self.q.T).view(batch, length, self.heads, self.head).transpose(1, 2), angles)
-        k = rotate((y @ self.k.T).view(batch, length, self.kv_heads, self.head).transpose(1, 2), angles)
+        q = rotate(
+            normed(y @ self.q.T, self.qk_norms[0]).view(batch, length, self.heads, self.head).transpose(1, 2), angles
+        )
+        k = rotate(
+            normed(y @ self.k.T, self.qk_norms[1]).view(batch, length, self.kv_heads, self.head).transpose(1, 2), angles
+        )
         v = (y @ self.v.T).view(batch, length, self.kv_heads, self.head).transpose(1, 2)
         end = start + length
         keys[:, :, start:end], values[:, :, start:end] = k, v
@@ -65,6 +73,15 @@ class Layer:
                 part = gated(y[token], self.gate[expert], self.up[expert], self.down[expert])
                 out.index_add_(0, token, part * shares[token, slot, None])
         return out if self.shared is None else out + gated(y, *self.shared)
+
+
+def normed(x, norm):
+    """QK-norm: x (B, S, heads · d_h) over every n values, n weights in `norm`: each head, or all; None: as it is."""
+    return (
+        x
+        if norm is None
+        else functional.rms_norm(x.reshape(*x.shape[:2], -1, len(norm)), norm.shape, norm).reshape(x.shape)
+    )
 
 
 def gated(y, gate, up, down):

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from nas.errors import UsageError
+from nas.exporting.command_line import number, parsed
 from nas.exporting.fields import differences
 from nas.exporting.model import Model
 from nas.exporting.stack import PACKAGE, PIVOT, shown, stack, stack_names
+from nas.stacks.megatron import PROGRAM
 from objectives.plugins import importable, summary
 from search_spaces.architectures import Architectures
 
@@ -46,7 +48,7 @@ def test_every_field_reads_back(
         ("hf", "config.json", '"hidden_size": 128', '"hidden_size": 192', "width"),
         ("hf", "config.json", '"num_experts_per_tok": 2', '"num_experts_per_tok": 3', "top_k"),
         ("megatron", "train.sh", "--moe-ffn-hidden-size 96", "--moe-ffn-hidden-size 64", "expert_size"),
-        ("megatron", "train.sh", "--vocab-size 299", "--vocab-size 300", "vocabulary"),
+        ("megatron", "train.sh", "--vocab-size 299", "--vocab-size 301", "vocabulary"),
         ("megatron", "train.sh", "--lr-warmup-iters 38", "--lr-warmup-iters 39", "warmup_steps"),
         ("megatron", "train.sh", "--qk-layernorm", "", "qk_norm"),
         ("megatron", "train.sh", "--moe-router-topk 2", "--moe-router-topk 2 --moe-router-pre-softmax", "router_alive"),
@@ -81,6 +83,20 @@ def test_a_torchtitan_width_is_refused(exported: Exported, small: dict[str, dict
     path.write_text(path.read_text().replace("MODEL = {", "MODEL = {'dim': 128, "))
     with pytest.raises(ValueError, match="no shapes"):
         stack("torchtitan").read(path.parent)
+
+
+@pytest.mark.parametrize("added", [0, 1], ids=["since core_v0.18", "before"])
+@pytest.mark.parametrize(("parallel", "flags"), [(1, ""), (2, "--make-vocab-size-divisible-by 150")])
+def test_megatron_embeds_the_whole_vocabulary_in_every_version(
+    exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path, added: int, parallel: int, flags: str
+) -> None:
+    """Its rule: round what the tokenizer counts (one id more before core_v0.18) up to a multiple of N times TP."""
+    text = (written(exported(small["dense"]), "megatron", tmp_path) / "train.sh").read_text()
+    assert "# For Megatron-LM core_v0.16 to core_v0.18." in text
+    assert "--make-vocab-size-divisible-by 300 / T" in text
+    found = parsed(text.replace('"$@"', flags), PROGRAM)[0]
+    multiple = number(found, "--make-vocab-size-divisible-by") * parallel
+    assert -(-(number(found, "--vocab-size") + added) // multiple) * multiple == 300
 
 
 @pytest.mark.parametrize(("case", "present"), [("top1", True), ("top2", False), ("dense", False)])

@@ -1,8 +1,10 @@
 """Workers that answer, hang, crash, print garbage, are killed or fill the memory: each is a state, none is an exception."""
 
 import json
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,36 @@ def test_more_output_than_the_tail() -> None:
     """The result is the last line."""
     assert parsed("x" * 10 + "\n" + json.dumps(GOOD)) == GOOD
     assert parsed("") is None
+
+
+def test_no_worker_outlives_its_measurement(tmp_path: Path) -> None:
+    """When the measuring process is killed outright, its worker and what that started are gone too."""
+    beat = "import os, pathlib, time\nwhile True:\n    pathlib.Path(NAME).write_text(str(os.getpid()))\n    time.sleep(0.02)\n"
+    child, script = tmp_path / "child.py", tmp_path / "worker.py"
+    child.write_text(beat.replace("NAME", repr(str(tmp_path / "child"))))
+    start = f"import subprocess, sys\nsubprocess.Popen([sys.executable, {str(child)!r}])\n"
+    script.write_text(start + beat.replace("NAME", repr(str(tmp_path / "worker"))))
+    ask = f"from nas.measuring.process import run_worker\nimport sys\nrun_worker([sys.executable, {str(script)!r}], {{}}, 60.0, None)"
+    parent = subprocess.Popen([sys.executable, "-c", ask])
+    beats = [tmp_path / "worker", tmp_path / "child"]
+    try:
+        assert until(lambda: all(path.exists() and path.read_text() for path in beats))
+        pids = [int(path.read_text()) for path in beats]
+    finally:
+        parent.kill()
+        parent.wait()
+    assert until(lambda: not any(map(alive, pids)))
+
+
+def until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether something becomes true in time."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that waits to be collected does not."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")

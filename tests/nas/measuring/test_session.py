@@ -115,15 +115,61 @@ def test_the_csv_calibrates(folder: Path, measured: Callable[..., Any], inside: 
     """What `measure` writes is what `calibrate` reads; failed rows are left out."""
     measured()
     (folder / "board.yaml").write_text("name: B\nfp16: 1 TFLOP/s\nint8: 1 TOP/s\nbandwidth: 50 GB/s\nmemory: 8 GB\n")
-    answer = inside("calibrate", "record/measured.csv", "--device", "board.yaml")
+    answer = inside("calibrate", "record/measured.csv", "--device", "board.yaml", "--contended")
     assert answer.code == 0, answer
     assert "stand-in, fp32, batch 1: 2 rows, 1 models" in answer.out
-    assert "line 4, 5: the measurement failed: crashed" in answer.out
+    assert "2 rows, line 4, 5: the measurement failed: crashed" in answer.out
+
+
+def test_every_measurement_failed(folder: Path, measured: Callable[..., Any]) -> None:
+    """Exit code 1 with every reason, and no CSV recommended that holds nothing."""
+    (folder / "candidates.csv").write_text(CANDIDATES.replace("good,2", "good,3"))
+    answer = measured()
+    assert answer.code == 1
+    assert "record: expected times, got 4 failed measurements: 4 crashed, cannot" in answer.err
+    assert "calibrate" not in answer.out + answer.err
+    (folder / "broken").unlink()
+    assert measured("--retry-failed").code == 0
+
+
+def test_a_missing_engine_is_found_once(folder: Path, inside: Callable[..., Any]) -> None:
+    """A Python without the backend's package is a usage error before any candidate, and nothing is recorded."""
+    bare = folder / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    for backend, module in (("torch", "torch"), ("vllm", "vllm")):
+        answer = inside(
+            "measure", "candidates.csv", "--backend", backend, "--interpreter", str(bare), "--out", "record"
+        )
+        assert answer.code == 2
+        assert (
+            f"--interpreter: expected a Python with {module}, got {bare} without it; install {module} there"
+            in answer.err
+        )
+    assert [path.name for path in (folder / "record").iterdir()] == [".lock"]
+    assert (
+        "expected a Python with torch"
+        in inside("measure", "--hardware", "--interpreter", str(bare), "--out", "b.yaml").err
+    )
+
+
+def test_our_own_python_names_the_extra(
+    folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --interpreter it is this environment that lacks the extra."""
+    monkeypatch.setattr("nas.measuring.engine.MODULES", {"torch": "no_such_module"})
+    answer = inside("measure", "candidates.csv", "--out", "record")
+    assert answer.code == 2
+    assert "pip install 'plas-codesign[hf]', or name another" in answer.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ("candidates.csv", "--interpreter", "/no/such/python"),
+            "expected a Python, got /no/such/python, which is no program",
+        ),
         ((), "got nothing to measure"),
         (("candidates.csv", "--backend", "tpu"), "--backend: expected a backend"),
         (("candidates.csv", "--precision", "int4"), "--precision: expected a precision of torch"),
@@ -210,7 +256,7 @@ def test_vllm(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.Monk
         "        open('configurations', 'a').write(open(model + '/config.json').read() + '\\n')\n"
         "    def generate(self, prompts, sampling, use_tqdm):\n"
         "        open('prompts', 'a').write(json.dumps(prompts[0]['prompt_token_ids']) + '\\n')\n"
-        "        time.sleep(0.001 * sampling.tokens)\n"
+        "        time.sleep(0.01 * sampling.tokens)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(folder))
     flags = (
@@ -232,7 +278,7 @@ def test_vllm(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.Monk
     assert (sparse["model_type"], sparse["num_experts"], sparse["num_experts_per_tok"]) == ("qwen3_moe", 4, 2)
     asked = (folder / "prompts").read_text().splitlines()
     assert len(set(asked)) == 3  # a prompt for each of three repetitions, twice each: one token, then all
-    assert all(0.5 < float(row["min"]) < 500 for row in rows(folder))
+    assert all(float(row["min"]) > 0 for row in rows(folder))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from benchmarks.calibration import (
     CASES,
     RUNTIME,
     Case,
+    batch_transfer,
     calibrations,
     moe_batch,
     public_rows,
@@ -18,6 +19,7 @@ from benchmarks.calibration import (
     unseen_device,
 )
 from nas.named import load_device
+from objectives.profile_choice import BATCH_8_FROM_1, calibration_for
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +76,33 @@ def test_shipped_profiles(rows: list[dict[str, str]]) -> None:
             assert ours.compute_efficiency == pytest.approx(theirs.compute_efficiency, rel=1e-3)
             assert ours.bandwidth_efficiency == pytest.approx(theirs.bandwidth_efficiency, rel=1e-3)
             assert ours.overhead == pytest.approx(theirs.overhead, rel=1e-3)
+            assert (ours.batch, ours.held_out_models) == (theirs.batch, theirs.held_out_models)
+            assert ours.efficiency("fp4") == pytest.approx(theirs.efficiency("fp4"), rel=1e-3)
             assert ours.held_out.keys() == theirs.held_out.keys()
             for phase, ratios in theirs.held_out.items():
                 assert ours.held_out[phase] == pytest.approx(ratios, rel=2e-3)
+
+
+def test_batch_transfer(rows: list[dict[str, str]]) -> None:
+    """The range that answers state for batch 8 from batch 1 is what the public rows show."""
+    found = batch_transfer(rows)
+    assert len(found) == 7
+    for phase, (least, most) in BATCH_8_FROM_1.items():
+        ratios = np.concatenate([by_phase[phase] for _, by_phase in found])
+        assert len(ratios) == 31
+        assert (ratios.min(), ratios.max()) == (pytest.approx(least, abs=0.005), pytest.approx(most, abs=0.005))
+
+
+def test_batch_8_has_profiles_where_it_was_measured(rows: list[dict[str, str]]) -> None:
+    """At batch 8 the profile of batch 8 predicts unseen models several times better than that of batch 1."""
+    for name, precision, within in (
+        ("jetson_agx_thor", "int4", 0.05),
+        ("jetson_agx_thor", "nvfp4", 0.10),
+        ("jetson_agx_orin_64gb", "int4", 0.20),
+    ):
+        profile, note = calibration_for(load_device(name), precision, 8)
+        assert profile is not None
+        assert (profile.batch, profile.precision) == (8, precision)
+        assert "cannot be known" not in note
+        for ratios in profile.held_out.values():
+            assert np.median(np.abs(1 / np.array(ratios) - 1)) <= within

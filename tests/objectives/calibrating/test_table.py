@@ -61,10 +61,11 @@ def test_architecture_columns() -> None:
 def test_low_precision_peak() -> None:
     """A format with a peak of its own needs a device that states it."""
     plain = Device(name="board", fp16=1, int8=2, bandwidth=1, memory=1)
-    assert format_of("NVFP4").on(plain.model_copy(update={"other_peaks": {"fp4": 9e12}})).int8 == 9e12
-    assert format_of("INT8").on(plain) is plain
+    peak = format_of("NVFP4").precision.linear_peak
+    assert plain.model_copy(update={"other_peaks": {"fp4": 9e12}}).peak(peak) == 9e12
+    assert plain.peak(format_of("INT8").precision.linear_peak) == 2e12
     with pytest.raises(ValueError, match="fp4 peak"):
-        format_of("nvfp4").on(plain)
+        plain.peak(peak)
 
 
 def test_families() -> None:

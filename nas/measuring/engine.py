@@ -1,0 +1,42 @@
+"""Whether the program that measures is there and has its engine, asked once before any candidate."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from nas.errors import UsageError
+
+MODULES = {"torch": "torch", "vllm": "vllm"}
+MISSING = 77  # exit code of a Python that lacks the module
+PROBE = f"import importlib.util, sys; sys.exit({MISSING} * (importlib.util.find_spec(sys.argv[1]) is None))"
+PATIENCE_S = 60.0
+
+
+def refuse_missing(backend: str, interpreter: str) -> None:
+    """Refuse a program that is not there, and a Python without the backend's package.
+
+    Whatever else is wrong with a program shows in its first worker.
+
+    Raises:
+        UsageError: naming what to install or where to point.
+    """
+    if shutil.which(interpreter) is None:
+        what = "the llama-bench program" if backend == "llama-bench" else "a Python"
+        raise UsageError(f"--interpreter: expected {what}, got {interpreter}, which is no program; correct the path")
+    module = MODULES.get(backend)
+    if module is not None and _lacks(interpreter, module):
+        own = os.path.realpath(shutil.which(interpreter) or "") == os.path.realpath(sys.executable)
+        how = "pip install 'plas-codesign[hf]'" if own and backend == "torch" else f"install {module} there"
+        raise UsageError(
+            f"--interpreter: expected a Python with {module}, got {interpreter} without it; {how}, or name another"
+        )
+
+
+def _lacks(interpreter: str, module: str) -> bool:
+    command = [interpreter, "-c", PROBE, module]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == MISSING

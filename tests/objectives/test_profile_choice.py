@@ -1,0 +1,72 @@
+"""Which profile prices a precision and a batch: what computes alike lends, what does not never does."""
+
+from typing import Any
+
+import pytest
+
+from objectives.device import Calibration, Device
+from objectives.profile_choice import BATCH_8_FROM_1, calibration_for, widening
+
+BOARD = {"name": "mine", "fp16": 100, "int8": 200, "bandwidth": 200, "memory": 8, "other_peaks": {"fp4": "400 TFLOP/s"}}
+
+
+def board(*precisions: str, **changes: Any) -> Device:
+    """A device with a profile per precision, the later the smaller its held-out error."""
+    profiles = [
+        {"engine": "E", "precision": name, "held_out_error": 0.1 - 0.01 * i, **changes}
+        for i, name in enumerate(precisions)
+    ]
+    return Device.model_validate(BOARD | {"profiles": profiles})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "measured", "lender"),
+    [
+        ("fp16", ("int4", "nvfp4"), "int4"),
+        ("fp16", ("int4", "int8"), "int4"),
+        ("fp16", ("fp16", "int4", "nvfp4"), "fp16"),
+        ("int8", ("fp16", "int4", "nvfp4"), "fp16"),
+        ("int8", ("int8", "fp16", "nvfp4"), "int8"),
+        ("int4", ("fp16", "q8_0", "nvfp4"), "q8_0"),
+        ("nvfp4", ("nvfp4", "int4", "fp16"), "nvfp4"),
+        ("fp16", ("nvfp4",), None),
+        ("int8", ("nvfp4",), None),
+        ("fp16", ("int8",), None),
+        ("nvfp4", ("int4", "int8", "fp16"), None),
+    ],
+)
+def test_what_computes_alike_lends(wanted: str, measured: tuple[str, ...], lender: str | None) -> None:
+    """Weight-only formats and fp16 lend to one another and to int8; NVFP4 neither lends nor borrows."""
+    found, note = calibration_for(board(*measured), wanted)
+    assert (found.precision if found else None) == lender
+    if lender is None:
+        assert note == f"datasheet peaks, no calibrated profile that {wanted} could use for this device"
+    elif lender == wanted:
+        assert note == f"calibrated (E, {wanted})"
+    else:
+        article = "a" if lender == "q8_0" else "an"
+        assert note == f"calibrated (E, {wanted}; efficiencies borrowed from {article} {lender} measurement)"
+
+
+def test_another_batch_is_said() -> None:
+    """A profile measured at another batch says what that was seen to miss by."""
+    assert calibration_for(board("int4"), "int4", 1)[1] == "calibrated (E, int4)"
+    note = calibration_for(board("int4"), "int4", 8)[1]
+    assert "prefill at batch 8 cannot be known from it: at batch 8 it took 1.2 to 6.4 times" in note
+    assert calibration_for(board("int4", batch=8), "int4", 8)[1] == "calibrated (E, int4)"
+
+
+def test_a_phase_far_off_is_said() -> None:
+    """More than 25 % off on held-out models stands in every answer that uses the profile."""
+    off = board("int4", held_out={"prefill": [2.0, 1.0, 1.9], "decode": [1.0, 1.2, 1.1]})
+    assert calibration_for(off, "int4")[1] == "calibrated (E, int4; prefill 47 % off on models held out)"
+
+
+def test_widening() -> None:
+    """1 at the profile's batch, the worst seen at batch 8, its square root between, the inverse of the least below."""
+    one, eight = Calibration(batch=1), Calibration(batch=8)
+    for phase, (least, most) in BATCH_8_FROM_1.items():
+        assert widening(one, 1, phase) == 1.0
+        assert widening(one, 8, phase) == pytest.approx(most)
+        assert widening(one, 64, phase) == pytest.approx(most**2)
+        assert widening(eight, 1, phase) == pytest.approx(max(1.0, 1 / least))
