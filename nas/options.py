@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from nas.errors import PlasError
+from nas.interrupts import INTERRUPTED, take_over
 
 SPACE, DEVICE, WORKLOAD = "What to search", "On what", "Output"
 Config = Annotated[
@@ -73,14 +74,17 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
+        take_over()
         try:
             function(*args, **kwargs)
         except PlasError as error:
             for line in str(error).splitlines():
                 sys.stderr.write(f"{line}\n")
             raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as interrupt:
+            sys.stderr.write(f"{str(interrupt) or 'Interrupted before the end; give the command again'}\n")
+            exec("")  # an interrupt inside text that a module executes would end us by the signal: this clears its mark
+            raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             sys.stderr.close()
             raise typer.Exit(0) from None

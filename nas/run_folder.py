@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
-from nas import yaml_source
+from nas import own_files, yaml_source
 from nas.errors import PlasError, UsageError
 from nas.objective import Budget
 from nas.store import FILE, LAYOUT, RunStore, read_meta
@@ -61,8 +63,8 @@ def create(study_name: str, out: Path | None) -> Path:
 def _make(path: Path, *, exist_ok: bool) -> None:
     try:
         path.mkdir(parents=True, exist_ok=exist_ok)
-        (path / ".write-test").touch()
-        (path / ".write-test").unlink()
+        with TemporaryFile(dir=path):
+            pass
     except FileExistsError:
         if exist_ok:
             raise UsageError(f"out: expected a folder, got a file {path}; name another") from None
@@ -80,26 +82,40 @@ def discard(path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a run folder for one process.
+def locked(path: Path, *, new: bool = False) -> Iterator[None]:
+    """Hold a run folder for one process; a new one that cannot be held is removed again.
 
     Raises:
         UsageError: another process works on it, or it cannot be written.
     """
     try:
-        lock = (path / ".lock").open("a")
+        lock = own_files.opened(path / ".lock", 0)
     except OSError as error:
         raise UsageError(
             f"{path}: expected a writable run folder, got {error.strerror}; copy it somewhere writable"
         ) from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{path}: expected a free run folder, got one that another process works on; wait for it"
-            ) from None
+    try:
+        _hold(lock, path, new=new)
+        own_files.clear_leftovers(path)
         yield
+    finally:
+        os.close(lock)
+
+
+def _hold(lock: int, path: Path, *, new: bool) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"{path}: expected a free run folder, got one that another process works on; wait for it"
+        ) from None
+    except OSError as error:
+        if new:
+            discard(path)
+        raise UsageError(
+            f"{path}: expected a file system with locks, got one without ({error.strerror}); "
+            "name a folder on a local disk with --out"
+        ) from None
 
 
 def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 from nas.errors import PlasError, UsageError
 from nas.evaluations import Evaluations
 from nas.objective import Budget
+from nas.own_files import refuse_links
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import GENES
 
@@ -312,6 +313,7 @@ def digest(rows: Evaluations) -> str:
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """An open store file; read-only works in folders that cannot be written."""
+    refuse_links(path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal")))
     with explained(path):
         if readonly:
             return _connect_readonly(path)

@@ -4,13 +4,12 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError
+from nas.own_files import replacing
 
 BLOCK = 5_000  # rows of a table written at once
 
@@ -34,20 +33,17 @@ def _cells(column: Any) -> list[Any]:
     return cells
 
 
-def write(path: Path, text: str | Iterable[str]) -> None:
-    """Replace a file in one step, from text or blocks of text, so that a killed process leaves the old one or the new one.
+def write(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Replace a file in one step, from text, bytes or blocks of text: a killed process leaves the old one or the new one.
 
     Raises:
         PlasError: the folder cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.part")
+    blocks = [content] if isinstance(content, (str, bytes)) else content
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.writelines([text] if isinstance(text, str) else text)
-        os.replace(temporary, path)
+        with replacing(path) as file:
+            file.writelines(block if isinstance(block, bytes) else block.encode() for block in blocks)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise PlasError(
             f"{path}: cannot be written ({error.strerror}); free or change the folder, evaluations are kept"
         ) from None

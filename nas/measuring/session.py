@@ -103,7 +103,7 @@ def _rounds(
             write_csv(plan, record)
     except KeyboardInterrupt:
         write_csv(plan, record)
-        raise
+        raise KeyboardInterrupt("Interrupted; everything measured is kept. The same command continues") from None
 
 
 def _line(name: str, turn: int, answer: Answer) -> dict[str, Any]:
