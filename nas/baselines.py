@@ -14,6 +14,7 @@ from nas.problem import Problem
 from nas.questions import Baseline, Question
 from nas.study_config import StudyConfig
 from objectives.plugins import documents
+from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
 
 
@@ -46,7 +47,7 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
     else:
         content = dict(item)
     columns = {key: value for key, value in content.items() if key not in ("name", "source")}
-    return Baseline(str(content.get("name", "custom")), one(columns))
+    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns))
 
 
 @lru_cache

@@ -14,6 +14,7 @@ from nas.tables import write
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.table import LeftOut, Measurement, read
 from objectives.device import Calibration, Device
+from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
@@ -122,11 +123,10 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False)
         raise UsageError(f"--out: expected a new file, got {out} which exists; name another")
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-        list(csv.reader(lines))
+        list(csv.reader(lines, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(
-            f"{path}: expected a CSV file, got {type(error).__name__}; see docs/measure-and-calibrate.md"
-        ) from None
+        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
+        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
     outcome = calibrated(lines, device, path.name, request=request)
     if not outcome.groups:
         raise PlasError(f"{path}: line {outcome.left_out[0].line}: {outcome.left_out[0].reason}")

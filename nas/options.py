@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nas.console import notice
 from nas.errors import PlasError
 from nas.interrupts import INTERRUPTED, take_over
 
@@ -78,11 +79,10 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
         try:
             function(*args, **kwargs)
         except PlasError as error:
-            for line in str(error).splitlines():
-                sys.stderr.write(f"{line}\n")
+            notice(str(error))
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt as interrupt:
-            sys.stderr.write(f"{str(interrupt) or 'Interrupted before the end; give the command again'}\n")
+            notice(str(interrupt) or "Interrupted before the end; give the command again")
             exec("")  # an interrupt inside text that a module executes would end us by the signal: this clears its mark
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.device import Calibration
+from objectives.quantities import Name
 
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
@@ -101,7 +102,7 @@ class StudyConfig(BaseModel):
         DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
     ] = DefaultBudget()
     applications: Annotated[
-        dict[str, dict[str, Any]], Field(description="name: {metric: limit} answered with a pick each")
+        dict[Name, dict[str, Any]], Field(description="name: {metric: limit} answered with a pick each")
     ] = PAPER_APPLICATIONS
     baselines: Annotated[
         list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")

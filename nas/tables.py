@@ -10,6 +10,7 @@ from typing import Any
 
 from nas.errors import PlasError
 from nas.own_files import replacing
+from objectives.written_text import cell
 
 BLOCK = 5_000  # rows of a table written at once
 
@@ -19,7 +20,7 @@ def csv_text(columns: Mapping[str, Any], *, header: bool = True) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     if header:
-        writer.writerow(columns)
+        writer.writerow(cell(name) for name in columns)
     writer.writerows(zip(*(_cells(column) for column in columns.values()), strict=True))
     return buffer.getvalue()
 
@@ -28,9 +29,13 @@ def _cells(column: Any) -> list[Any]:
     cells = column.tolist() if hasattr(column, "tolist") else list(column)
     if hasattr(column, "dtype") and column.dtype.kind in "if" and (column == column).all():  # no NaN
         return cells
-    if any(isinstance(cell, float) and math.isnan(cell) for cell in cells):
-        cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
-    return cells
+    return [_written(value) if isinstance(value, (str, float)) else value for value in cells]
+
+
+def _written(value: str | float) -> str | float:
+    if isinstance(value, str):
+        return cell(value)
+    return "" if math.isnan(value) else value
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:

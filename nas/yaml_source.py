@@ -11,7 +11,6 @@ from yaml.composer import Composer
 from nas.errors import UsageError
 from nas.faults import Path
 
-
 MOST_BYTES, MOST_VALUES, DEEPEST = 8_000_000, 1_000_000, 50
 _Bases: Any = (Composer, yaml.CSafeLoader) if hasattr(yaml, "CSafeLoader") else (yaml.SafeLoader,)
 

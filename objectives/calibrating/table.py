@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from objectives.calibrating.formats import Format, format_of
+from objectives.written_text import read_cell
 from search_spaces.architectures import Architectures
 
 ASSUMED_OUTPUT = 128  # tokens generated where a source does not say
@@ -58,9 +59,9 @@ def read(lines: Iterable[str], device: str, resolve: Resolve) -> tuple[list[Meas
     """
     found: list[Measurement] = []
     left: list[LeftOut] = []
-    for line, row in enumerate(csv.DictReader(lines), 2):
+    for line, row in enumerate(csv.DictReader(lines, strict=True), 2):
         cells = {
-            key: (value or "").strip()
+            key: read_cell((value or "").strip())
             for key, value in row.items()
             if isinstance(key, str) and not isinstance(value, list)
         }

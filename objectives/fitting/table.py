@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from objectives.features import COUNTS, OWNERS, feature
+from objectives.written_text import csv_fault
 from search_spaces.architectures import ALIASES, SHAPE, Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
@@ -164,11 +165,11 @@ def _rows(path: Path, text: str) -> tuple[list[str], list[list[str]], AnyArray]:
         raise ValueError(
             f"{path}: expected at most {MOST_ROWS:,} rows, got {count - 1:,}; keep the final loss of each model"
         )
-    reader = csv.reader(io.StringIO(text, newline=None))
+    reader = csv.reader(io.StringIO(text, newline=None), strict=True)
     try:
         rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise ValueError(f"{path}:{reader.line_num}: expected CSV, got a row with {error}; correct it") from None
+        raise ValueError(f"{path}:{reader.line_num}: expected CSV, got {csv_fault(error)}; correct it") from None
     if len(rows) < 2:
         raise ValueError(f"{path}: expected a header and a row per trained model, got {len(rows)} lines; add them")
     header = [name.strip() for name in rows[0][1]]
