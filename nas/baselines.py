@@ -15,6 +15,7 @@ from nas.problem import Problem
 from nas.questions import Baseline, Question
 from nas.study_config import StudyConfig
 from objectives.plugins import documents
+from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
 
 LOCAL = ("n_local", "window")  # layers with a sliding window, and its tokens
@@ -49,7 +50,7 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
     else:
         content = dict(item)
     columns = {key: value for key, value in content.items() if key not in ("name", "source", *LOCAL)}
-    return Baseline(str(content.get("name", "custom")), one(columns), *_local(content))
+    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns), *_local(content))
 
 
 def _local(content: Mapping[str, Any]) -> tuple[int, int]:

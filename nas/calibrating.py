@@ -15,6 +15,7 @@ from nas.tables import write
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.table import LeftOut, Measurement, read, reasons
 from objectives.device import Calibration, Device
+from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
@@ -130,11 +131,10 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False,
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-        list(csv.reader(lines))
+        list(csv.reader(lines, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(
-            f"{path}: expected a CSV file, got {type(error).__name__}; see docs/measure-and-calibrate.md"
-        ) from None
+        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
+        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
     outcome = calibrated(lines, device, path.name, request=request, contended=contended)
     if not outcome.groups:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")

@@ -9,7 +9,11 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.tables import csv_text, finite, write
+from nas.yaml_source import whole_number
+from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.architectures import DEFAULTS, FILE_COLUMNS, Architectures, stack
+
+MOST_BYTES = 100_000_000
 
 
 def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
@@ -46,21 +50,36 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
         found = stack(given)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
-    return found, [str(row.get("id") or number) for number, row in enumerate(rows)]
+    return found, [_identity(path, number, row) for number, row in enumerate(rows)]
+
+
+def _identity(path: Path, number: int, row: Mapping[str, Any]) -> str:
+    try:
+        return shown_name(read_cell(str(row.get("id") or number)))
+    except ValueError as error:
+        raise UsageError(f"{path}: row {number + 1}: id: {error}") from None
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB of candidates, got more; choose fewer")
         text = path.read_bytes().decode("utf-8")
         if path.suffix == ".jsonl":
             return [_object(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        return list(csv.DictReader(io.StringIO(text, newline="")))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise UsageError(f"{path}: expected a candidate file, got {csv_fault(error)}; correct the file") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: expected a candidate file, got {error}; write CSV or JSON lines") from None
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
-    row = json.loads(line)
+    try:
+        row = json.loads(line, parse_int=whole_number)
+    except (ValueError, RecursionError) as error:
+        reason = "lists within lists" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{path}: row {number}: expected a JSON object, got {reason}; correct the line") from None
     if not isinstance(row, dict):
         raise UsageError(f"{path}: row {number}: expected an object, got {line[:40]}; write one architecture per line")
     return row

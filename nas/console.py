@@ -8,16 +8,31 @@ from typing import Any
 
 from nas.tables import finite
 from nas.terminal import holds_unicode
+from objectives.written_text import escaped
+
+LONGEST_LINE, MOST_LINES = 1_000, 100
+
+
+def harmless(text: str) -> str:
+    """Text as a terminal may get it: what it would obey instead of showing is escaped."""
+    return "\n".join(escaped(line) for line in text.split("\n"))
+
+
+def brief(text: str) -> str:
+    """A message as somebody reads it: harmless, a line of thousands of characters cut inside, hundreds of lines cut."""
+    lines = harmless(text).split("\n")
+    shown = [line if len(line) <= LONGEST_LINE else f"{line[:600]} … {line[-300:]}" for line in lines[:MOST_LINES]]
+    return "\n".join(shown + [f"and {len(lines) - MOST_LINES:,} more"] * (len(lines) > MOST_LINES))
 
 
 def say(text: str = "") -> None:
     """One line of result."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(harmless(text) + "\n")
 
 
 def notice(text: str) -> None:
     """One line beside the result."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(brief(text) + "\n")
     sys.stderr.flush()
 
 
@@ -45,6 +60,7 @@ class ProgressLine:
 
     def show(self, text: str) -> None:
         """Show the text."""
+        text = brief(text)
         sys.stderr.write(f"\r\x1b[2K{text}" if self.terminal else text + "\n")
         sys.stderr.flush()
 

@@ -83,13 +83,13 @@ class Faults:
 
     def add_detail(self, prefix: Path, detail: Any, model: type[BaseModel] | None) -> None:
         """One pydantic fault; a message that starts with its own path is split off."""
-        where = tuple(part for part in detail["loc"] if not _is_type_tag(part))
+        where = _place(detail)
         if detail["type"] == "value_error":
             for line in str(detail["ctx"]["error"]).splitlines():
                 head, colon, rest = line.partition(": ")
                 named = colon and " " not in head
                 self.add(
-                    prefix + where + (tuple(int(p) if p.isdigit() else p for p in head.split(".")) if named else ()),
+                    prefix + where + (tuple(int(p) if p.isdecimal() else p for p in head.split(".")) if named else ()),
                     rest if named else line,
                 )
         elif detail["type"] == "extra_forbidden":
@@ -111,7 +111,14 @@ def dotted(path: Path) -> str:
 
 def _line_number(origin: str) -> tuple[str, int]:
     head, _, last = origin.rpartition(":")
-    return (head, int(last)) if last.isdigit() else (origin, 0)
+    return (head, int(last)) if last.isdecimal() else (origin, 0)
+
+
+def _place(detail: Any) -> Path:
+    """Where a fault is, without the names of pydantic's alternatives; an unknown key may be spelled like one."""
+    parts = detail["loc"]
+    own = len(parts) - 1 if detail["type"] == "extra_forbidden" else -1
+    return tuple(part for i, part in enumerate(parts) if i == own or not _is_type_tag(part))
 
 
 def _is_type_tag(part: Any) -> bool:

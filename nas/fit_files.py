@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from nas.errors import PlasError
+from nas.figures import save, styled
 from nas.fit_text import markdown
+from nas.own_files import inner_folder, made_folder
 from nas.pictures import BASELINE, FRONTIER, STYLE
 from nas.tables import write, write_json
 from objectives.fitting.diagnostics import factors, losses
@@ -24,16 +23,12 @@ def write_report(folder: Path, content: dict[str, Any], fit: Fit) -> None:
     Raises:
         PlasError: it cannot be written.
     """
-    try:
-        (folder / "plots").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PlasError(f"{folder}: cannot be made ({error.strerror}); name another with --report") from None
+    plots = inner_folder(made_folder(folder), "plots")
     write_json(folder / "report.json", content)
     names = ("predicted", "residuals", "normal")
-    with matplotlib.rc_context(STYLE):
+    with styled(STYLE):
         for name, figure in zip(names, (predicted(fit), residuals(fit), normal(fit)), strict=True):
-            figure.savefig(folder / "plots" / f"{name}.png", dpi=150)
-            figure.savefig(folder / "plots" / f"{name}.svg")
+            save(figure, plots / name, dpi=150)
     write(folder / "report.md", markdown(content, names))
 
 
@@ -77,7 +72,6 @@ def normal(fit: Fit) -> Figure:
 def _panels(count: int) -> tuple[Figure, list[Axes]]:
     """A row of panels with fixed margins."""
     figure = Figure(figsize=(max(4.2, 2.4 * count), 3.2))
-    FigureCanvasAgg(figure)
     found = figure.subplots(1, count, sharey=count > 1)
     figure.subplots_adjust(left=0.16 if count == 1 else 0.06, right=0.98, bottom=0.17, top=0.96)
     return figure, list(np.atleast_1d(found))

@@ -61,9 +61,10 @@ def user_metric(name: str) -> Objective:
     The function takes `Architectures` and returns (n,); attributes LOG_SCALE and UNIT are honoured.
     """
     module_name, _, attribute = name.partition(":")
-    if "" not in sys.path and str(FilePath.cwd()) not in sys.path:
-        sys.path.append(str(FilePath.cwd()))
-    _refuse_from_run_folder(module_name)
+    here = str(FilePath.cwd())
+    _refuse_from_run_folder(module_name, here)
+    if "" not in sys.path and here not in sys.path and not in_run_folder(FilePath(here)):
+        sys.path.append(here)
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
@@ -77,12 +78,17 @@ def user_metric(name: str) -> Objective:
     return Objective(name, str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False)), function)
 
 
-def _refuse_from_run_folder(module_name: str) -> None:
+def in_run_folder(place: FilePath) -> bool:
+    """Whether a folder or file is a run folder or lies inside one."""
+    return any((parent / mark).exists() for parent in (place, *place.parents) for mark in RUN_MARKS)
+
+
+def _refuse_from_run_folder(module_name: str, here: str) -> None:
     """Code inside a run folder is refused before it runs: opening a stranger's run executes nothing from it."""
-    spec = PathFinder.find_spec(module_name.partition(".")[0])
+    spec = PathFinder.find_spec(module_name.partition(".")[0], [*sys.path, here])
     places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
     for place in filter(None, places):
-        if any((parent / mark).exists() for parent in FilePath(place).parents for mark in RUN_MARKS):
+        if in_run_folder(FilePath(place)):
             raise UsageError(
                 f"expected code outside run folders, got {module_name} in {place}; move the module elsewhere"
             )

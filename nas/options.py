@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from nas.console import notice
 from nas.errors import PlasError
+from nas.interrupts import INTERRUPTED, take_over
 from nas.terminal import terminal
 
 REFUSED = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")  # typer's, or click's
@@ -78,14 +80,16 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
+        take_over()
         try:
             function(*args, **kwargs)
         except PlasError as error:
-            for line in str(error).splitlines():
-                sys.stderr.write(f"{line}\n")
+            notice(str(error))
             raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as interrupt:
+            notice(str(interrupt) or "Interrupted before the end; give the command again")
+            exec("")  # an interrupt inside text that a module executes would end us by the signal: this clears its mark
+            raise typer.Exit(INTERRUPTED) from None
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(guarded)

@@ -1,8 +1,10 @@
 """A run as an Optuna study in a storage of the user's, trial by trial, so that optuna-dashboard shows it live."""
 
+import json
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,9 +154,31 @@ def opened(url: str) -> BaseStorage:
         UsageError: it cannot be opened.
     """
     try:
-        return get_storage(url) if "://" in url else JournalStorage(JournalFileBackend(url))
+        if "://" in url:
+            return get_storage(url)
+        refuse_other_file(Path(url))
+        return JournalStorage(JournalFileBackend(url))
     except Exception as error:
         raise unusable(url, error) from None
+
+
+def refuse_other_file(path: Path) -> None:
+    """A journal grows line by line at its end: an existing file must be one, or empty.
+
+    Raises:
+        ValueError: a file of something else.
+        OSError: it cannot be read.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        first = file.readline(100_000)
+    try:
+        entry = json.loads(first or "{}")
+    except ValueError:
+        entry = None
+    if first and not (isinstance(entry, dict) and {"op_code", "worker_id"} <= entry.keys()):
+        raise ValueError("a file that is no Optuna journal")
 
 
 def unusable(url: str, error: Exception) -> UsageError:

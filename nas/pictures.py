@@ -7,13 +7,14 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from nas.answer_text import baseline_metric, plot_axes
 from nas.dominance import frontier_rows
+from nas.figures import plain, save, styled
 from nas.indicators import too_many
 from nas.outcome import Outcome
+from nas.own_files import inner_folder
 from nas.problem import Problem
 from search_spaces.arrays import FloatArray
 
@@ -50,8 +51,8 @@ VECTORS = 3_000  # points that an SVG holds as shapes; more become an image insi
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
     """Frontier, evolution of parameters along it, convergence."""
-    with matplotlib.rc_context(STYLE):
-        folder.mkdir(exist_ok=True)
+    with styled(STYLE):
+        inner_folder(folder.parent, folder.name)
         if len(outcome.frontier) == 0:
             return
         if plot_axes(outcome.frontier.objectives) is not None:
@@ -59,13 +60,6 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
             save(evolution_figure(outcome), folder / "evolution")
         if outcome.study.config.algo != "exact":
             save(convergence_figure(outcome), folder / "convergence")
-
-
-def save(figure: Figure, stem: Path) -> None:
-    """A figure as PNG and as SVG, the same bytes for the same figure."""
-    FigureCanvasAgg(figure)
-    figure.savefig(stem.with_suffix(".png"), dpi=160)
-    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
 
 
 def label(name: str) -> str:
@@ -147,7 +141,7 @@ def framed(height: float) -> tuple[Figure, Axes]:
 def subtitle(outcome: Outcome) -> str:
     """Device, precision and workload."""
     c, device = outcome.study.config, outcome.study.problem.scenario.device
-    return f"{device.name}, {c.precision}, {c.input_tokens:,} in / {c.output_tokens:,} out, {outcome.study.problem.space.name} space"
+    return f"{plain(device.name)}, {c.precision}, {c.input_tokens:,} in / {c.output_tokens:,} out, {outcome.study.problem.space.name} space"
 
 
 def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
@@ -164,7 +158,7 @@ def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
             continue
         star = "*" if outcome.study.problem.scenario.law.extrapolates(known.architecture)[0] else ""
         ax.scatter([x], [y], marker="D", s=34, color=BASELINE, zorder=5)
-        ax.annotate(known.label + star, (x, y), xytext=(7, 4), textcoords="offset points", color=BASELINE)
+        ax.annotate(plain(known.label + star), (x, y), xytext=(7, 4), textcoords="offset points", color=BASELINE)
 
 
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
@@ -175,7 +169,7 @@ def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
         x, y = float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0])
         ax.scatter([x], [y], marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
         ax.annotate(
-            pick.question.label,
+            plain(pick.question.label),
             (x, y),
             xytext=(-7, -12 - 11 * (i % 2)),
             textcoords="offset points",

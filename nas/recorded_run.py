@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nas.errors import PlasError
 from nas.evaluations import Evaluations
 from nas.indicators import Scale
 from nas.objective import Objective
@@ -71,7 +72,16 @@ def recorded_run(path: Path) -> RecordedRun:
     run.store.close()
     log_scale = run.meta["log_scale"]
     objectives = tuple(Objective(name, "", bool(log_scale[name])) for name in run.resolved["objectives"])
-    return RecordedRun(run, SearchSpace.from_mapping(run.resolved["space"]), found, objectives)
+    space = SearchSpace.from_mapping(run.resolved["space"])
+    if not holds(space, found):
+        raise PlasError(f"{path}: expected architectures of its space, got others; it was altered, start a new run")
+    return RecordedRun(run, space, found, objectives)
+
+
+def holds(space: SearchSpace, found: Evaluations) -> bool:
+    """Whether every genotype is one of the space, under its own key."""
+    genes = found.genotypes.astype(np.int64)
+    return bool(space.is_canonical(genes).all()) and np.array_equal(space.keys(genes), found.keys)
 
 
 def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None:

@@ -3,20 +3,29 @@
 import fcntl
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Annotated, Any
 
-from nas import yaml_source
+from pydantic import BaseModel, Field
+
+from nas import own_files, yaml_source
 from nas.errors import PlasError, UsageError
 from nas.objective import Budget
 from nas.store import FILE, LAYOUT, RunStore, read_meta
+from nas.study_config import StudyConfig
 from nas.tables import write_json
+from objectives.device import Device
 from objectives.installed import DISTRIBUTION, version_of
+from objectives.law import Law
+from objectives.quantities import Name
+from search_spaces.specification import SpaceSpecification
 
 SECTIONS = {
     "space": ("space",),
@@ -61,8 +70,8 @@ def create(study_name: str, out: Path | None) -> Path:
 def _make(path: Path, *, exist_ok: bool) -> None:
     try:
         path.mkdir(parents=True, exist_ok=exist_ok)
-        (path / ".write-test").touch()
-        (path / ".write-test").unlink()
+        with TemporaryFile(dir=path):
+            pass
     except FileExistsError:
         if exist_ok:
             raise UsageError(f"out: expected a folder, got a file {path}; name another") from None
@@ -80,26 +89,40 @@ def discard(path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a run folder for one process.
+def locked(path: Path, *, new: bool = False) -> Iterator[None]:
+    """Hold a run folder for one process; a new one that cannot be held is removed again.
 
     Raises:
         UsageError: another process works on it, or it cannot be written.
     """
     try:
-        lock = (path / ".lock").open("a")
+        lock = own_files.opened(path / ".lock", 0)
     except OSError as error:
         raise UsageError(
             f"{path}: expected a writable run folder, got {error.strerror}; copy it somewhere writable"
         ) from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{path}: expected a free run folder, got one that another process works on; wait for it"
-            ) from None
+    try:
+        _hold(lock, path, new=new)
+        own_files.clear_leftovers(path)
         yield
+    finally:
+        os.close(lock)
+
+
+def _hold(lock: int, path: Path, *, new: bool) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"{path}: expected a free run folder, got one that another process works on; wait for it"
+        ) from None
+    except OSError as error:
+        if new:
+            discard(path)
+        raise UsageError(
+            f"{path}: expected a file system with locks, got one without ({error.strerror}); "
+            "name a folder on a local disk with --out"
+        ) from None
 
 
 def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
@@ -163,6 +186,23 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
+class _Resolved(StudyConfig):
+    """A study with everything resolved, as a store describes it."""
+
+    space: SpaceSpecification
+    law: Law
+    device: Device
+    budgets: dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    objectives: list[Name]
+
+
+class _Description(BaseModel):
+    """What a store says of itself."""
+
+    metrics: Annotated[list[Name], Field(min_length=1)]
+    log_scale: dict[str, Annotated[bool, Field(strict=True)]]
+
+
 @dataclass(frozen=True, eq=False)
 class OpenRun:
     """A run folder read without executing anything in it."""
@@ -201,10 +241,34 @@ def open_run(path: Path) -> OpenRun:
         raise PlasError(
             f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
         )
+    check_description(path, meta)
     resolved = meta["resolved"]
     budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
     store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=True)
     return OpenRun(path, resolved, meta, store)
+
+
+def check_description(path: Path, meta: Mapping[str, Any]) -> None:
+    """See that a store describes a study that could have been run; who can write a store can write its digest.
+
+    Raises:
+        PlasError: it does not, with the first thing that is wrong.
+    """
+    try:
+        resolved = _Resolved.model_validate(meta["resolved"])
+        described = _Description.model_validate(meta)
+        if missing := [
+            key for keys in (*SECTIONS.values(), ("evaluations",)) for key in keys if key not in meta["resolved"]
+        ]:
+            raise ValueError(f"{missing[0]}: expected a value, got nothing")
+        wanted = {*resolved.objectives, *resolved.budgets}
+        if len(set(described.metrics)) < len(described.metrics) or not wanted <= set(described.metrics):
+            raise ValueError(f"metrics: expected each once and {', '.join(sorted(wanted))}, got {described.metrics}")
+        if not set(resolved.objectives) <= described.log_scale.keys():
+            raise ValueError(f"log_scale: expected {', '.join(resolved.objectives)}, got {described.log_scale}")
+    except ValueError as error:
+        reason = " ".join(str(error).partition("[type=")[0].split())[:200]
+        raise PlasError(f"{path / FILE}: describes no study ({reason}); it was altered, start a new run") from None
 
 
 CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")

@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nas import run_folder, yaml_source
+from nas import own_files, run_folder, yaml_source
 from nas.assemble import Study, assemble
 from nas.console import Ticker, notice, say_json
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.evaluating import Pace, WorkerPool
 from nas.handling import as_seen
-from nas.layers import layered, over
+from nas.layers import layered, over, parsed_settings
 from nas.notebook import Notebook
 from nas.outcome import Outcome, conclude, summary, write_files
 from nas.run_folder import Manifest, OpenRun
 from nas.search import TELLING, Limits, Search, one_of
 from nas.store import FILE, SOLVING, Recorded, RunStore, begun, final
+from nas.study_config import without_password
 from nas.tables import write
 from nas.terminal import LostOutputError
+from objectives.quantities import short
 
 if TYPE_CHECKING:
     from nas.optuna_mirror import OptunaMirror
@@ -96,9 +98,9 @@ def started(request: Request) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
     if request.retry_failed:
         raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
-    study = assembled(*layered(request.flags, request.settings, request.config), request.quiet)
+    study = assembled(*layered(request.flags, request.settings, request.config), request)
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
-    with run_folder.locked(folder):
+    with run_folder.locked(folder, new=True):
         try:
             mirror = mirrored(study, folder, None)
         except UsageError:
@@ -169,6 +171,8 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         )
     run_folder.refuse_other(folder)
     with run_folder.locked(folder):
+        if (folder / "plots").is_symlink():
+            own_files.inner_folder(folder, "plots")  # refused now, not after the search
         if not begun(folder / FILE):
             return begun_again(request, folder), folder
         probe = run_folder.open_run(folder)
@@ -196,7 +200,7 @@ def begun_again(request: Request, folder: Path) -> Outcome:
         raise PlasError(
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
-    study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request.quiet)
+    study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
     mirror = mirrored(study, folder, None)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
@@ -210,7 +214,7 @@ def continued(request: Request, run: OpenRun) -> Study:
         raise UsageError(
             f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
         )
-    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request.quiet)
+    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
     found = run_folder.difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
@@ -230,9 +234,9 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
     return replace(study, horizon=horizon)
 
 
-def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], quiet: bool) -> Study:
+def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
-    study = assemble(raw, origins)
+    study = assemble(typed_storage(raw, request), origins)
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(
@@ -240,9 +244,22 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
             "drop it, or choose random or nsga2"
         )
     study.strategy()  # parameters that do not fit the study are refused before anything is written
-    for text in study.notices if not quiet else ():
+    for text in study.notices if not request.quiet else ():
         notice(f"Warning: {text}")
     return study
+
+
+def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+    """The raw study with a storage only where the command line names it: a file's could be any place of anybody's."""
+    left = raw.get("optuna_storage", "none")
+    if left in (None, "none") or "optuna_storage" in {**request.flags, **parsed_settings(request.settings)}:
+        return raw
+    if not request.quiet:
+        notice(
+            f"Warning: optuna_storage: {short(without_password(str(left)))} of the study's file is not written to; "
+            "name it with --optuna-storage to mirror this run there"
+        )
+    return {key: value for key, value in raw.items() if key != "optuna_storage"}
 
 
 def read_manifest(folder: Path, study: Study) -> Manifest:
@@ -304,10 +321,9 @@ def searched(
     except KeyboardInterrupt:
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
-        notice(
+        raise KeyboardInterrupt(
             f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
-        )
-        raise
+        ) from None
     except AllFailedError as error:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))

@@ -1,7 +1,9 @@
 """The run's store: every distinct architecture evaluated, in order, in one SQLite file."""
 
 import hashlib
+import itertools
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ import numpy as np
 from nas.errors import PlasError, UsageError
 from nas.evaluations import Evaluations
 from nas.objective import Budget
+from nas.own_files import refuse_links
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import GENES
 
@@ -22,6 +25,7 @@ LAYOUT = "1"
 NOTES = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT NOT NULL, digest TEXT NOT NULL)"
 STRATEGY, SOLVING = "strategy", "solving"
 BLOCK = 20_000
+TABLES = ("meta", "evaluations", "batches", "retried", "notes")
 
 
 @dataclass(frozen=True)
@@ -312,6 +316,7 @@ def digest(rows: Evaluations) -> str:
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """An open store file; read-only works in folders that cannot be written."""
+    refuse_links(path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal")))
     with explained(path):
         if readonly:
             return _connect_readonly(path)
@@ -327,11 +332,29 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
     address = path.resolve().as_uri()
     connection = sqlite3.connect(f"{address}?{'mode=ro' if going_on else 'immutable=1'}", uri=True)
     try:
-        connection.execute("SELECT name FROM meta LIMIT 1")
+        connection.execute("SELECT name FROM sqlite_master LIMIT 1")
     except sqlite3.OperationalError:
         connection.close()
         connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
+    _refuse_code(connection, path)
     return connection
+
+
+def _refuse_code(connection: sqlite3.Connection, path: Path) -> None:
+    """Tables hold rows; views, triggers and virtual tables compute, without end if they like.
+
+    Raises:
+        PlasError: a trigger, or one of our names that is no table.
+    """
+    calls = itertools.count(1)
+    most = 100 + path.stat().st_size // 1_000
+    connection.set_progress_handler(lambda: next(calls) > most, 1_000_000)
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+        virtual = kind == "table" and re.match(r"\s*CREATE\s+VIRTUAL", str(sql), re.IGNORECASE)
+        if kind == "trigger" or virtual or (kind == "view" and str(name).lower() in TABLES):
+            connection.close()
+            what = "virtual table" if virtual else kind
+            raise PlasError(f"{path}: expected plain tables, got a {what} {str(name)!r:.60}; start a new run")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.device import Calibration
+from objectives.quantities import Name
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
@@ -115,7 +116,7 @@ class StudyConfig(BaseModel):
         DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
     ] = DefaultBudget()
     applications: Annotated[
-        dict[str, dict[str, Any]] | None,
+        dict[Name, dict[str, Any]] | None,
         Field(
             description="name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given"
         ),

@@ -4,13 +4,13 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
+from nas.own_files import replacing
+from objectives.written_text import cell
 
 BLOCK = 5_000  # rows of a table written at once
 
@@ -20,7 +20,7 @@ def csv_text(columns: Mapping[str, Any], *, header: bool = True) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     if header:
-        writer.writerow(columns)
+        writer.writerow(cell(name) for name in columns)
     writer.writerows(zip(*(_cells(column) for column in columns.values()), strict=True))
     return buffer.getvalue()
 
@@ -29,9 +29,13 @@ def _cells(column: Any) -> list[Any]:
     cells = column.tolist() if hasattr(column, "tolist") else list(column)
     if hasattr(column, "dtype") and column.dtype.kind in "if" and (column == column).all():  # no NaN
         return cells
-    if any(isinstance(cell, float) and math.isnan(cell) for cell in cells):
-        cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
-    return cells
+    return [_written(value) if isinstance(value, (str, float)) else value for value in cells]
+
+
+def _written(value: str | float) -> str | float:
+    if isinstance(value, str):
+        return cell(value)
+    return "" if math.isnan(value) else value
 
 
 def refuse_existing(flag: str, path: Path) -> None:
@@ -44,20 +48,17 @@ def refuse_existing(flag: str, path: Path) -> None:
         raise UsageError(f"{flag}: expected a new file, got {path} which exists; name another")
 
 
-def write(path: Path, text: str | Iterable[str]) -> None:
-    """Replace a file in one step, from text or blocks of text, so that a killed process leaves the old one or the new one.
+def write(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Replace a file in one step, from text, bytes or blocks of text: a killed process leaves the old one or the new one.
 
     Raises:
         PlasError: the folder cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.part")
+    blocks = [content] if isinstance(content, (str, bytes)) else content
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.writelines([text] if isinstance(text, str) else text)
-        os.replace(temporary, path)
+        with replacing(path) as file:
+            file.writelines(block if isinstance(block, bytes) else block.encode() for block in blocks)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise PlasError(
             f"{path}: cannot be written ({error.strerror}); free or change the folder, evaluations are kept"
         ) from None

@@ -6,15 +6,42 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
 
 from nas.errors import UsageError
 from nas.faults import Path
 
+MOST_BYTES, MOST_VALUES, DEEPEST = 8_000_000, 1_000_000, 50
+_Bases: Any = (Composer, yaml.CSafeLoader) if hasattr(yaml, "CSafeLoader") else (yaml.SafeLoader,)
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader without YAML 1.1's yes/no, octal, sexagesimal and dates."""
+
+class _Loader(*_Bases):  # type: ignore[misc]
+    """SafeLoader without YAML 1.1's yes/no, octal, sexagesimal and dates; it reads with libyaml where that is there.
+
+    Values are composed in Python either way: libyaml's own composer overruns the stack on deep nesting.
+    """
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  (PyYAML copies it per class)
+
+    def __init__(self, text: str) -> None:
+        _Bases[-1].__init__(self, text)
+        Composer.__init__(self)
+        self.depth = self.count = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """As PyYAML's, as far down as a study can go."""
+        self.depth, self.count = self.depth + 1, self.count + 1
+        if self.depth > DEEPEST or self.count > MOST_VALUES:
+            line = self.peek_event().start_mark.line + 1
+            most = f"{DEEPEST} levels" if self.depth > DEEPEST else f"{MOST_VALUES:,} values"
+            raise TooMuch(f"{line}: expected at most {most}, got more; write less")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+class TooMuch(Exception):
+    """More than a study can hold: `line: expected X, got Y; do Z`."""
 
 
 for _tag, _pattern, _first in (
@@ -39,7 +66,8 @@ def read(path: FilePath) -> tuple[Any, dict[Path, str]]:
         UsageError: unreadable, not YAML, or a key given twice.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise UsageError(f"{path}: expected a readable YAML file, got {reason}; check the path") from None
@@ -48,6 +76,8 @@ def read(path: FilePath) -> tuple[Any, dict[Path, str]]:
 
 def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
     """As `read`, from text."""
+    if len(text) > MOST_BYTES:
+        raise UsageError(f"{label}: expected at most {MOST_BYTES // 10**6} MB of YAML, got more; write less")
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -61,12 +91,17 @@ def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
         raise UsageError(f"{label}: expected YAML, got {str(error).splitlines()[0]}; correct the file") from None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise UsageError(f"{label}: expected YAML, got {error}; correct the value") from None
-    except RecursionError:
-        raise UsageError(f"{label}: expected plain YAML, got an anchor inside itself; remove it") from None
+    except TooMuch as error:
+        raise UsageError(f"{label}:{error}") from None
 
 
 def _construct(loader: Any, node: yaml.Node, path: Path, label: str, origins: dict[Path, str]) -> Any:
-    origins.setdefault(path, f"{label}:{node.start_mark.line + 1}")
+    line = node.start_mark.line + 1
+    origins.setdefault(path, f"{label}:{line}")
+    if len(path) > DEEPEST:
+        raise TooMuch(f"{line}: expected plain YAML, got an anchor inside itself; remove it")
+    if len(origins) > MOST_VALUES:
+        raise TooMuch(f"{line}: expected at most {MOST_VALUES:,} values, aliases counted, got more; write less")
     if isinstance(node, yaml.MappingNode):
         return _mapping(loader, node, path, label, origins)
     if isinstance(node, yaml.SequenceNode):
@@ -77,7 +112,10 @@ def _construct(loader: Any, node: yaml.Node, path: Path, label: str, origins: di
 def _mapping(loader: Any, node: yaml.MappingNode, path: Path, label: str, origins: dict[Path, str]) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        key, line = str(loader.construct_object(key_node, deep=True)), key_node.start_mark.line + 1
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise TooMuch(f"{line}: expected a word as key, got a list or mapping; correct it")
+        key = str(loader.construct_object(key_node, deep=True))
         if key in content:
             raise UsageError(f"{label}:{line}: {key}: expected each key once, got it twice; remove one")
         origins[(*path, key)] = f"{label}:{line}"
@@ -85,10 +123,25 @@ def _mapping(loader: Any, node: yaml.MappingNode, path: Path, label: str, origin
     return content
 
 
-def _integer(_: Any, node: yaml.ScalarNode) -> int:
-    """Decimal whatever it starts with (08 is eight), octal after 0o, hexadecimal after 0x."""
-    base = {"0o": 8, "0x": 16}.get(node.value[:2], 10)
-    return int(node.value, base)
+def whole_number(text: str) -> int | float:
+    """Decimal whatever it starts with (08 is eight), octal after 0o, hexadecimal after 0x; a float beyond 64 bits.
+
+    Raises:
+        ValueError: no float is as large.
+    """
+    if len(text) > 400:
+        raise ValueError(f"an integer of {len(text):,} digits")
+    number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+    if abs(number) < 2**63:
+        return number
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(f"an integer of {len(text):,} digits") from None
+
+
+def _integer(_: Any, node: yaml.ScalarNode) -> int | float:
+    return whole_number(node.value)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, OpsPerSecond, milliseconds
+from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, milliseconds
 
 _UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "cache": "B"}
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
@@ -23,9 +23,9 @@ class Calibration(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid")
-    engine: str = ""
-    precision: str = ""
-    mode: str = ""
+    engine: Name = ""
+    precision: Name = ""
+    mode: Name = ""
     batch: Annotated[int, Field(ge=1)] = 1
     compute_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
     compute_efficiency_int8: Annotated[float, Field(gt=0, le=2)] | None = None
@@ -73,8 +73,8 @@ class Device(BaseModel):
     """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str
-    vendor: str = ""
+    name: Name
+    vendor: Name = ""
     fp16: FlopsPerSecond
     int8: OpsPerSecond
     bandwidth: BytesPerSecond
@@ -84,10 +84,10 @@ class Device(BaseModel):
     source: str = ""
     note: str = ""
     dense_confirmed: bool = False
-    other_peaks: dict[str, FlopsPerSecond | OpsPerSecond] = {}
-    modes: dict[str, Mode] = {}
+    other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
+    modes: dict[Name, Mode] = {}
     mode_source: str = ""
-    mode: str = ""
+    mode: Name = ""
     profiles: list[Calibration] = []
 
     @property

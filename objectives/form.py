@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.features import MOVED_BY, OWNERS
+from objectives.quantities import Name
 from search_spaces.architectures import Part
 from search_spaces.arrays import FloatArray
 
@@ -55,7 +56,7 @@ class Form(BaseModel):
     """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    terms: dict[str, Term] = Field(min_length=1)
+    terms: dict[Name, Term] = Field(min_length=1)
     of: Literal["loss", "log_loss"] = "loss"
     residuals: Literal["loss", "log_loss"] = "loss"
     bounds: dict[str, tuple[float, float]] = {}

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from objectives.features import feature
 from objectives.form import Form
 from objectives.plugins import importable
+from objectives.quantities import Name
 from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -58,7 +59,7 @@ class Law(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str = "custom"
+    name: Name = "custom"
     description: str = ""
     form: str | Form
     coefficients: dict[str, Annotated[float, Field(allow_inf_nan=False)]]

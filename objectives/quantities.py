@@ -4,7 +4,9 @@ import math
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
+
+from objectives.written_text import shown_name
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
@@ -78,6 +80,7 @@ def gigabytes(value: Any) -> float:
     return scaled(value, "B", 1e9, "8 GB") / 1e9
 
 
+Name = Annotated[str, AfterValidator(shown_name)]
 FlopsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "FLOP/s", 1e12, "42.5 TFLOP/s"))]
 OpsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "OP/s", 1e12, "85 TOP/s"))]
 BytesPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "B/s", 1e9, "204.8 GB/s"))]

@@ -313,10 +313,41 @@ def stack(rows: Sequence[Mapping[str, Any]]) -> Architectures:
     Raises:
         ValueError: the first fault, with the number of its row.
     """
-    made = []
-    for number, row in enumerate(rows, 1):
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        alike.setdefault(tuple(row), []).append(number)
+    parts, faulty = [], []
+    for numbers in alike.values():
+        group = [rows[number] for number in numbers]
+        if (made := _together(group)) is None:
+            fault = _first_fault(group)
+            faulty += [] if fault is None else [numbers[fault]]
+            made = Architectures.concatenate([one(row) for row in group]) if fault is None else None
+        parts += [] if made is None else [made]
+    if faulty:
+        number = min(faulty)
         try:
-            made.append(one(row))
+            one(rows[number])
         except ValueError as error:
-            raise ValueError(f"row {number}: {str(error).splitlines()[0]}") from None
-    return Architectures.concatenate(made)
+            raise ValueError(f"row {number + 1}: {str(error).splitlines()[0]}") from None
+    order = np.argsort(np.concatenate([np.array(numbers) for numbers in alike.values()]))
+    return Architectures.concatenate(parts)[order]
+
+
+def _together(rows: Sequence[Mapping[str, Any]]) -> Architectures | None:
+    """Rows that give the same columns, as one; None where a column cannot be read as a whole."""
+    try:
+        return Architectures.from_columns({name: [row[name] for row in rows] for name in rows[0]})
+    except ValueError:
+        return None
+
+
+def _first_fault(rows: Sequence[Mapping[str, Any]]) -> int | None:
+    """The first of rows, not readable together, that is none by itself either, found by halving."""
+    if len(rows) == 1:
+        return 0
+    half = len(rows) // 2
+    for start, part in ((0, rows[:half]), (half, rows[half:])):
+        if _together(part) is None and (found := _first_fault(part)) is not None:
+            return start + found
+    return None

@@ -27,6 +27,9 @@ from search_spaces.arrays import FloatArray
 NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpot_ms": ("D1", "D2", "D3")}
 
 
+LARGEST = 1e15  # milliseconds or GB: beyond, nothing is limited
+
+
 @dataclass(frozen=True)
 class CheckedForm:
     """A closed form at a width: its loss, the budgets it exceeds, the bounds of the space it leaves, ρ* as the paper has it.
@@ -85,6 +88,9 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
     for metric in frame.limits:
         if metric not in COSTS:
             raise UsageError(f"theory: expected budgets on {', '.join(COSTS)}, got {metric}; name one of them")
+        if frame.limits[metric] > LARGEST:
+            limit = frame.limits[metric]
+            raise UsageError(f"theory: {metric}: expected a limit of at most {LARGEST:g}, got {limit:g}; lower it")
     box = frame.box() if width is None else _at_width(frame, width)
     whole = relaxed(frame, box)
     if whole is None:

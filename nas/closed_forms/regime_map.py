@@ -3,10 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
@@ -15,7 +13,9 @@ from nas.closed_forms.frame import Frame
 from nas.closed_forms.prediction import Prediction
 from nas.closed_forms.program import Program, solve
 from nas.exact_solution import QUICK
+from nas.figures import plain, save, styled
 from nas.objective import Budget
+from nas.own_files import made_folder
 from nas.pictures import EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.problem import Problem
 from search_spaces.arrays import FloatArray
@@ -40,25 +40,17 @@ class RegimeMap:
 
 def draw(prediction: Prediction, folder: Path) -> list[str]:
     """Write the pictures that the budgets allow; their names."""
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)
     frame, drawn = prediction.frame, []
     metric = next((m for m in LATENCIES if m in frame.limits), None)
-    with matplotlib.rc_context(STYLE):
+    with styled(STYLE):
         if metric is not None and "memory_gb" in frame.limits:
-            save(map_figure(frame, metric), folder / "regime_map")
+            save(map_figure(frame, metric), folder / "regime_map", dpi=130)
             drawn.append("regime_map")
         for name in frame.limits:
-            save(curve_figure(frame, name), folder / f"along_{name}")
+            save(curve_figure(frame, name), folder / f"along_{name}", dpi=130)
             drawn.append(f"along_{name}")
     return drawn
-
-
-def save(figure: Figure, stem: Path, *, svg: bool = True) -> None:
-    """PNG and, if asked, SVG: the same bytes every time."""
-    FigureCanvasAgg(figure)
-    figure.savefig(stem.with_suffix(".png"), dpi=130, metadata={"Software": None})
-    if svg:
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
 
 
 def regime_map(frame: Frame, metric: str, latencies: FloatArray, memories: FloatArray) -> RegimeMap:
@@ -161,7 +153,7 @@ def curve_figure(frame: Frame, name: str) -> Figure:
         ax.yaxis.set_label_coords(-0.09, 0.5)
         ax.set_xscale("log")
     panels[-1].set_xlabel(f"{label(name)} budget")
-    device = frame.problem.scenario.device.name
+    device = plain(frame.problem.scenario.device.name)
     panels[0].set_title(f"{device}: optimum of the program, closed-form costs", loc="left", color="#555555")
     return figure
 

@@ -13,6 +13,7 @@ from nas.comparison.plan import Cell
 from nas.comparison.trace import Trace
 from nas.errors import PlasError, UsageError
 from nas.evaluating import WorkerPool
+from nas.own_files import inner_folder
 from nas.running import laid_out, read_manifest, retry_failed, search_of, try_update
 from nas.search import Limits
 from nas.store import FILE, Recorded, RunStore, begun, final
@@ -23,7 +24,7 @@ PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
 def perform(cell: Cell) -> str:
     """Search until the run holds what it should; "" or the reason why it failed."""
     try:
-        cell.folder.mkdir(parents=True, exist_ok=True)
+        inner_folder(cell.folder.parents[3], *cell.folder.parts[-4:])
         with locked(cell.folder):
             study = cell.assembled()
             if cell.retry or not is_done(cell, study):

@@ -12,6 +12,7 @@ from nas.comparison.trace import Trace
 from nas.errors import UsageError
 from nas.objective import Objective, built_in
 from objectives.plugins import importable
+from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.arrays import BoolArray, FloatArray
 
 LABELS = ("strategy", "run", "study", "evaluation", "violation")
@@ -65,9 +66,16 @@ def read_runs(path: Path, objectives: Sequence[str], studies: Collection[str] | 
             raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
     grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
     for line, row in chosen:
-        label = (row.get("strategy") or path.stem, row["run"], row.get("study") or "")
+        label = (_label(path, row.get("strategy") or path.stem), _label(path, row["run"]), row.get("study") or "")
         grouped.setdefault(label, []).append((line, row))
     return [_run(path, label, found, objectives) for label, found in grouped.items()]
+
+
+def _label(path: Path, text: str) -> str:
+    try:
+        return shown_name(read_cell(text))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def _run(
@@ -83,11 +91,11 @@ def _run(
 def _rows(path: Path) -> list[Row]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            reader = csv.DictReader(file, strict=True)
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error) or "not UTF-8 text"
+        reason = csv_fault(error) if isinstance(error, csv.Error) else getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{path}: expected a readable CSV file, got {reason}; check the path") from None
     if not rows:
         raise UsageError(f"{path}: expected a header and a row per evaluation, got none; check the file")

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,7 +17,9 @@ from nas.comparison.ranking import Ranking, named
 from nas.comparison.result import StudyResult
 from nas.comparison.statistics import quantile
 from nas.comparison.strokes import Stroke, legend, log_axis, strokes
-from nas.pictures import EXACT, STYLE, label, save
+from nas.figures import save, styled
+from nas.own_files import inner_folder
+from nas.pictures import EXACT, STYLE, label
 from search_spaces.arrays import FloatArray
 
 FLOOR = 1e-6  # gaps below are drawn here: a logarithm has no zero
@@ -29,8 +30,8 @@ def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ra
     """Every picture that the results allow."""
     shown = [result for result in results if result.pictures]
     styles = strokes(sorted({name for result in shown for name in result.strategies}))
-    folder.mkdir(exist_ok=True)
-    with matplotlib.rc_context({**STYLE, "text.parse_math": False}):  # names from other tools may hold a $
+    inner_folder(folder.parent, folder.name)
+    with styled({**STYLE, "text.parse_math": False}):  # names from other tools may hold a $
         for result in shown:
             save(anytime_figure(result, styles), folder / f"{result.name}-anytime")
             if any(run.clock is not None for run in result.runs):

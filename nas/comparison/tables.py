@@ -23,6 +23,7 @@ from nas.comparison.rows import (
     target_rows,
 )
 from nas.comparison.statistics import bootstrap_interval, quantile
+from nas.own_files import inner_folder
 from nas.tables import write
 
 ENDED = " (* ended before)"
@@ -71,10 +72,8 @@ def _latex(text: str) -> str:
 
 def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
     """Every table that does not depend on the clock, then those that do."""
-    tables, timing = folder / "tables", folder / "timing"
+    tables, timing = inner_folder(folder, "tables"), inner_folder(folder, "timing")
     courses = [course(results, ranking.group) for ranking in rankings if ranking.shown]
-    for place in (tables, timing):
-        place.mkdir(exist_ok=True)
     for name, rows in (
         ("runs", run_rows(results)),
         ("anytime", anytime_rows(results)),

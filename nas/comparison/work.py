@@ -1,7 +1,6 @@
 """One comparison from what is asked to files: plan, run what is missing, measure, write, say."""
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, s
 from nas.comparison.tables import write_tables
 from nas.console import Stages, Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
+from nas.own_files import inner_folder
 from nas.running import terminable
 from nas.tables import write
 
@@ -37,7 +37,7 @@ def execute(request: Request) -> None:
     if request.workers is not None and request.workers < 1:
         raise UsageError(f"workers: expected 1 or more, got {request.workers}; leave it out for one per processor")
     folder, plan = opened(request)
-    with run_folder.locked(folder):
+    with run_folder.locked(folder, new=request.resume is None):
         keep_traces(folder, request.traces)
         if not plan.studies and not (folder / "traces").is_dir():
             raise UsageError("studies: expected at least one, or --traces, got none; name one with --studies")
@@ -93,11 +93,10 @@ def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
         UsageError: another file of the same name is there.
     """
     for path in paths:
-        (folder / "traces").mkdir(exist_ok=True)
-        copy = folder / "traces" / path.name
+        copy = inner_folder(folder, "traces") / path.name
         if copy.exists() and copy.read_bytes() != path.read_bytes():
             raise UsageError(f"{path}: expected a new name, got that of other traces in {folder}; rename the file")
-        shutil.copyfile(path, copy)
+        write(copy, path.read_bytes())
 
 
 def kept_traces(folder: Path) -> tuple[Path, ...]:
@@ -116,8 +115,9 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
                 failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
             results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
-        notice(f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}")
-        raise
+        raise KeyboardInterrupt(
+            f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}"
+        ) from None
     finally:
         crew.close()
     stage("writing tables and drawing pictures")

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from nas.own_files import opened, refuse_links
+from nas.tables import write
 
 LOG, SETTINGS = "samples.jsonl", "settings.json"
 
@@ -36,11 +38,12 @@ class Record:
         """
         self.path = folder / LOG
         known = folder / SETTINGS
+        refuse_links(self.path, known)
         try:
             if known.is_file():
                 self._same(folder, json.loads(known.read_text(encoding="utf-8")), settings)
             else:
-                known.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+                write(known, json.dumps(settings, indent=2) + "\n")
             self.lines = self._read()
         except (OSError, ValueError) as error:
             raise UsageError(
@@ -63,7 +66,7 @@ class Record:
         raw = self.path.read_bytes()
         whole = raw[: raw.rfind(b"\n") + 1]
         if len(whole) < len(raw):
-            with self.path.open("r+b") as file:
+            with os.fdopen(opened(self.path, 0), "r+b") as file:
                 file.truncate(len(whole))
         return [json.loads(line) for line in whole.decode("utf-8").splitlines()]
 
@@ -76,7 +79,7 @@ class Record:
 
     def add(self, line: dict[str, Any]) -> None:
         """Append a line, on the disk when this returns."""
-        with self.path.open("a", encoding="utf-8") as file:
+        with os.fdopen(opened(self.path, os.O_APPEND), "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())

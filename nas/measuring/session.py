@@ -117,6 +117,8 @@ def _rounds(
                 record.add(_line(name, turn, answer))
                 report(name, turn, answer)
             write_csv(plan, record)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Interrupted; everything measured is kept. The same command continues") from None
     finally:
         write_csv(plan, record)
 

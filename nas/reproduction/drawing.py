@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
 from nas.closed_forms.frame import Frame
-from nas.closed_forms.regime_map import map_figure, save
+from nas.closed_forms.regime_map import map_figure
+from nas.figures import save, styled
 from nas.objective import Budget
+from nas.own_files import inner_folder, made_folder
 from nas.pictures import EXACT, FRONTIER, STYLE, label, running_median
 from nas.reproduction.spaces import PHASES, problem, whole
 
@@ -18,13 +19,13 @@ MOVING = ("depth", "width", "n_experts", "ffn_ratio")
 
 def draw(folder: Path) -> dict[str, str]:
     """Write the pictures; file names with captions."""
-    folder.mkdir(parents=True, exist_ok=True)
+    inner_folder(made_folder(folder.parent), folder.name)
     made = problem(latency="closed_form", budgets={"decode_ms": 20, "memory_gb": 2})
     frame = Frame(made)
-    with matplotlib.rc_context(STYLE):
-        save(frontiers(), folder / "reproduction_frontiers", svg=False)
-        save(evolution(), folder / "reproduction_evolution", svg=False)
-        save(map_figure(frame, "decode_ms"), folder / "reproduction_regimes", svg=False)
+    with styled(STYLE):
+        save(frontiers(), folder / "reproduction_frontiers", dpi=130, svg=False)
+        save(evolution(), folder / "reproduction_evolution", dpi=130, svg=False)
+        save(map_figure(frame, "decode_ms"), folder / "reproduction_regimes", dpi=130, svg=False)
     budgets = " and ".join(str(b) for b in made.budgets if isinstance(b, Budget))
     return {
         "reproduction_frontiers.png": "Exact frontiers per phase and precision, AGX Orin, operator model [fig:pareto_frontier].",

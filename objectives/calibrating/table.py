@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from objectives.calibrating.formats import Format, format_of
+from objectives.written_text import read_cell
 from search_spaces.architectures import Architectures
 
 CONTENDED = "others had the processor while it was measured"
@@ -65,9 +66,9 @@ def read(
     """
     found: list[Measurement] = []
     left: list[LeftOut] = []
-    for line, row in enumerate(csv.DictReader(lines), 2):
+    for line, row in enumerate(csv.DictReader(lines, strict=True), 2):
         cells = {
-            key: (value or "").strip()
+            key: read_cell((value or "").strip())
             for key, value in row.items()
             if isinstance(key, str) and not isinstance(value, list)
         }

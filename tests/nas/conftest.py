@@ -158,14 +158,14 @@ class Commands:
 
     def start(self, command: str, *arguments: object, **options: Any) -> "subprocess.Popen[str]":
         """Run beside the test; what is left of it is killed when the test ends."""
+        usual = {"args": self.line(command, *arguments), "env": self.environment()}
         process = subprocess.Popen(
-            self.line(command, *arguments),
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=interruptible,
-            **{"env": self.environment(), **options},
+            **{**usual, **options},
         )
         self.started.append(process)
         return process

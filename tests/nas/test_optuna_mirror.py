@@ -119,7 +119,8 @@ def test_failed_architectures_are_failed_trials_with_their_reason(
 def test_resuming_adds_what_is_missing_and_nothing_twice(inside: Inside) -> None:
     assert run(inside, 30, "study.log").code == 0
     for evaluations in (30, 41):
-        assert inside("run", "--resume", "run", "--evaluations", evaluations, "--quiet").code == 0
+        line = ("--resume", "run", "--evaluations", evaluations, "--optuna-storage", "study.log", "--quiet")
+        assert inside("run", *line).code == 0
         assert same("study.log")
     assert len(rows_of("run")) == 41
 
@@ -131,7 +132,8 @@ def test_a_mirror_behind_its_log_catches_up(kept: int, inside: Inside) -> None:
     before = next(i for i, line in enumerate(lines) if '"user_attrs"' in line)
     Path("study.log").write_text("".join(lines[: before + kept]))
     assert len(trials_of("study.log")) == kept
-    assert inside("run", "--resume", "run", "--evaluations", 36, "--quiet").code == 0
+    line = ("--resume", "run", "--evaluations", 36, "--optuna-storage", "study.log", "--quiet")
+    assert inside("run", *line).code == 0
     assert same("study.log")
 
 
@@ -155,7 +157,7 @@ def test_a_mirrored_run_evaluates_what_an_unmirrored_one_does(inside: Inside) ->
     [
         ("nowhere/study.log", "No such file"),
         (".", "directory"),
-        ("study.yaml", "study.yaml ("),
+        ("study.yaml", "study.yaml (a file that is no Optuna journal)"),
         ("foo://study", "foo"),
         ("sqlite:////no/such/folder/study.db", "unable to open"),
         ("sqlite:///study.yaml", "not a database"),
@@ -202,7 +204,7 @@ def test_a_storage_that_fails_on_the_way_loses_nothing(inside: Inside, user_modu
     Path("study.log").rmdir()
     Path("kept.log").rename("study.log")
     assert 0 < len(trials_of("study.log")) < 40
-    assert inside("run", "--resume", "run", "--quiet").code == 0
+    assert inside("run", "--resume", "run", "--optuna-storage", "study.log", "--quiet").code == 0
     assert [trial.user_attrs["index"] for trial in trials_of("study.log")] == list(range(40))
 
 
@@ -246,7 +248,7 @@ def test_killed_between_log_and_mirror_the_resumed_run_mirrors_every_row_once(
         time.sleep(pause)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        process = commands.start("run", "--resume", "run", "--quiet")
+        process = commands.start("run", "--resume", "run", "--optuna-storage", storage, "--quiet")
     out, err = process.communicate()
     assert process.returncode == 0, out + err
     assert same(storage)

@@ -1,0 +1,52 @@
+"""Text of people's files: names that can be shown anywhere, cells that no spreadsheet takes for a formula."""
+
+import csv
+import re
+
+LONGEST = 200
+#: Terminal controls (C0, C1), marks that change the direction of writing, line separators, halves of characters.
+UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_FORMULA = re.compile("^'*[=+@\t\r\uff1d\uff0b\uff0d\uff20-]")
+
+
+def shown_name(text: str) -> str:
+    """The name itself.
+
+    Raises:
+        ValueError: it is too long, or holds what a terminal obeys instead of showing.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"expected a name of at most {LONGEST} characters, got {len(text):,}; shorten it")
+    if found := UNSHOWN.search(text):
+        raise ValueError(f"expected a name of plain text, got the control character {escaped(found[0])}; remove it")
+    return text
+
+
+def escaped(text: str) -> str:
+    """Text with everything that is not shown written as its number; what is written is the same in JSON."""
+    return UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def cell(text: str) -> str:
+    """A CSV cell that spreadsheets show as text: an apostrophe before what begins like a formula and is no number."""
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def read_cell(text: str) -> str:
+    """What `cell` was given."""
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def csv_fault(error: csv.Error) -> str:
+    """What is wrong with a CSV file, in words."""
+    said = str(error)
+    open_quote = "unexpected end" in said or "field limit" in said
+    return "a quote that is never closed" if open_quote else said
