@@ -216,6 +216,7 @@ class Page:
             (self.folder / ".sample.py").write_text(text, encoding="utf-8")
             text = "PYTHONPATH=. python .sample.py"
         code, lines = self.run(text)
+        self.said[text] = lines
         if code == int(block.marks.get("exit", "0")) and not any(line.startswith("Traceback") for line in lines):
             return ""
         return f"ended with exit code {code}:\n" + "\n".join(lines[-20:])
