@@ -67,7 +67,7 @@ def blocks_of(text: str) -> list[Block]:
             value = [mark[2]]
             while not lines[i].rstrip().endswith("-->"):
                 i += 1
-                value.append(lines[i].strip().removesuffix("-->").rstrip())
+                value.append(lines[i].rstrip().removesuffix("-->").rstrip())
             marks[mark[1]] = "\n".join(value).strip()
         elif fence := FENCE.match(lines[i]):
             start, indent = i + 1, fence[1]

@@ -29,15 +29,15 @@ def test_a_page_shows_what_is_printed(page: str) -> None:
     assert not wrong, "\n".join(["run: python tests/docs/samples.py " + page, *wrong])
 
 
-PAGE = """# A page
+PAGE = r"""# A page
 
 <!-- setup: echo one > a.txt
-echo two >> a.txt -->
+printf '  two\n' >> a.txt -->
 ```
 $ cat a.txt
 one
-two
-$ echo took \\
+  two
+$ echo took \
     3 s
 took 4 s
 ```
@@ -80,7 +80,7 @@ def test_a_page_that_is_right_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("right", "stale"),
-    [("one\ntwo", "one\nthree"), ("one\ntwo", "one"), ("18\n19", "18\n21"), ("18\n19", "18"), ("took 4 s", "took 4 m")],
+    [("one\n  two", "one\nthree"), ("one\n  two", "one"), ("18\n19", "18\n21"), ("18\n19", "18"), ("took 4 s", "took 4 m")],
 )
 def test_a_stale_sample_is_put_right(right: str, stale: str) -> None:
     after, wrong = samples.renewed(PAGE.replace(right, stale))
