@@ -10,6 +10,8 @@ import yaml
 from nas.errors import UsageError
 from nas.faults import Path
 
+STRING = "tag:yaml.org,2002:str"
+
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader without YAML 1.1's yes/no, octal, sexagesimal and dates."""
@@ -99,7 +101,13 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", _float(value)))
+_Dumper.add_representer(str, lambda dumper, value: dumper.represent_scalar(STRING, value, style=_style(value)))
 _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+
+def _style(value: str) -> str | None:
+    """Quotes around line breaks that are no newline: bare, they would be read back as spaces."""
+    return '"' if any(c in value for c in "\x85\u2028\u2029") else None
 
 
 def _float(value: float) -> str:
