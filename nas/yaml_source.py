@@ -11,6 +11,7 @@ from yaml.composer import Composer
 from nas.errors import UsageError
 from nas.faults import Path
 
+STRING = "tag:yaml.org,2002:str"
 MOST_BYTES, MOST_VALUES, DEEPEST = 8_000_000, 1_000_000, 50
 _Bases: Any = (Composer, yaml.CSafeLoader) if hasattr(yaml, "CSafeLoader") else (yaml.SafeLoader,)
 
@@ -152,7 +153,13 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", _float(value)))
+_Dumper.add_representer(str, lambda dumper, value: dumper.represent_scalar(STRING, value, style=_style(value)))
 _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+
+def _style(value: str) -> str | None:
+    """Quotes around line breaks that are no newline: bare, they would be read back as spaces."""
+    return '"' if any(c in value for c in "\x85\u2028\u2029") else None
 
 
 def _float(value: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives.written_text import csv_fault
 from search_spaces.arrays import AnyArray
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -106,11 +107,11 @@ def _even(text: str, separator: str) -> bool:
 
 def _parsed(path: Path, text: str, separator: str) -> list[tuple[int, list[str]]]:
     """Rows with the line at which each ends; empty lines are none."""
-    reader = csv.reader(io.StringIO(text, newline=None), delimiter=separator)
+    reader = csv.reader(io.StringIO(text, newline=None), delimiter=separator, strict=True)
     try:
         return [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise ValueError(f"{path}:{reader.line_num}: expected CSV, got a row with {error}; correct it") from None
+        raise ValueError(f"{path}:{reader.line_num}: expected CSV, got {csv_fault(error)}; correct it") from None
 
 
 def with_points(

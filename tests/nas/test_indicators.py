@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nas.indicators import REFERENCE, Scale, distance
+from nas import indicators
+from nas.indicators import REFERENCE, Scale, distance, too_many
 from nas.objective import Objective
 
 Floats = NDArray[np.float64]
@@ -114,3 +115,17 @@ def test_distance_is_its_definition(exact: Floats, data: st.DataObject) -> None:
     assert d.gap == pytest.approx(max(0.0, 1 - cells_dominated(found) / cells_dominated(exact)), abs=1e-12)
     assert d.igd_plus == pytest.approx(plus, abs=1e-12)
     assert d.epsilon == pytest.approx(max(epsilon, 0.0), abs=1e-12)
+
+
+def test_many_points_of_four_objectives_are_approximated_and_all_others_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On either side alone; both volumes are then of one kind, so that equal frontiers stay at no distance."""
+    monkeypatch.setattr(indicators, "EXACT_POINTS", 3)
+    four, three = np.random.default_rng(0).uniform(size=(4, 4)), np.random.default_rng(0).uniform(size=(4, 3))
+    assert [too_many(points) for points in (four, four[:3], three)] == [True, False, False]
+    for found, exact in ((four, four[:2] / 2), (four[:2], four)):
+        ratio = unit(4).hypervolume(found, approximate=True) / unit(4).hypervolume(exact, approximate=True)
+        assert distance(unit(4), found, exact, 0).gap == 1.0 - ratio > 0.0
+        assert ratio != unit(4).hypervolume(found) / unit(4).hypervolume(exact)
+        assert ratio == pytest.approx(unit(4).hypervolume(found) / unit(4).hypervolume(exact), rel=0.02)
+    exactly = 1.0 - unit(3).hypervolume(three[:2]) / unit(3).hypervolume(three)
+    assert distance(unit(3), three[:2], three, 0).gap == exactly

@@ -50,7 +50,7 @@ def trials_of(storage: str, name: str = "run") -> list[FrozenTrial]:
 
 def rows_of(folder: str) -> pd.DataFrame:
     """What the run says itself."""
-    return pd.read_csv(Path(folder) / "evaluations.csv")
+    return pd.read_csv(Path(folder) / "evaluations.csv", float_precision="round_trip")
 
 
 def same(storage: str, folder: str = "run") -> bool:
@@ -78,7 +78,7 @@ def test_every_strategy_shows_what_it_evaluated(algo: str, inside: Inside) -> No
         others = ("decode_ms", "memory_gb", "params_active")
         assert [trial.user_attrs[name] for name in others] == [row[name] for name in others]
         assert trial.user_attrs["run"] == "run"
-    front = pd.read_csv("run/frontier.csv")
+    front = pd.read_csv("run/frontier.csv", float_precision="round_trip")
     assert sorted(trial.values for trial in study.best_trials) == sorted(
         front[["loss", "total_ms"]].to_numpy().tolist()
     )

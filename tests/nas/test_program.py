@@ -1,7 +1,5 @@
 """The geometric program: its optimum against scipy's SLSQP, its certificate, its derivatives, infeasible boxes."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -138,11 +136,5 @@ def test_negative_coefficients_are_no_posynomial() -> None:
         Posynomial.of([(-1.0, (0, 0, 0, 0, 0))])
 
 
-def test_a_solve_takes_less_than_ten_milliseconds() -> None:
-    program = random_program(0)
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        solve(program)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.010
+def test_a_solve_takes_few_steps() -> None:
+    assert max(solve(random_program(seed)).steps for seed in range(50)) <= 40

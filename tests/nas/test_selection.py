@@ -89,6 +89,14 @@ def test_diverse_starts_with_the_ends_and_goes_on_with_the_farthest(points: Floa
     assert (points == before).all()
 
 
+@pytest.mark.parametrize("k", [3, 4, 5, 6])
+def test_diverse_takes_no_row_twice_where_designs_are_equal(k: int) -> None:
+    points = np.array([[0.0, 1.0], [0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
+    rows = diverse(points, k).tolist()
+    assert rows[:3] == [0, 3, 1]
+    assert len(set(rows)) == len(rows) == min(k, len(points))
+
+
 def chosen(found: Evaluations, how: str, problem: Problem) -> list[int]:
     """Rows chosen on the scale of the found frontier."""
     return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)])).tolist()

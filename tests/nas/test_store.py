@@ -310,3 +310,21 @@ def test_a_locked_store_is_a_usage_error(filled: Filled, monkeypatch: pytest.Mon
         )
     other.close()
     store.close()
+
+
+def test_a_store_is_written_ahead_and_synchronised(filled: Filled) -> None:
+    """After a power cut it holds whole batches: write-ahead log, synchronous NORMAL (1); OFF (0) may damage the file."""
+    path, problem, _ = filled
+    store = opened(path, problem)
+    assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert store.connection.execute("PRAGMA synchronous").fetchone() == (1,)
+    store.close()
+
+
+def test_what_is_read_back_has_the_types_that_were_written(filled: Filled) -> None:
+    path, problem, found = filled
+    store = opened(path, problem)
+    recorded = store.read()
+    assert recorded.evaluations.keys.dtype == found.keys.dtype
+    assert recorded.batches.dtype == np.int64
+    store.close()

@@ -191,6 +191,7 @@ CONTENT = st.recursive(
 @given(CONTENT)
 @example({"a": 1e22, "b": -0.0, "c": 5e-324, "d": 2.5, "e": 1e16, "f": 3.0})
 @example("x" * 300 + " " + "y" * 300)
+@example({"\x85": "a\u2028b", "line\u2029": ["\x85", "two\nlines\x85"]})
 def test_what_is_written_reads_back_the_same(content: Any) -> None:
     assert repr(value(dump(content))) == repr(content)
 

@@ -15,7 +15,7 @@ from nas.faults import Faults
 from objectives.device import Calibration, Device
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for
-from objectives.quantities import gigabytes, milliseconds, scaled
+from objectives.quantities import gigabytes, milliseconds, scaled, short
 
 CATALOGUE = sorted(documents("objectives.devices"))
 WITH_MODES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "jetson_orin_nx_16gb")
@@ -373,3 +373,10 @@ def test_the_nearest_batch_is_chosen() -> None:
     assert calibration_for(board, "int4", 8)[1] == "calibrated (E, int4)"
     assert calibration_for(board, "int4", 1)[1] == "calibrated (E, int4)"
     assert calibration_for(board, "int4", 2)[1].startswith("calibrated (E, int4; measured at batch 1, and prefill")
+
+
+
+def test_a_long_value_is_shown_in_sixty_characters() -> None:
+    assert short("x" * 58) == repr("x" * 58)
+    assert short("x" * 59) == "'" + "x" * 56 + "…"
+    assert len(short("x" * 59)) == 58

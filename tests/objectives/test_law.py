@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from nas.faults import Faults
 from objectives.form import Form
-from objectives.law import Law
+from objectives.law import Law, named_form
 from search_spaces.architectures import Architectures, one
 
 Draw = Callable[..., Architectures]
@@ -151,6 +151,23 @@ def test_a_coefficient_is_a_finite_number(law: Law, value: Any) -> None:
     (line,) = refusal(law.mapping() | {"coefficients": law.coefficients | {"l_inf": value}})
     assert line.startswith("coefficients.l_inf: expected a")
     assert ", got " in line
+
+
+def test_a_law_in_tokens_says_for_how_many() -> None:
+    coefficients = {"a": 480.0, "alpha": 0.35, "b": 2100.0, "beta": 0.37, "e": 1.8}
+    content = {"name": "ours", "form": "chinchilla", "coefficients": coefficients}
+    assert refusal(content) == ["tokens: expected the training tokens to predict for, got nothing; add them"]
+    assert Law.model_validate(content | {"tokens": 1e10}).tokens == 1e10
+
+
+@pytest.mark.parametrize("form", ["parameters_power", "bilinear_moe"])
+def test_a_draw_equal_to_the_coefficients_gives_the_loss(form: str) -> None:
+    """Whatever the terms add up to, the loss or its logarithm."""
+    names = named_form(form).coefficients
+    values = dict(zip(names, np.linspace(-0.02, 0.03, len(names)).tolist(), strict=True))
+    own = Law.model_validate({"name": "ours", "form": form, "coefficients": values})
+    row = one(INSIDE)
+    assert own.drawn_losses(row, np.array([list(values.values())])) == pytest.approx(own.loss(row)[None], rel=1e-14)
 
 
 def test_an_unknown_coefficient_is_named(law: Law) -> None:

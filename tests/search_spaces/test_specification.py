@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from nas.faults import Faults
-from search_spaces.specification import SpaceSpecification
+from search_spaces.specification import Conditions, SpaceSpecification, valid_top_k
 
 SMALL: dict[str, Any] = {
     "axes": {
@@ -95,6 +95,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "axes.expert_size: expected a value up to 512 (width 128), got 640; add one",
     ),
     ({"axes.n_kv_heads": [3]}, "axes.n_kv_heads: expected a divisor of n_heads 2 (width 128), got"),
+    ({"axes.n_kv_heads": [0, 1]}, "axes.n_kv_heads.0: expected at least 1, got 0"),
+    ({"axes.n_kv_heads": [1, 2**31 + 1]}, "axes.n_kv_heads.1: expected at least 1, got 2147483649"),
     ({"axes.n_kv_heads": "divisor"}, "axes.n_kv_heads: expected divisors, got 'divisor'; did you mean divisors?"),
     ({"axes.n_kv_heads": ["n_head"]}, "axes.n_kv_heads.0: expected n_heads, got 'n_head'; did you mean n_heads?"),
     ({"axes.n_kv_heads": ["n_heads", "n_heads"]}, "axes.n_kv_heads: expected distinct values, got ['n_heads', 'n_h"),
@@ -162,3 +164,12 @@ def test_what_is_left_out_is_dense_with_heads_of_64() -> None:
     specification = SpaceSpecification.model_validate({"axes": axes})
     assert (specification.axes.n_experts, specification.axes.top_k, specification.head_dim) == ([1], [1], 64)
     assert specification.name == "custom"
+
+
+@pytest.mark.parametrize(
+    ("limit", "experts", "most"), [(0.29, 100, 29), (0.07, 100, 7), (0.57, 100, 57), (0.3, 64, 19)]
+)
+def test_a_share_that_is_a_whole_number_of_experts_is_allowed(limit: float, experts: int, most: int) -> None:
+    """0.29 · 100 is 28.999… in floating point, and 29 of 100 experts are within 0.29."""
+    conditions = Conditions(max_activation_rate=limit)
+    assert [k for k in range(1, experts) if valid_top_k(experts, k, conditions)] == list(range(1, most + 1))

@@ -7,12 +7,15 @@ import pytest
 
 from nas.comparison.statistics import (
     LEVEL,
+    RESAMPLES,
+    SEED,
     a12,
     bootstrap_interval,
     critical_difference,
     friedman,
     holm,
     mean_ranks,
+    paired_lead,
     paired_p,
     quantile,
     seeds_needed,
@@ -51,9 +54,35 @@ def test_the_interval_of_the_median_holds_it_and_repeats() -> None:
     assert bootstrap_interval(np.array([0.1, np.inf, np.inf]))[1] == np.inf
 
 
+def test_the_interval_is_hesterbergs() -> None:
+    """At 15 runs the tails are Φ(−2.1448 √(15/14)) = 0.0132 instead of 0.025."""
+    values = np.random.default_rng(3).normal(size=15)
+    drawn = np.random.default_rng(SEED).integers(15, size=(RESAMPLES, 15))
+    medians = np.median(values[drawn], axis=1)
+    assert bootstrap_interval(values) == pytest.approx(np.quantile(medians, [0.0132125, 1 - 0.0132125]), abs=1e-4)
+
+
 def test_the_paired_test_is_exact_without_ties() -> None:
     """Five pairs, all differences positive: two of the 2^5 sign patterns are as extreme."""
     assert paired_p(np.array([2.0, 3.0, 5.0, 7.0, 11.0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0])) == pytest.approx(2 / 32)
+
+
+def test_zeros_are_ranked_in_the_paired_test() -> None:
+    """Pratt (1959): zeros take the lowest ranks and no side; p is the share of sign patterns as extreme."""
+    differences = np.array([0.0, 0.0, 1.0, 2.0, -3.0, 4.0, 5.0, 6.0])
+    ranks = np.array([3.0, 4.0, 5.0, 6.0, 7.0, 8.0])  # of those that are not zero
+    sums = [abs(np.dot(signs, ranks)) for signs in product((-1, 1), repeat=6)]
+    expected = np.mean(np.array(sums) >= 3 + 4 - 5 + 6 + 7 + 8)
+    without = np.mean([abs(np.dot(signs, ranks - 2)) >= 1 + 2 - 3 + 4 + 5 + 6 for signs in product((-1, 1), repeat=6)])
+    assert expected != without
+    assert paired_p(differences + 1.0, np.ones(8)) == pytest.approx(expected)
+    assert paired_lead(np.ones(8), differences + 1.0) == 3 + 4 - 5 + 6 + 7 + 8
+    assert paired_lead(differences + 1.0, np.ones(8)) == -(3 + 4 - 5 + 6 + 7 + 8)
+
+
+def test_the_unpaired_test_is_exact_without_ties() -> None:
+    """Three below four: two of the 35 orders are as extreme."""
+    assert unpaired_p(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0, 7.0])) == pytest.approx(2 / 35)
 
 
 def test_equal_and_infinite_values_are_no_evidence() -> None:

@@ -51,7 +51,6 @@ def test_hanging_worker_and_its_children(tmp_path: Path) -> None:
     code = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}], cwd={str(tmp_path)!r}); time.sleep(60)"
     answer = worker(tmp_path, code, timeout=0.5)
     assert answer.state == "timeout"
-    assert answer.seconds < 10
     time.sleep(2.2)
     assert not (tmp_path / "alive").exists()
 

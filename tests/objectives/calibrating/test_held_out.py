@@ -30,6 +30,17 @@ def test_reversed_order() -> None:
     assert e.overlap == pytest.approx(1 / 3)
 
 
+def test_models_of_one_time_or_one_size() -> None:
+    """Of two models equally fast the larger is on the frontier, of two equally large the faster; twins both are."""
+    for measured, size, frontier in (
+        ([10.0, 10.0, 20.0], [1.0, 2.0, 4.0], [1, 2]),
+        ([10.0, 15.0, 20.0], [2.0, 2.0, 4.0], [0, 2]),
+        ([10.0, 10.0, 20.0], [2.0, 2.0, 1.0], [0, 1]),
+    ):
+        apart = np.where(np.isin(np.arange(3), frontier), np.array(measured), 1e3)  # whatever else is seen as slow
+        assert errors(apart, np.array(measured), np.array(size)).overlap == 1
+
+
 def test_unpredicted_rows() -> None:
     """NaN is no prediction."""
     assert errors(np.array([10.0, np.nan, np.nan]), MEASURED, SIZE).rows == 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -225,17 +224,6 @@ def test_chinchilla_refit(external_data: Path) -> None:
     assert found.coefficients["b"] == pytest.approx(2143, rel=0.05)
     for name, value in {"e": 1.8172, "alpha": 0.3473, "beta": 0.3672}.items():
         assert found.coefficients[name] == pytest.approx(value, abs=0.002)
-
-
-@pytest.mark.slow
-def test_a_fit_takes_seconds(simulated: Simulate) -> None:
-    """One second for sixteen starts and ten with a thousand resamplings, at 138 rows."""
-    table = simulated(138, 0.02, 12)
-    begin = perf_counter()
-    found = fit(table, starts=16)
-    assert perf_counter() - begin < 1.0
-    intervals(found, 1000, np.random.default_rng(0))
-    assert perf_counter() - begin < 10.0
 
 
 @pytest.mark.extended
