@@ -234,6 +234,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
         "width": prediction.width,
         "regimes": [asdict(r) | {"binds": r.binds, "paper_binds": r.paper_binds} for r in prediction.regimes],
         "closed_forms": [asdict(form) | {"holds": form.holds} for form in prediction.forms],
+        "no_closed_forms": prediction.no_forms,
         "program": _program_json(prediction.whole),
         "operator_program": None if prediction.operator is None else _program_json(prediction.operator),
         "rounded": {
