@@ -130,7 +130,8 @@ class Shape:
 
     def form(self, case: str, width: float, rate: float) -> ClosedForm:
         """The optimum with these variables."""
-        return ClosedForm(case, width, rate, exp(self.depth), exp(self.ratio), exp(self.gqa))
+        depth, ratio, gqa = (exp(min(max(x, -LARGEST), LARGEST)) for x in (self.depth, self.ratio, self.gqa))
+        return ClosedForm(case, width, rate, depth, ratio, gqa)
 
 
 def at_price(c: Coefficients, width: float, rate: float, cost: LayerCost, price: float) -> Shape:

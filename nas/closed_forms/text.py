@@ -12,7 +12,7 @@ from nas.closed_forms.cases import decode_layer, memory_layer
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
-from nas.closed_forms.rounding import Rounded
+from nas.closed_forms.rounding import PAIRS, Rounded
 from nas.closed_forms.validation import by_operators, worth_training
 from nas.console import say, table
 from nas.device_times import PREFIX, TIMES, misses, verdict
@@ -153,12 +153,19 @@ def _show_program(prediction: Prediction, relaxation: Relaxation, costs: str) ->
     say(
         f"  {costs}: l {p['depth']:.2f}, d {p['width']:.0f}, r {p['ffn_ratio']:.3f}, gqa {p['gqa']:.2f} "
         f"(n_kv {p['width'] / p['gqa'] / prediction.frame.setting.head_dim:.2f}), ρ {p['activation_rate']:.4f}; "
-        f"loss {relaxation.loss:.4f}{'*' if outside else ''}, certified: no design below {relaxation.bound:.6f}"
+        f"loss {relaxation.loss:.4f}{'*' if outside else ''}, certified: {_scope(prediction, relaxation)} below {relaxation.bound:.6f}"
     )
     prices = "; ".join(_price(prediction, name, price) for name, price in relaxation.prices.items())
     say(f"    binds: {prices or 'nothing'}; conditions met to {o.residual:.0e} after {o.steps} steps")
     if outside:
         say(f"    * extrapolates the law: {', '.join(outside)}")
+
+
+def _scope(prediction: Prediction, relaxation: Relaxation) -> str:
+    """Which designs a program's bound holds for."""
+    width = " of this width" if _fixed(prediction) else ""
+    some = relaxation is prediction.operator and len(prediction.frame.pairs) > PAIRS
+    return f"no design{width}" + (f" with one of the {PAIRS} (E, K) nearest to ρ*" if some else "")
 
 
 def _price(prediction: Prediction, name: str, price: float) -> str:
@@ -242,6 +249,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
         "width": prediction.width,
         "regimes": [asdict(r) | {"binds": r.binds, "paper_binds": r.paper_binds} for r in prediction.regimes],
         "closed_forms": [asdict(form) | {"holds": form.holds} for form in prediction.forms],
+        "no_closed_forms": prediction.no_forms,
         "program": _program_json(prediction.whole),
         "operator_program": None if prediction.operator is None else _program_json(prediction.operator),
         "rounded": {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nas.assemble import assemble
-from nas.closed_forms import rounding
+from nas.closed_forms import rounding, text
 from nas.closed_forms.cells import Cell
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.infeasible import least_costs
@@ -221,6 +221,17 @@ def test_a_fixed_width_holds_for_both_programs(inside: Callable[..., Any]) -> No
     lines = [line for line in said.out.splitlines() if "certified" in line]
     assert len(lines) == 2
     assert all(", d 1024, " in line for line in lines)
+    assert all("certified: no design of this width below" in line for line in lines)
+
+
+def test_a_bound_says_which_experts_it_holds_for(monkeypatch: pytest.MonkeyPatch, inside: Callable[..., Any]) -> None:
+    monkeypatch.setattr(rounding, "PAIRS", 2)
+    monkeypatch.setattr(text, "PAIRS", 2)
+    said = inside("theory", "--budget", "decode_ms=20", "--no-exact").out
+    closed, operators = (line for line in said.splitlines() if "certified" in line)
+    assert "certified: no design below" in closed
+    assert "certified: no design with one of the 2 (E, K) nearest to ρ* below" in operators
+    assert "no bound: too many (E, K) for all" in said
 
 
 def test_designs_under_closed_form_costs_show_their_time_under_the_operator_model(inside: Callable[..., Any]) -> None:
