@@ -1,14 +1,12 @@
 """Exact answers against brute force: random spaces, laws, devices, latency models, objectives and budgets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
-from hypothesis import strategies as st
 
 from nas import exact_diagnosis, exact_solution
 from nas.assemble import assemble
@@ -26,115 +24,120 @@ from nas.objective import Budget, Objective, built_in
 from nas.picks import PickRule, best_row
 from nas.problem import METRIC_ORDER, Problem
 from nas.sweeps import Sweep, swept
-from objectives.features import OWNERS
+from objectives.features import OWNERS, feature
 from objectives.law import Law
+from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 
 FROM_LAW = {"loss", "perplexity"}
 LARGEST_TERM = 3.0  # nats, over the space
-SCENARIOS = st.fixed_dictionaries(
-    {
-        "device": st.sampled_from(
-            [
-                "jetson_agx_orin_64gb",
-                "jetson_orin_nano_super_8gb",
-                "rtx_4090",
-                "h100_sxm",
-                "m4_10c",
-                "snapdragon_8_elite",
-            ]
-        ),
-        "precision": st.sampled_from(["fp16", "int8", "int4"]),
-        "attention": st.sampled_from(["unfused", "fused"]),
-        "causal": st.booleans(),
-        "complete": st.booleans(),
-        "batch": st.sampled_from([1, 4]),
-        "input_tokens": st.sampled_from([1, 2, 64, 1024]),
-        "output_tokens": st.sampled_from([1, 16, 100]),
-        "vocabulary": st.sampled_from([0, 32_000]),
+DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "rtx_4090", "h100_sxm", "m4_10c", "snapdragon_8_elite")
+EXPONENTS = (-2.0, -1.0, -0.3, 0.17, 1.0)
+
+
+class Chance:
+    """Choices of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def one(self, *choices: Any) -> Any:
+        """One of the choices."""
+        return choices[self.generator.integers(len(choices))]
+
+    def few(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+        """Some of the values, in their order."""
+        count = min(int(self.generator.integers(least, most + 1)), len(values))
+        return [values[i] for i in np.sort(self.generator.choice(len(values), count, replace=False))]
+
+    def share(self, least: float, most: float) -> float:
+        """A number between two."""
+        return float(self.generator.uniform(least, most))
+
+
+def scenario_of(chance: Chance) -> dict[str, Any]:
+    """Device, precision, workload and latency model of a study."""
+    if chance.one(*range(5)) == 0:
+        return chance.one({"latency": "closed_form"}, {"preset": "device"})
+    return {
+        "device": chance.one(*DEVICES),
+        "precision": chance.one("fp16", "int8", "int4"),
+        "attention": chance.one("unfused", "fused"),
+        "causal": chance.one(True, False),
+        "complete": chance.one(True, False),
+        "batch": chance.one(1, 4),
+        "input_tokens": chance.one(1, 2, 64, 1024),
+        "output_tokens": chance.one(1, 16, 100),
+        "vocabulary": chance.one(0, 32_000),
     }
-)
-OTHER_SCENARIOS = st.sampled_from([{"latency": "closed_form"}, {"preset": "device"}])
 
 
-def some(values: range, most: int) -> st.SearchStrategy[list[int]]:
-    """A few distinct values of an axis, ascending."""
-    return st.lists(st.sampled_from(values), min_size=1, max_size=most, unique=True).map(sorted)
-
-
-@st.composite
-def spaces(draw: st.DrawFn) -> SearchSpace:
-    """Spaces of up to some ten thousand architectures; sizes and experts are regular, so that ties abound."""
-    head = draw(st.sampled_from([32, 64, 128]))
-    step = draw(st.sampled_from([8, 32, 96]))
-    experts = sorted({1, *draw(some(range(2, 33), 7))})
+def space_of(chance: Chance) -> SearchSpace:
+    """A space of up to some ten thousand architectures; sizes and experts are regular, so that ties abound."""
+    head, step = chance.one(32, 64, 128), chance.one(8, 32, 96)
     axes = {
-        "depth": draw(some(range(1, 61), 6)),
-        "width": [heads * head for heads in draw(some(range(2, 33), 3))],
-        "n_experts": experts,
-        "top_k": sorted({1, *draw(some(range(1, 9), 3))}),
-        "expert_size": list(range(step, step * draw(st.integers(2, 24)), step)),
+        "depth": chance.few(range(1, 61), 1, 6),
+        "width": [heads * head for heads in chance.few(range(2, 33), 1, 3)],
+        "n_experts": [1, *chance.few(range(2, 129, chance.one(1, 2, 7)), 1, 20)],
+        "top_k": [1, *chance.few(range(2, 9), 0, 2)],
+        "expert_size": list(range(step, step * chance.one(*range(3, 25)), step)),
         "n_kv_heads": "divisors",
     }
-    conditions = draw(st.sampled_from([{}, {"max_expert_ffn_ratio": 4}, {"max_activation_rate": 0.5}]))
+    conditions = chance.one({}, {"max_expert_ffn_ratio": 4}, {"max_activation_rate": 0.5})
     return SearchSpace.from_mapping({"head_dim": head, "axes": axes, "conditions": conditions})
 
 
-@st.composite
-def terms(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, float]]:
-    """A term of up to three quantities and its exponents: powers, logarithms, or both of one quantity, so that it turns."""
-    names = draw(st.lists(st.sampled_from([n for n in OWNERS if n != "tokens"]), min_size=1, max_size=3, unique=True))
-    powers, logs, exponents = {}, {}, {}
-    for name in names:
-        kind = draw(st.sampled_from(["power", "log", "both", "both"]))
+def term_of(chance: Chance, every: Architectures, number: int) -> tuple[dict[str, Any], dict[str, float]]:
+    """A term of one to three quantities and its exponents: powers, logarithms, or both of one, turning inside the space."""
+    term: dict[str, Any] = {"scale": f"s{number}", "sign": chance.one(-1, 1), "powers": {}, "logs": {}}
+    exponents = {}
+    for name in chance.few([name for name in OWNERS if name != "tokens"], 1, 3):
+        exponent, kind = chance.one(*EXPONENTS), chance.one("power", "log", "both", "both")
+        values = feature(every, name)
+        turn = float(np.exp(chance.share(*np.log([values.min(), values.max()]))))
         if kind != "log":
-            powers[name] = f"a_{len(exponents)}"
-            exponents[powers[name]] = draw(st.sampled_from([-2.0, -1.0, -0.3, 0.0, 0.17, 1.0]))
+            term["powers"][name] = f"a{number}_{name}"
+            exponents[f"a{number}_{name}"] = exponent
         if kind != "power":
-            logs[name] = draw(st.sampled_from([0.25, 1.0, 8.0, 500.0, 2e7]))
-    return {"powers": powers, "logs": logs, "sign": draw(st.sampled_from([-1, 1]))}, exponents
+            term["logs"][name] = turn * float(np.exp(1 / exponent)) if kind == "both" else turn
+    return term, exponents
 
 
-@st.composite
-def laws(draw: st.DrawFn, problem: Problem) -> Law:
-    """Up to four random terms, each of some nats over the space, above a constant that leaves a loss of half a nat or more."""
-    form: dict[str, Any] = {"terms": {}, "of": draw(st.sampled_from(["loss", "log_loss"])), "residuals": "log_loss"}
-    coefficients: dict[str, float] = {}
-    for number, (term, exponents) in enumerate(draw(st.lists(terms(), min_size=0, max_size=4))):
-        renamed = {name: f"{name}_{number}" for name in exponents}
-        powers = {quantity: renamed[name] for quantity, name in term["powers"].items()}
-        form["terms"][f"t{number}"] = {**term, "powers": powers, "scale": f"s{number}"}
-        coefficients |= {f"s{number}": 1.0, **{renamed[name]: value for name, value in exponents.items()}}
+def law_of(chance: Chance, every: Architectures) -> Law:
+    """Up to four terms, each of some nats over the space, above a constant that leaves a loss of half a nat or more."""
+    of, coefficients = chance.one("loss", "loss", "log_loss"), dict[str, float]()
+    form: dict[str, Any] = {"terms": {}, "residuals": "log_loss"}
+    for number in range(chance.one(0, 1, 1, 2, 3, 4)):
+        form["terms"][f"t{number}"], exponents = term_of(chance, every, number)
+        coefficients |= {f"s{number}": 1.0, **exponents}
     form["terms"]["constant"] = {"scale": "c", "any_sign": True}
-    every = problem.architectures(problem.space.genotypes(np.arange(problem.space.size)))
-    unscaled = Law.model_validate({"form": {**form, "of": "loss"}, "coefficients": {**coefficients, "c": 0.0}})
-    total = np.zeros(problem.space.size)
-    for name, values in unscaled.terms(every).items():
-        most = np.abs(values).max()
-        if name != "constant" and most > 0:
-            scale = draw(st.floats(0.01, LARGEST_TERM)) / most
-            coefficients[name.replace("t", "s")] = scale
-            total += scale * values
-    least = draw(st.sampled_from([0.5, 2.0]))
-    coefficients["c"] = (least if form["of"] == "loss" else float(np.log(least))) - float(total.min())
-    return Law.model_validate({"form": form, "coefficients": coefficients})
+    unscaled = Law.model_validate({"form": form, "coefficients": {**coefficients, "c": 0.0}}).terms(every)
+    total = np.zeros(len(every))
+    for number in range(len(form["terms"]) - 1):
+        values = unscaled[f"t{number}"]
+        coefficients[f"s{number}"] = chance.share(0.01, LARGEST_TERM) / max(float(np.abs(values).max()), 1e-9)
+        total += coefficients[f"s{number}"] * values
+    least = chance.one(0.5, 2.0)
+    if of == "log_loss" and chance.one(*range(4)) == 0:
+        coefficients = {name: 3.0 * v if name.startswith("s") else v for name, v in coefficients.items()}
+        total, least = 3.0 * total, 2.0
+    coefficients["c"] = (least if of == "loss" else float(np.log(least))) - float(total.min())
+    return Law.model_validate({"form": {**form, "of": of}, "coefficients": coefficients})
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> tuple[Problem, Evaluations]:
+def problem_of(chance: Chance) -> tuple[Problem, Evaluations]:
     """A problem of one to four objectives and none to four budgets, and its whole space evaluated."""
-    raw = {"default_budget": "none", "applications": {}, "baselines": [], **draw(SCENARIOS | OTHER_SCENARIOS)}
-    problem = replace(assemble(raw, {}).problem, space=draw(spaces()))
-    if draw(st.integers(0, 3)):
-        law = draw(laws(problem))
+    raw = {"default_budget": "none", "applications": {}, "baselines": [], **scenario_of(chance)}
+    problem = replace(assemble(raw, {}).problem, space=space_of(chance))
+    genotypes = problem.space.genotypes(np.arange(problem.space.size))
+    if chance.one(*range(4)):
+        law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
-    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    whole = problem.evaluate(genotypes)
     usable = np.flatnonzero(whole.ok)
-    assume(len(usable))
-    metrics = st.sampled_from(METRIC_ORDER)
-    objectives = draw(st.lists(metrics, min_size=1, max_size=4, unique=True))
-    limits = draw(st.dictionaries(metrics, st.integers(0, len(usable) - 1), max_size=4))
-    budgets = tuple(Budget(name, float(whole.metrics[name][usable[row]])) for name, row in limits.items())
+    objectives = chance.few(chance.generator.permutation(METRIC_ORDER).tolist(), 1, 4)
+    rows = {name: chance.one(*usable.tolist()) for name in chance.few(METRIC_ORDER, 0, 4)}
+    budgets = tuple(Budget(name, float(whole.metrics[name][row])) for name, row in rows.items())
     problem = replace(problem, objectives=tuple(map(built_in, objectives)), budgets=budgets)
     return problem, replace(whole, objectives=tuple(objectives), budgets=budgets)
 
@@ -169,7 +172,6 @@ def frontier_agrees(problem: Problem, whole: Evaluations) -> None:
         return
     counted: list[int] = []
     solution = solve(problem, rules, counted.append)
-    event(solution.way)
     assert solution.way == "parts"
     assert solution.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
     assert sum(counted) == problem.space.size
@@ -242,46 +244,36 @@ def diagnosis_agrees(problem: Problem, whole: Evaluations, shares: list[float]) 
     assert found.together == pytest.approx(expected.together, rel=1e-6)
 
 
-SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-SHARES = st.lists(st.floats(0.3, 1.0, exclude_max=True), min_size=5, max_size=5)
-
-
-def every_answer_agrees(case: tuple[Problem, Evaluations], metric: str, shares: list[float]) -> None:
+def every_answer_agrees(seed: int) -> None:
     """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
+    chance = Chance(seed)
+    problem, whole = problem_of(chance)
     with by_parts(small_steps=False):
-        frontier_agrees(*case)
-        gains_agree(*case)
-        sweep_agrees(*case, metric)
-        diagnosis_agrees(*case, shares)
+        frontier_agrees(problem, whole)
+        gains_agree(problem, whole)
+        sweep_agrees(problem, whole, chance.one(*METRIC_ORDER))
+        diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
 
 
-@settings(max_examples=60, **SETTINGS)
-@given(problems())
-def test_frontiers_and_picks_are_those_of_brute_force(case: tuple[Problem, Evaluations]) -> None:
+@pytest.mark.parametrize("seed", range(30))
+def test_frontiers_and_picks_are_those_of_brute_force(seed: int) -> None:
     with by_parts(small_steps=True):
-        frontier_agrees(*case)
+        frontier_agrees(*problem_of(Chance(seed)))
 
 
-@settings(max_examples=25, **SETTINGS)
-@given(problems(), st.sampled_from(METRIC_ORDER), SHARES)
-def test_every_answer_is_that_of_brute_force(
-    case: tuple[Problem, Evaluations], metric: str, shares: list[float]
-) -> None:
-    every_answer_agrees(case, metric, shares)
+@pytest.mark.parametrize("seed", range(1000, 1025))
+def test_every_answer_is_that_of_brute_force(seed: int) -> None:
+    every_answer_agrees(seed)
 
 
 @pytest.mark.extended
-@settings(max_examples=1000, **SETTINGS)
-@given(problems())
-def test_a_thousand_frontiers_are_those_of_brute_force(case: tuple[Problem, Evaluations]) -> None:
+@pytest.mark.parametrize("seed", range(30, 1000))
+def test_hundreds_of_frontiers_are_those_of_brute_force(seed: int) -> None:
     with by_parts(small_steps=True):
-        frontier_agrees(*case)
+        frontier_agrees(*problem_of(Chance(seed)))
 
 
 @pytest.mark.extended
-@settings(max_examples=400, **SETTINGS)
-@given(problems(), st.sampled_from(METRIC_ORDER), SHARES)
-def test_every_answer_of_four_hundred_problems_is_that_of_brute_force(
-    case: tuple[Problem, Evaluations], metric: str, shares: list[float]
-) -> None:
-    every_answer_agrees(case, metric, shares)
+@pytest.mark.parametrize("seed", range(1025, 1425))
+def test_every_answer_of_hundreds_of_problems_is_that_of_brute_force(seed: int) -> None:
+    every_answer_agrees(seed)
