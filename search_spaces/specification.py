@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -256,7 +256,7 @@ def count(space: SpaceSpecification) -> int:
     return len(axes.depth) * pairs * of_width
 
 
-def _kv_of(axis: list[int | str] | str, heads: int) -> Iterable[int]:
+def _kv_of(axis: list[int | str] | str, heads: int) -> Collection[int]:
     """The distinct numbers of KV heads that a number of heads allows."""
     if isinstance(axis, str):
         return divisors(heads)
