@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nas.errors import PlasError
+from nas.errors import PlasError, UsageError
 
 BLOCK = 5_000  # rows of a table written at once
 
@@ -32,6 +32,16 @@ def _cells(column: Any) -> list[Any]:
     if any(isinstance(cell, float) and math.isnan(cell) for cell in cells):
         cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
     return cells
+
+
+def refuse_existing(flag: str, path: Path) -> None:
+    """Say before the work that a file would be overwritten.
+
+    Raises:
+        UsageError: it exists.
+    """
+    if os.path.exists(path):  # unlike Path.exists also of a name that no file can have
+        raise UsageError(f"{flag}: expected a new file, got {path} which exists; name another")
 
 
 def write(path: Path, text: str | Iterable[str]) -> None:
