@@ -19,6 +19,7 @@ from nas.problem import Problem
 from nas.recorded_run import RecordedRun, recorded_run
 from nas.selection import check_form, parse_budget, select
 from nas.sweeps import parse_sweep, swept
+from nas.tables import refuse_existing
 from nas.uncertainty import cost_among, tied, uncertainty
 from objectives.law import Law
 from search_spaces.arrays import AnyArray, IntArray
@@ -42,10 +43,12 @@ def choose(request: Request) -> None:
     """Choose, show and write.
 
     Raises:
-        UsageError: an unknown form, metric or folder.
+        UsageError: an unknown form, metric or folder, or a file that exists.
         InfeasibleError: nothing fits; the diagnosis was printed.
     """
     check_form(request.how)
+    if request.out is not None:
+        refuse_existing("--out", request.out)
     run = recorded_run(request.path)
     budgets = _budgets(run, request.budgets)
     problem = solvable(run)

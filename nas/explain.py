@@ -21,7 +21,10 @@ def explain(
         int | None, typer.Option("--index", min=0, help="Row of a run's evaluations.csv.", rich_help_panel=WHICH)
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="Published model; 'plas list models'.", rich_help_panel=WHICH)
+        str | None,
+        typer.Option(
+            "--model", help="Published model, with its own vocabulary; 'plas list models'.", rich_help_panel=WHICH
+        ),
     ] = None,
     architecture: Annotated[
         str | None,

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def refuse_existing(flag: str, path: Path) -> None:
     Raises:
         UsageError: it exists.
     """
-    if path.exists():
+    if os.path.exists(path):  # unlike Path.exists also of a name that no file can have
         raise UsageError(f"{flag}: expected a new file, got {path} which exists; name another")
 
 

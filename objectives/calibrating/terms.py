@@ -128,7 +128,8 @@ def _operators(m: Measurement, device: Device, law: Law) -> tuple[Scenario, list
 
 def _repeated(time: OperatorTime, depth: FloatArray) -> OperatorTime:
     operator = replace(time.operator, count=time.operator.count * depth)
-    return OperatorTime(operator, time.seconds * depth, time.compute * depth, time.memory * depth, time.bound)
+    compute, memory = time.compute * depth, time.memory * depth
+    return replace(time, operator=operator, seconds=time.seconds * depth, compute=compute, memory=memory)
 
 
 def _scalar(value: object) -> float:

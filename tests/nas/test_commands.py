@@ -341,6 +341,21 @@ def test_select_writes_candidates_that_select_chooses(copied: Path, inside: Insi
     assert len({row["id"] for row in chosen}) == len(chosen)
 
 
+@pytest.mark.parametrize("how", [["--select", "best"], ["--sweep", "total_ms=10:50:10"]])
+@pytest.mark.parametrize("name", ["kept.csv", "kept.jsonl"])
+def test_select_overwrites_no_file(name: str, how: list[str], copied: Path, inside: Inside, tmp_path: Path) -> None:
+    kept = tmp_path / name
+    kept.write_text("mine\n")
+    for out in (kept, copied / "evaluations.csv"):
+        before = out.read_bytes()
+        answer = inside("select", copied, *how, "--out", out)
+        assert (answer.code, answer.out) == (2, "")
+        assert f"--out: expected a new file, got {out} which exists; name another" in answer.err
+        assert out.read_bytes() == before
+    assert inside("select", copied, *how, "--out", tmp_path / f"new-{name}").code == 0
+    assert inside("select", copied, *how, "--out", "a" * 300 + name).code == 1  # no file can be called so
+
+
 def test_select_takes_the_budget_flag_as_run_does(copied: Path, inside: Inside) -> None:
     for budget in (
         "total_ms=30",

@@ -31,6 +31,7 @@ from search_spaces.space import SearchSpace
 
 FROM_LAW = {"loss", "perplexity"}
 LARGEST_TERM = 3.0  # nats, over the space
+FP4_DEVICE = "jetson_agx_thor"
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "rtx_4090", "h100_sxm", "m4_10c", "snapdragon_8_elite")
 EXPONENTS = (-2.0, -1.0, -0.3, 0.17, 1.0)
 
@@ -59,9 +60,10 @@ def scenario_of(chance: Chance) -> dict[str, Any]:
     """Device, precision, workload and latency model of a study."""
     if chance.one(*range(5)) == 0:
         return chance.one({"latency": "closed_form"}, {"preset": "device"})
+    device, precision = chance.one(*DEVICES), chance.one("fp16", "int8", "int4", "nvfp4")
     return {
-        "device": chance.one(*DEVICES),
-        "precision": chance.one("fp16", "int8", "int4"),
+        "device": FP4_DEVICE if precision == "nvfp4" else device,
+        "precision": precision,
         "attention": chance.one("unfused", "fused"),
         "causal": chance.one(True, False),
         "complete": chance.one(True, False),
