@@ -4,7 +4,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -13,7 +13,9 @@ from nas.errors import PlasError
 from nas.interrupts import INTERRUPTED, take_over
 from nas.terminal import terminal
 
-REFUSED = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")  # typer's, or click's
+REFUSED = cast(  # typer's own, or click's: whichever typer raises
+    type[Exception], next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+)
 
 SPACE, DEVICE, WORKLOAD = "What to search", "On what", "Output"
 Config = Annotated[

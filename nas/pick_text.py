@@ -37,10 +37,16 @@ def _rows(outcome: Outcome, baseline: str) -> list[tuple[Pick, dict[str, float],
     return [row for row in every if row[0].question.baseline == baseline]
 
 
-def _better(loss: float | None, best: float | None) -> str:
-    """The exact pick's loss, where the search did not find it."""
-    known = best is not None and (loss is None or best < loss * (1.0 - DIFFERENT))
-    return f"{best:.4f}" if known else ""
+def _better(loss: float | None, best: float | None, theirs: float | None = None) -> str:
+    """The exact pick's loss where the search did not find it, and its change of a baseline's perplexity."""
+    if best is None or (loss is not None and best >= loss * (1.0 - DIFFERENT)):
+        return ""
+    return f"{best:.4f}" + ("" if theirs is None else f" ({_change(best, theirs)})")
+
+
+def _change(loss: float, theirs: float) -> str:
+    """How a loss changes another one's perplexity."""
+    return f"{100 * (math.exp(loss - theirs) - 1):+.1f} %"
 
 
 def _table(header: Sequence[str], body: list[list[str]], without: set[str]) -> None:
@@ -110,7 +116,7 @@ def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: f
     assert pick.question.budget is not None
     label, limit = pick.question.label.partition(", ")[2], f"{pick.question.budget.limit:.2f}"
     if pick.answer is None:
-        return [label, limit, "none fits", "", "", "", _better(None, best), "", "", ""]
+        return [label, limit, "none fits", "", "", "", _better(None, best, loss), "", "", ""]
     m = {name: float(column[0]) for name, column in pick.answer.metrics.items()}
     return [
         label,
@@ -119,8 +125,8 @@ def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: f
         f"{there[f'{PREFIX}total_ms']:.4g}",
         f"{m['memory_gb']:.3g} GB",
         f"{m['loss']:.4f}",
-        _better(m["loss"], best),
+        _better(m["loss"], best, loss),
         f"{math.exp(m['loss']):.2f}",
-        f"{100 * (math.exp(m['loss'] - loss) - 1):+.1f} %",
+        _change(m["loss"], loss),
         describe(outcome.study.problem.architectures(pick.answer.genotypes)),
     ]

@@ -162,15 +162,17 @@ def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
 
 
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    picked = [p for p in outcome.picks if p.answer is not None and not p.question.baseline]
-    picked.sort(key=lambda p: 0.0 if p.answer is None else float(p.answer.metrics[across][0]))
-    for i, pick in enumerate(picked):
-        assert pick.answer is not None
-        x, y = float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0])
-        ax.scatter([x], [y], marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
+    """A ring around each pick, with everything that it answers."""
+    labels: dict[tuple[float, float], list[str]] = {}
+    for pick in outcome.picks:
+        if pick.answer is not None and not pick.question.baseline:
+            at = (float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0]))
+            labels.setdefault(at, []).append(pick.question.label)
+    for i, (at, asked) in enumerate(sorted(labels.items())):
+        ax.scatter(*at, marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
         ax.annotate(
-            plain(pick.question.label),
-            (x, y),
+            plain(", ".join(asked)),
+            at,
             xytext=(-7, -12 - 11 * (i % 2)),
             textcoords="offset points",
             ha="right",

@@ -82,7 +82,7 @@ def next_steps(outcome: Outcome, folder: Path) -> list[str]:
         more = min(2 * max(evaluated, 1), size)
         steps.append((f"python -m nas.run --resume {folder} --evaluations {more}", "search on"))
     width = max((len(step) for step, _ in steps), default=0)
-    return [f"{'Next:' if not i else '':5} {step:<{width}}  {why}" for i, (step, why) in enumerate(steps)]
+    return [f"{'Next:' if not i else '':5} {step:<{width}}   {why}" for i, (step, why) in enumerate(steps)]
 
 
 def tighter(outcome: Outcome) -> str:

@@ -33,7 +33,8 @@ def usage_line(error: Any, program: str) -> str:
 
 
 def _name(param: Any) -> str:
-    return max(getattr(param, "opts", None) or [""], key=len)
+    names: list[str] = getattr(param, "opts", None) or [""]
+    return max(names, key=len)
 
 
 def _refused(error: Any, message: str) -> str:

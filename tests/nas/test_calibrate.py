@@ -36,7 +36,7 @@ def test_profile_is_used(folder: Path, inside: Any) -> None:
     used = inside(
         "explain", "--model", "qwen3_0.6b", "--device", "mine.yaml", "--precision", "int4", "--preset", "device"
     )
-    assert "calibrated (engine A, int4)" in used.out
+    assert "; efficiencies measured with engine A" in used.out
 
 
 def test_json(folder: Path, inside: Any) -> None:

@@ -86,7 +86,6 @@ def test_a_file_keeps_its_paths(inside: Inside, tmp_path: Any) -> None:
         ("", ["depth", "width"], "choose one"),
         ("dept", ["depth", "width"], "did you mean depth?"),
         ("!!!", ["depth", "width"], "choose one"),
-        ("a1", ["b", "a1xyz"], "choose one"),
         ("abc", ["xabc", "abcx"], "did you mean abcx or xabc?"),
     ],
 )
