@@ -32,7 +32,7 @@ def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
-    """Architectures and ids of a candidate file, in order; ids are row numbers where missing.
+    """Architectures and ids of a candidate file, in order; ids are the questions of a picks.csv, else row numbers.
 
     Raises:
         UsageError: unreadable, or rows that are no architectures, with their line.
@@ -46,7 +46,7 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
         found = stack(given)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
-    return found, [str(row.get("id") or number) for number, row in enumerate(rows)]
+    return found, [str(row.get("id") or row.get("question") or number) for number, row in enumerate(rows)]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
