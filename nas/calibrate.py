@@ -17,7 +17,9 @@ SHOWN = 10
 
 
 def calibrate(
-    measured: Annotated[Path, typer.Argument(help="CSV of measured latencies.", show_default=False)],
+    measured: Annotated[
+        Path, typer.Argument(help="CSV of measured latencies, or an export whose bench.sh ran.", show_default=False)
+    ],
     device: Annotated[str, typer.Option("--device", help="Device id, id@mode, or YAML file.", show_default=False)],
     out: Annotated[Path | None, typer.Option("--out", help="Device file to write.", show_default=False)] = None,
     request: Annotated[

@@ -10,6 +10,7 @@ from typing import Any
 from nas import yaml_source
 from nas.baselines import baseline
 from nas.errors import PlasError, UsageError
+from nas.exporting.bench_results import bench_lines
 from nas.named import id_and_mode, load_device, load_law, normalised
 from nas.tables import write
 from objectives.calibrating.group import Calibrated, calibrate, groups
@@ -123,18 +124,13 @@ def calibrated(
 
 
 def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
-    """Calibrate from a file and write the device file; one that this wrote for the same device keeps its profiles.
+    """Calibrate from a file, or an export whose benches have run, and write the device file; one that this wrote for the same device keeps its profiles.
 
     Raises:
         UsageError: nothing to read, or `out` is another file.
     """
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        list(csv.reader(lines, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
-        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
+    lines = bench_lines(path) if path.is_dir() else csv_lines(path)
     outcome = calibrated(lines, device, path.name, request=request, contended=contended)
     if not outcome.groups:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
@@ -143,6 +139,21 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False,
         found = replace(outcome, device=earlier).profiled()
     write(out, device_text(found))
     return outcome
+
+
+def csv_lines(path: Path) -> list[str]:
+    """Lines of a CSV file.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        list(csv.reader(lines, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
+        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
+    return lines
 
 
 def device_text(device: Device) -> str:

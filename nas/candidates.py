@@ -36,7 +36,7 @@ def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
-    """Architectures and ids of a candidate file, in order; ids are row numbers where missing.
+    """Architectures and ids of a candidate file, in order; ids are the questions of a picks.csv, else row numbers.
 
     Raises:
         UsageError: unreadable, or rows that are no architectures, with their line.
@@ -55,7 +55,7 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
 
 def _identity(path: Path, number: int, row: Mapping[str, Any]) -> str:
     try:
-        return shown_name(read_cell(str(row.get("id") or number)))
+        return shown_name(read_cell(str(row.get("id") or row.get("question") or number)))
     except ValueError as error:
         raise UsageError(f"{path}: row {number + 1}: id: {error}") from None
 

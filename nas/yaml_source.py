@@ -163,10 +163,11 @@ def _style(value: str) -> str | None:
 
 
 def _float(value: float) -> str:
+    """Full precision, with the point that YAML 1.1 readers (PyYAML) want of a number: 1.0e-06, not 1e-06."""
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    text = repr(value)
-    return text if any(c in text for c in ".e") else text + ".0"
+    mantissa, exponent, power = repr(value).partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}{exponent}{power}"
 
 
 def dump(content: Any) -> str:

@@ -15,14 +15,17 @@ from nas.exporting.families import family_of
 from nas.exporting.launch_list import FILE, launch_columns
 from nas.exporting.manifest import MANIFEST, manifest
 from nas.exporting.model import Model, Workload
-from nas.exporting.recipe import Recipe, load_recipe
+from nas.exporting.readme import README, readme, recipe_line
+from nas.exporting.recipe import load_recipe
 from nas.exporting.rounding import Rounded, changes, to_multiple
 from nas.exporting.stack import shown, stack, stack_names
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
 from nas.exporting.writing import whole_folder
-from nas.tables import write_json
+from nas.tables import write, write_json
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
+
+EVERY_STACK = "every stack"
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,31 @@ class Export:
     columns: dict[str, AnyArray]
 
     def cautions(self) -> dict[tuple[str, str], list[str]]:
-        """Every caution once, by stack and text, with the candidates that it concerns."""
+        """Every caution once, by stack (or every one) and text, with the candidates that it concerns."""
         said: dict[tuple[str, str], list[str]] = {}
         for model in self.models:
+            for text in tokenizer_cautions(model):
+                said.setdefault((EVERY_STACK, text), []).append(model.id)
             for name in self.stacks:
                 for text in stack(name).cautions(model):
                     said.setdefault((shown(name), text), []).append(model.id)
         return said
+
+    @property
+    def headless(self) -> bool:
+        """Whether predicted times leave out embedding and LM head, which the exported parameters count."""
+        return not self.chosen.study.problem.vocabulary
+
+
+def tokenizer_cautions(model: Model) -> list[str]:
+    """That the tokenizer leaves most of the vocabulary unused."""
+    used, vocabulary = model.tokenizer.size, model.column("vocabulary")
+    if used == vocabulary:
+        return []
+    return [
+        f"the tokenizer in hf uses {used:,} of {vocabulary:,} ids: for training give --tokenizer FOLDER with one of that size, "
+        "a smaller --vocabulary, or data of token ids"
+    ]
 
 
 def export(request: Request) -> None:
@@ -81,6 +102,8 @@ def export(request: Request) -> None:
             if request.weights and not request.quiet:
                 notice(f"{number:,} of {len(prepared.models):,} candidates written")
         write_candidates(folder / FILE, prepared.columns)
+        page = readme(prepared.models, prepared.stacks, prepared.cautions(), [*_every(prepared), *_doubts(prepared)])
+        write(folder / README, page)
         write_json(
             folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _said(prepared))
         )
@@ -124,7 +147,7 @@ def _refuse_impossible(model: Model) -> None:
 def folder_names(ids: list[str]) -> list[str]:
     """A distinct folder name per id, of letters, digits, dots, underscores and hyphens."""
     names: list[str] = []
-    used = {FILE, MANIFEST}
+    used = {FILE, MANIFEST, README.lower()}
     for identity in ids:
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip(".-")[:100] or "candidate"
         name, n = base, 1
@@ -166,7 +189,7 @@ def _show(request: Request, prepared: Export) -> None:
     recipe, models = prepared.models[0].recipe, prepared.models
     names = ", ".join(shown(name) for name in prepared.stacks)
     say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
-    say(_recipe_line(recipe))
+    say(f"  {recipe_line(recipe)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
     _table(prepared)
     for model, change in zip(models, prepared.rounded, strict=True):
         if change is not None:
@@ -184,15 +207,6 @@ def _show(request: Request, prepared: Export) -> None:
     say(f"Check: python -m nas.export --verify {request.out}")
 
 
-def _recipe_line(recipe: Recipe) -> str:
-    rate = recipe.learning_rate
-    return (
-        f"  {recipe.tokens / 1e9:g} B tokens in batches of {recipe.global_batch} x {recipe.sequence_length:,}, AdamW {recipe.beta1:g}/{recipe.beta2:g}, "
-        f"decay {recipe.weight_decay:g}, learning rate {rate.peak:g} to {rate.final:g} by width^{rate.width_exponent:g} depth^{rate.depth_exponent:g}; "
-        f"GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak"
-    )
-
-
 def _table(prepared: Export, most: int = 20) -> None:
     c, body, outside = prepared.columns, [], _outside(prepared)
     for i, model in enumerate(prepared.models[:most]):
@@ -206,10 +220,16 @@ def _table(prepared: Export, most: int = 20) -> None:
             *cost,
         )
         body.append((*shown_row, f"{model.schedule.peak:.3g}", describe(model.architecture)))
-    header = ("id", "loss", "total_ms", "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
+    time = "total_ms, layers" if prepared.headless else "total_ms"
+    header = ("id", "loss", time, "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
     table(header, body)
     if len(prepared.models) > most:
         say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")
+
+
+def _every(prepared: Export) -> list[str]:
+    """Cautions that concern no stack more than another."""
+    return [text for (name, text) in prepared.cautions() if name == EVERY_STACK]
 
 
 def _outside(prepared: Export) -> list[bool]:
@@ -220,8 +240,13 @@ def _outside(prepared: Export) -> list[bool]:
 
 
 def _doubts(prepared: Export) -> list[str]:
-    """Extrapolated losses and budgets that candidates exceed."""
+    """Times without the head, extrapolated losses, budgets that candidates exceed."""
     problem, said = prepared.chosen.study.problem, []
+    if prepared.headless:
+        said.append(
+            "Predicted times and memory_gb leave out embedding and LM head, which the parameters count; --preset device or "
+            "--vocabulary N includes them in the times"
+        )
     if any(_outside(prepared)):
         said.append(f"* outside the range that law {problem.scenario.law.name} was fitted on")
     for budget in problem.budgets:

@@ -23,6 +23,9 @@ class Stack(Protocol):
     def emit(self, model: Model, folder: Path) -> None:
         """Write the stack's files into its folder."""
 
+    def launch(self, model: Model) -> str:
+        """The command to run in the candidate's folder."""
+
     def size(self, model: Model) -> int:
         """Bytes of its large files, to compare with the free space."""
 

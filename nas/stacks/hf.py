@@ -28,6 +28,12 @@ def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
+def launch(model: Model) -> str:
+    """A look at the model."""
+    made = "from_pretrained('hf')" if model.weights else "from_config(AutoConfig.from_pretrained('hf'))"
+    return f'python -c "from transformers import AutoConfig, AutoModelForCausalLM; print(AutoModelForCausalLM.{made})"'
+
+
 def size(model: Model) -> int:
     """Bytes of the weights."""
     return weight_bytes(model) if model.weights else 0

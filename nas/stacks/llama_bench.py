@@ -34,6 +34,11 @@ def emit(model: Model, folder: Path) -> None:
     (folder / FILE).chmod(0o755)
 
 
+def launch(_: Model) -> str:
+    """The result beside it, which `plas calibrate` reads."""
+    return f"llama-bench/{FILE}"
+
+
 def size(model: Model) -> int:
     """Bytes of the GGUF file, without padding."""
     return sum(entry.bytes for entry in entries(model)) if _written(model) else 0

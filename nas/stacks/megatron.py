@@ -103,6 +103,11 @@ def _training(model: Model) -> list[tuple[str, Any]]:
     ]
 
 
+def launch(_: Model) -> str:
+    """Data and parallelism follow."""
+    return f'MEGATRON=/path/to/Megatron-LM GPUS="$GPUS" megatron/{FILE} --data-path corpus --split 99,1,0'
+
+
 def size(_: Model) -> int:
     """No large files."""
     return 0

@@ -6,6 +6,7 @@ from typing import Any
 
 from nas.exporting.fields import architecture_fields, training_fields
 from nas.exporting.model import Model
+from nas.exporting.python_file import assigned, literal
 from nas.exporting.references import PIVOT_PATH, referred_architecture
 
 FILE = "candidate.py"
@@ -62,18 +63,14 @@ def emit(model: Model, folder: Path) -> None:
     text = TEMPLATE.format(
         model_class="TitanMoeModelConfig" if model.sparse else "TitanModelConfig",
         flavor="full_moe" if model.sparse else "full",
-        model=_literal(_model(model)),
-        optimizer=_literal(_optimizer(model)),
-        schedule=_literal(_schedule(model)),
-        training=_literal(_training(model)),
-        checkpoint=_literal(_checkpoint(model)),
+        model=literal(_model(model)),
+        optimizer=literal(_optimizer(model)),
+        schedule=literal(_schedule(model)),
+        training=literal(_training(model)),
+        checkpoint=literal(_checkpoint(model)),
         initial="initial_load_path=HF, " if model.weights else "",
     )
     (folder / FILE).write_text(text, encoding="utf-8")
-
-
-def _literal(content: dict[str, Any]) -> str:
-    return "{\n" + "".join(f"    {key!r}: {value!r},\n" for key, value in content.items()) + "}"
 
 
 def _model(model: Model) -> dict[str, Any]:
@@ -109,6 +106,11 @@ def _checkpoint(model: Model) -> dict[str, Any]:
     return {"enable": True, "interval": max(model.schedule.steps // 10, 1), **start}
 
 
+def launch(_: Model) -> str:
+    """Its module lies in the stack's folder."""
+    return 'PYTHONPATH=torchtitan torchrun --nproc-per-node "$GPUS" -m torchtitan.train --module candidate --config candidate'
+
+
 def size(_: Model) -> int:
     """No large files."""
     return 0
@@ -138,7 +140,7 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from candidate.py without executing it, and from the directory that it names."""
-    values = _assigned((folder / FILE).read_text(encoding="utf-8"))
+    values = assigned((folder / FILE).read_text(encoding="utf-8"))
     if ast.unparse(values["HF"]) != PLACE:
         raise ValueError(f"HF: expected {PLACE}, got {ast.unparse(values['HF'])}")
     names = ("MODEL", "OPTIMIZER", "SCHEDULE", "TRAINING", "CHECKPOINT")
@@ -161,12 +163,3 @@ def read(folder: Path) -> dict[str, Any]:
         "starts_from_weights": checkpoint.get("initial_load_in_hf", False),
         "load_balance": shape.get("load_balance_coeff"),
     }
-
-
-def _assigned(text: str) -> dict[str, ast.expr]:
-    """What the file assigns to names at its top, as syntax."""
-    found = {}
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node.value
-    return found

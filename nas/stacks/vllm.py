@@ -42,6 +42,11 @@ def _flags(model: Model, tokens: int) -> list[tuple[str, Any]]:
     ]
 
 
+def launch(_: Model) -> str:
+    """Results beside it, which `plas calibrate` reads."""
+    return f"vllm/{FILE}"
+
+
 def size(_: Model) -> int:
     """No large files."""
     return 0

@@ -91,7 +91,7 @@ def reasons(left: Sequence[LeftOut]) -> str:
 def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve) -> Measurement:
     if row.get("quality") == "C":
         raise ValueError("quality C is never calibrated on")
-    if row.get("state", "ok") != "ok":
+    if (row.get("state") or "ok") != "ok":
         raise ValueError(f"the measurement failed: {row.get('state')}")
     metric, batch = row.get("metric", ""), _count(row, "batch", 1)
     prompt = _count(row, "prompt_len")

@@ -20,7 +20,7 @@ ROWS = [
     {"id": "one", "depth": 2, "width": 128, "n_kv_heads": 1, "expert_size": 96, "n_experts": 4},
     {"id": "../two", "depth": 2, "width": 128, "n_kv_heads": 2, "expert_size": 128},
 ]
-EVERY = "megatron,torchtitan,llamafactory,vllm,llama-bench"
+EVERY = "megatron,torchtitan,llamafactory,trainer,vllm,llama-bench"
 
 
 def candidates(folder: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
@@ -51,14 +51,14 @@ def test_a_run_is_exported_and_verified(inside: Inside, copied: Path) -> None:
         assert left(Path("out") / row["folder"]) == {"hf", *EVERY.split(",")}
     checked = inside("export", "--verify", "out")
     assert checked.code == 0, checked.out
-    assert checked.out.count("3 of 3 candidates as exported") == 6
+    assert checked.out.count("3 of 3 candidates as exported") == 7
 
 
 def test_a_file_is_exported_whole_with_weights(inside: Inside, tmp_path: Path) -> None:
     arguments = ("--vocabulary", 300, "--weights", "--to", EVERY, "--seed", 3)
     assert inside("export", candidates(tmp_path), *arguments, "--out", "a").code == 0
     assert inside("export", candidates(tmp_path), *arguments, "--out", "b").code == 0
-    assert left(Path("a")) == {"candidates.csv", "export.json", "one", "two"}
+    assert left(Path("a")) == {"README.md", "candidates.csv", "export.json", "one", "two"}
     files = sorted(p.relative_to("a") for p in Path("a").rglob("*") if p.is_file())
     assert len(files) > 20
     assert all((Path("a") / p).read_bytes() == (Path("b") / p).read_bytes() for p in files)

@@ -39,6 +39,7 @@ def test_every_field_reads_back(
     assert differences(wanted, stack(name).read(written(model, name, tmp_path))) == []
     assert set(Architectures.__dataclass_fields__) <= set(wanted)
     assert stack(name).size(model) >= 0
+    assert stack(name).launch(model).strip()
     assert all(text.strip() for text in stack(name).cautions(model))
 
 
@@ -53,6 +54,9 @@ def test_every_field_reads_back(
         ("megatron", "train.sh", "--qk-layernorm", "", "qk_norm"),
         ("megatron", "train.sh", "--moe-router-topk 2", "--moe-router-topk 2 --moe-router-pre-softmax", "router_alive"),
         ("torchtitan", "candidate.py", "'steps': 19074", "'steps': 100", "steps"),
+        ("trainer", "train.py", "'max_steps': 19074", "'max_steps': 100", "steps"),
+        ("trainer", "train.py", "GLOBAL_BATCH = 256", "GLOBAL_BATCH = 8", "global_batch"),
+        ("trainer", "train.py", "EXPERTS = True", "EXPERTS = False", "auxiliary_loss"),
         ("llamafactory", "pretrain.yaml", "adam_beta2: 0.95", "adam_beta2: 0.999", "beta2"),
         ("llamafactory", "pretrain.yaml", "moe_aux_loss_coef: 0.01", "moe_aux_loss_coef: 0.1", "auxiliary_loss"),
         ("vllm", "bench.sh", "--output-len 9", "--output-len 10", "output_tokens"),
@@ -121,7 +125,7 @@ def test_what_a_stack_cannot_represent_is_said(exported: Exported, small: dict[s
 
 
 def test_stacks_are_found_by_file_name_and_described() -> None:
-    assert {"hf", "megatron", "torchtitan", "llamafactory", "vllm", "llama_bench"} == set(STACKS)
+    assert {"hf", "megatron", "torchtitan", "llamafactory", "trainer", "vllm", "llama_bench"} == set(STACKS)
     assert all(len(summary(PACKAGE, name)) > 20 for name in STACKS)
     assert stack_names("llama-bench, vllm,llama_bench") == ("hf", "llama_bench", "vllm")
     with pytest.raises(UsageError, match="did you mean megatron"):

@@ -1,0 +1,71 @@
+"""README.md of an export: what lies where, how each stack is started, and what to know before."""
+
+from collections.abc import Mapping, Sequence
+
+from nas.answer_text import describe
+from nas.exporting.launch_list import FILE
+from nas.exporting.model import Model
+from nas.exporting.recipe import Recipe
+from nas.exporting.stack import shown, stack
+
+README = "README.md"
+
+
+def readme(
+    models: Sequence[Model],
+    stacks: Sequence[str],
+    cautions: Mapping[tuple[str, str], list[str]],
+    assumptions: Sequence[str],
+) -> str:
+    """The page as Markdown.
+
+    Args:
+        models: exported candidates.
+        stacks: modules of `nas/stacks`.
+        cautions: by stack and text, the candidates that they concern.
+        assumptions: what the predictions of the launch list leave out or exceed.
+    """
+    first, every = models[0], {model.id for model in models}
+    lines = [
+        "# Exported candidates",
+        "",
+        f"`{FILE}` lists them with predictions, parameters and training cost; `export.json` holds the recipe and what the",
+        "predictions assume. Check the files with `plas export --verify .`.",
+        "",
+        *(f"- {text}" for text in assumptions),
+        "",
+        "| folder | candidate | architecture |",
+        "|---|---|---|",
+        *(
+            f"| `{m.folder}` | {_cell(m.id)} | {describe(m.architecture)}, vocabulary {m.column('vocabulary'):,} |"
+            for m in models
+        ),
+        "",
+        "## How to start",
+        "",
+        f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line(first.recipe)}.",
+        "",
+    ]
+    for name in stacks:
+        lines += [f"**{shown(name)}**", "", "```bash", f"cd {first.folder}", stack(name).launch(first), "```", ""]
+        for (whose, text), ids in cautions.items():
+            if whose == shown(name):
+                lines.append(f"- {text}" + ("" if set(ids) == every else f" ({', '.join(map(_cell, ids))})"))
+        lines += [""] * (lines[-1] != "")
+    if {"vllm", "llama_bench"} & set(stacks):
+        lines += ["When benches have run: `plas calibrate . --device DEVICE` from this folder reads their results.", ""]
+    return "\n".join(lines)
+
+
+def recipe_line(recipe: Recipe) -> str:
+    """The recipe in a line."""
+    rate = recipe.learning_rate
+    return (
+        f"{recipe.tokens / 1e9:g} B tokens in batches of {recipe.global_batch} x {recipe.sequence_length:,}, AdamW {recipe.beta1:g}/{recipe.beta2:g}, "
+        f"decay {recipe.weight_decay:g}, learning rate {rate.peak:g} to {rate.final:g} by width^{rate.width_exponent:g} depth^{rate.depth_exponent:g}"
+    )
+
+
+def _cell(text: str) -> str:
+    """A candidate's name inside a table or a line."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
