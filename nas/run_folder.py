@@ -193,7 +193,7 @@ class _Resolved(StudyConfig):
     law: Law
     device: Device
     budgets: dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
-    objectives: list[Name]
+    objectives: Annotated[list[Name], Field(min_length=1)]
 
 
 class _Description(BaseModel):

@@ -66,17 +66,17 @@ def test_out_is_a_new_or_empty_folder(tmp_path: Path) -> None:
     assert (tmp_path / "full" / "thesis.tex").exists()
 
 
-@pytest.mark.parametrize("method", ["mkdir", "touch"])
+@pytest.mark.parametrize("place", ["pathlib.Path.mkdir", "nas.run_folder.TemporaryFile"])
 @pytest.mark.parametrize("out", [None, Path("there")])
 def test_a_folder_that_cannot_be_written_is_a_usage_error(
-    method: str, out: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, out: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
     def denied(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, method, denied)
+    monkeypatch.setattr(place, denied)
     with pytest.raises(UsageError, match=r"expected a writable folder, got .*Permission denied"):
         create("study", out)
 
