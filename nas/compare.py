@@ -61,6 +61,33 @@ def compare(
             "--traces", help="CSV of another tool: run, evaluation, objectives; repeats.", rich_help_panel=COMPARE
         ),
     ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            help="What a column of the traces is: run=seed, key=id, total_ms=latency, maximize:accuracy; repeats.",
+            metavar="NAME=COLUMN",
+            rich_help_panel=COMPARE,
+        ),
+    ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reference",
+            help="Hypervolume within this point too, total_ms=100; one per objective.",
+            metavar="NAME=VALUE",
+            rich_help_panel=COMPARE,
+        ),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bounds",
+            help="Hypervolume on these bounds, accuracy=0.5:0.8; one per objective.",
+            metavar="NAME=LOW:HIGH",
+            rich_help_panel=COMPARE,
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -187,6 +214,9 @@ def compare(
             out,
             quiet,
             json,
+            column or [],
+            reference or [],
+            bounds or [],
         )
     )
 

@@ -31,6 +31,9 @@ class ComparisonConfig(BaseModel):
     seeds: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 15
     evaluations: Count = 1000
     caps: dict[str, Count] = {}
+    columns: list[str] = []
+    reference: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+    bounds: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = {}
     study: str | dict[str, Any] = {}
     studies: dict[Annotated[str, Field(pattern=NAME)], dict[str, Any] | None] = {}
 

@@ -9,34 +9,44 @@ import numpy as np
 
 from nas.comparison.reference import Reference, keys_by_value
 from nas.comparison.trace import Trace
+from nas.comparison.trace_columns import LABELS, Columns
 from nas.errors import UsageError
 from nas.objective import Objective, built_in
 from objectives.plugins import importable
 from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.arrays import BoolArray, FloatArray
 
-LABELS = ("strategy", "run", "study", "evaluation", "violation")
 Row = dict[str, str]
+AS_NAMED = Columns()
 
 
 @dataclass(frozen=True, eq=False)
 class ForeignRun:
-    """One run as the file has it: values (n, m) in order of evaluation, NaN where a cell is empty."""
+    """One run as the file has it: values (n, m) in order of evaluation, NaN where a cell is empty.
+
+    designs: what tells designs apart, (n,), None without a key: then every row is an evaluation of its own.
+    """
 
     strategy: str
     run: str
     study: str
     values: FloatArray
     within: BoolArray
+    designs: tuple[str, ...] | None = None
 
 
-def objectives_of(path: Path) -> tuple[Objective, ...]:
-    """The objectives of a file: every column that is no label, on our scale where we know the metric.
+def objectives_of(path: Path, columns: Columns = AS_NAMED) -> tuple[Objective, ...]:
+    """The objectives of a file: those said, else every column that is no label, on our scale where we know the metric.
 
     Raises:
-        UsageError: none.
+        UsageError: none, or a column that is said and not there.
     """
-    names = [name for name in _rows(path)[0] if name not in LABELS]
+    header = list(_rows(path)[0])
+    for column in (*columns.labels.values(), *(column for column, _ in columns.objectives.values())):
+        if column not in header:
+            raise UsageError(f"{path}: expected a column {column}, got {', '.join(header)}; correct --column")
+    labels = (*LABELS, *columns.labels.values())
+    names = list(columns.objectives) or [name for name in header if name not in labels]
     if not names:
         raise UsageError(
             f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them"
@@ -45,30 +55,42 @@ def objectives_of(path: Path) -> tuple[Objective, ...]:
     return tuple(built_in(name) if name in known else Objective(name) for name in names)
 
 
-def studies_of(path: Path) -> list[str]:
+def studies_of(path: Path, columns: Columns = AS_NAMED) -> list[str]:
     """Names of studies in a file, in its order, "" where a row has none."""
-    return list(dict.fromkeys(row.get("study") or "" for row in _rows(path)))
+    return list(dict.fromkeys(row.get("study") or "" for row in _labelled(path, columns)))
 
 
-def read_runs(path: Path, objectives: Sequence[str], studies: Collection[str] | None = None) -> list[ForeignRun]:
+def read_runs(
+    path: Path, objectives: Sequence[str], studies: Collection[str] | None = None, columns: Columns = AS_NAMED
+) -> list[ForeignRun]:
     """Every run of a file, or those of the given studies, in the order in which they begin.
 
     Columns: run; one per objective; optionally evaluation (the order, else the file's), strategy (else
-    the file's name), study, and violation (feasible at ≤ 0).
+    the file's name), study, violation (feasible at ≤ 0), and key (what tells designs apart); `columns` says
+    which are called otherwise. Without a column run, and with some said, a file is one run.
 
     Raises:
         UsageError: unreadable, a column missing, or a cell that is no number.
     """
-    rows = _rows(path)
+    rows = _labelled(path, columns)
     chosen = [(i, row) for i, row in enumerate(rows, 2) if studies is None or (row.get("study") or "") in studies]
-    for name in ("run", *objectives) if chosen else ():
+    sources = {name: columns.objectives.get(name, (name, 1.0)) for name in objectives}
+    for name in ("run", *(column for column, _ in sources.values())) if chosen else ():
         if name not in rows[0]:
             raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
     grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
     for line, row in chosen:
         label = (_label(path, row.get("strategy") or path.stem), _label(path, row["run"]), row.get("study") or "")
         grouped.setdefault(label, []).append((line, row))
-    return [_run(path, label, found, objectives) for label, found in grouped.items()]
+    return [_run(path, label, found, sources.values()) for label, found in grouped.items()]
+
+
+def _labelled(path: Path, columns: Columns) -> list[Row]:
+    """Rows of a file with labels under our names."""
+    rows = _rows(path)
+    given = {name: column for name, column in columns.labels.items() if column in rows[0]}
+    alone = {"run": path.stem} if columns.given and "run" not in {*rows[0], *given} else {}
+    return [{**row, **{name: row[column] for name, column in given.items()}, **alone} for row in rows]
 
 
 def _label(path: Path, text: str) -> str:
@@ -79,13 +101,14 @@ def _label(path: Path, text: str) -> str:
 
 
 def _run(
-    path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], objectives: Sequence[str]
+    path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], sources: Collection[tuple[str, float]]
 ) -> ForeignRun:
     if "evaluation" in found[0][1]:
         found = sorted(found, key=lambda item: _place(path, *item))
-    values = [[_number(path, line, row, name) for name in objectives] for line, row in found]
+    values = [[sign * _number(path, line, row, name) for name, sign in sources] for line, row in found]
     within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
-    return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool))
+    designs = tuple(row["key"] or "" for _, row in found) if "key" in found[0][1] else None
+    return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool), designs)
 
 
 def _rows(path: Path) -> list[Row]:
@@ -127,7 +150,7 @@ def _number(path: Path, line: int, row: Row, name: str) -> float:
 def traces(
     runs: Sequence[ForeignRun], objectives: tuple[Objective, ...], known: Reference | None, asked: int
 ) -> list[Trace]:
-    """Runs as traces of at most `asked` designs; rows of a run with equal finite values are one design, counted once.
+    """Runs as traces of at most `asked` evaluations: every row is one that was paid, or with keys the first of each design.
 
     A value that is not finite, or has no logarithm where its objective needs one, is a failed evaluation.
     """
@@ -139,8 +162,8 @@ def traces(
     for run, own in zip(runs, parts, strict=True):
         scaled = np.stack([o.scaled(_positive(o, column)) for o, column in zip(objectives, run.values.T, strict=True)])
         usable = np.isfinite(run.values).all(axis=1) & np.isfinite(scaled).all(axis=0)
-        labels = np.where(usable, own, np.iinfo(np.int64).min + np.arange(len(own)))
-        first = np.sort(np.unique(labels, return_index=True)[1])[:asked]
+        first = np.arange(len(own)) if run.designs is None else np.sort(np.unique(run.designs, return_index=True)[1])
+        first = first[:asked]
         ended = "" if len(first) >= asked else "stopped"
         within = (usable & run.within)[first]
         found.append(Trace(run.strategy, run.run, None, run.values[first], within, own[first], ended))

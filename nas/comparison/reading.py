@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from nas.comparison.measures import VOLUME
 from nas.comparison.plan import BASELINES
 from nas.comparison.rank_diagram import can_draw
 from nas.comparison.ranking import Ranking, course, named
 from nas.comparison.reference import UNION
 from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
-from nas.comparison.statistics import quantile, seeds_needed
+from nas.comparison.statistics import quantile, runs_needed, seeds_needed
 from nas.comparison.tables import Table, anytime_table, percent, rank_table, result_table, target_table
 
 
@@ -16,6 +19,7 @@ def sentences(r: StudyResult) -> list[str]:
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
     said = [*best(r), *baseline(r), *too_few(r)]
+    said += volumes(r)
     if r.reference.source == UNION:
         said.append(
             "There is no exact frontier here: gaps are to the union of all runs, so they depend on which runs there are."
@@ -64,6 +68,15 @@ def baseline(r: StudyResult) -> list[str]:
     return [f"Against {BASELINES[0]} search (Holm, 5 %): {'; '.join(parts)}."]
 
 
+def volumes(r: StudyResult) -> list[str]:
+    """Median hypervolumes within the point and bounds that were given."""
+    if r.reference is None or r.reference.volume is None:
+        return []
+    best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
+    found = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
+    return [f"Hypervolume as given (median of runs, largest first): {found}."]
+
+
 def too_few(r: StudyResult) -> list[str]:
     """Say so when no data could show a difference."""
     family = len(r.strategies) * (len(r.strategies) - 1) // 2
@@ -73,6 +86,11 @@ def too_few(r: StudyResult) -> list[str]:
         return [
             f"{runs} {'seed' if runs == 1 else 'seeds'} cannot show a difference between any two of {len(r.strategies)} strategies ({family} pairs): "
             f"at least {seeds_needed(family)} are needed."
+        ]
+    if family and not paired and runs < runs_needed(family):
+        return [
+            f"{runs} {'run' if runs == 1 else 'runs'} each cannot show a difference between any two of {len(r.strategies)} strategies ({family} "
+            f"{'pair' if family == 1 else 'pairs'}): at least {runs_needed(family)} are needed."
         ]
     return []
 

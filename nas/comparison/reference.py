@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nas.comparison.trace_columns import Volume
 from nas.dominance import non_dominated, rounded
 from nas.indicators import Distance, Scale, distance, too_many
 from nas.objective import Objective
@@ -17,12 +18,13 @@ BUDGETS = 20
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A frontier with the scale it spans; values (n, m), keys (n,), n at least 1."""
+    """A frontier with the scale it spans; values (n, m), keys (n,), n at least 1; volume: hypervolumes as published."""
 
     source: str
     scale: Scale
     values: FloatArray
     keys: IntArray
+    volume: Volume | None = None
 
     def distance(self, values: FloatArray, keys: IntArray) -> Distance:
         """Gap, share, IGD+ and epsilon of a found frontier, as a run's summary has them."""

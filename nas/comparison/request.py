@@ -1,11 +1,12 @@
 """What `compare` was asked for on the command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nas.comparison.configuration import parameters_by_strategy
+from nas.comparison.trace_columns import bounds_by_name, columns_of, reference_by_name
 from nas.layers import parsed_settings
 
 
@@ -28,13 +29,20 @@ class Request:
     out: Path | None
     quiet: bool
     json: bool
+    columns: list[str] = field(default_factory=list)
+    reference: list[str] = field(default_factory=list)
+    bounds: list[str] = field(default_factory=list)
 
     @property
     def own(self) -> dict[str, Any]:
         """Keys of the comparison with the parameters and caps of its strategies."""
         params = {"params": parameters_by_strategy(self.params)} if self.params else {}
         caps = {"caps": parsed_settings(self.caps, "--cap")} if self.caps else {}
-        return {**self.given, **params, **caps}
+        columns = {"columns": self.columns} if self.columns else {}
+        reference = {"reference": reference_by_name(self.reference)} if self.reference else {}
+        bounds = {"bounds": bounds_by_name(self.bounds)} if self.bounds else {}
+        columns_of(self.columns)
+        return {**self.given, **params, **caps, **columns, **reference, **bounds}
 
     @property
     def traces_alone(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.comparison.measures import MEASURES, TARGETS
+from nas.comparison.measures import MEASURES, TARGETS, VOLUME
 from nas.comparison.plan import BASELINES
 from nas.comparison.result import StudyResult, against, pairs
 from nas.comparison.statistics import bootstrap_interval, quantile
@@ -38,6 +38,17 @@ def run_rows(results: Iterable[StudyResult]) -> Rows:
         for r in results
         for run in r.runs
         for i, count in enumerate(r.counts)
+    ]
+
+
+def volume_rows(results: Iterable[StudyResult]) -> Rows:
+    """Hypervolume of every run at every checkpoint, within the point and bounds that were given."""
+    return [
+        {"study": r.name, "strategy": run.strategy, "run": run.run, "evaluations": int(count), VOLUME: float(volume)}
+        for r in results
+        for run in r.runs
+        if VOLUME in run.values
+        for count, volume in zip(r.counts, run.values[VOLUME], strict=True)
     ]
 
 

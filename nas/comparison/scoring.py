@@ -9,6 +9,7 @@ import numpy as np
 
 from nas.assemble import Study
 from nas.comparison import cells
+from nas.comparison.configuration import ComparisonConfig
 from nas.comparison.crew import Crew
 from nas.comparison.foreign import ForeignRun, objectives_of, read_runs, studies_of, traces
 from nas.comparison.measures import Measured, checkpoints, clock, measured
@@ -16,6 +17,7 @@ from nas.comparison.plan import Cell, Plan
 from nas.comparison.reference import Reference, exact_reference, union
 from nas.comparison.result import StudyResult
 from nas.comparison.trace import Trace
+from nas.comparison.trace_columns import Columns, Volume, columns_of, volume_of
 from nas.errors import PlasError, UsageError
 from nas.exact_solution import quick_frontier
 from nas.objective import Objective
@@ -55,7 +57,7 @@ class Task:
 def scored(bench: Bench) -> list[StudyResult]:
     """Every study's result, then that of traces which belong to no study."""
     results = [of_study(bench, name) for name in bench.plan.studies]
-    return results or of_traces(bench.foreign)
+    return results or of_traces(bench.foreign, bench.plan.config)
 
 
 def of_study(bench: Bench, name: str) -> StudyResult:
@@ -76,6 +78,7 @@ def of_study(bench: Bench, name: str) -> StudyResult:
     others = foreign_traces(bench, name, objectives, known)
     if exact is None:
         known = union(objectives, [*fronts, *(_front(trace) for trace in others)])
+    known = within(known, volume_of(objectives, plan.config.reference, plan.config.bounds))
     counts = checkpoints(limit)
     read = bench.crew.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
     found = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
@@ -108,34 +111,50 @@ def result(
     return StudyResult(name, group, what, objectives, reference, counts, instants, cut, skipped, failures)
 
 
-def of_traces(paths: Sequence[Path]) -> list[StudyResult]:
+def within(known: Reference | None, volume: Volume | None) -> Reference | None:
+    """A reference with the point and bounds that hypervolumes are asked for."""
+    return None if known is None else replace(known, volume=volume)
+
+
+def of_traces(paths: Sequence[Path], config: ComparisonConfig) -> list[StudyResult]:
     """Traces of other tools by themselves: files of the same objectives together, each of their studies apart."""
     together: dict[tuple[str, ...], list[Path]] = {}
+    columns = columns_of(config.columns)
     for path in paths:
-        together.setdefault(tuple(sorted(objective.name for objective in objectives_of(path))), []).append(path)
-    return [result for files in together.values() for result in of_files(files)]
+        names = sorted(objective.name for objective in objectives_of(path, columns))
+        together.setdefault(tuple(names), []).append(path)
+    return [result for files in together.values() for result in of_files(files, columns, config)]
 
 
-def of_files(paths: Sequence[Path]) -> list[StudyResult]:
+def of_files(paths: Sequence[Path], columns: Columns, config: ComparisonConfig) -> list[StudyResult]:
     """Every study of files with the same objectives."""
-    objectives = objectives_of(paths[0])
-    runs = [run for path in paths for run in read_runs(path, [objective.name for objective in objectives])]
+    objectives = objectives_of(paths[0], columns)
+    volume = volume_of(objectives, config.reference, config.bounds)
+    names = [objective.name for objective in objectives]
+    runs = [run for path in paths for run in read_runs(path, names, None, columns)]
     files, stem = ", ".join(path.name for path in paths), "-".join(path.stem for path in paths)[:60]
     return [
         of_runs(
             "-".join(filter(None, (stem, re.sub(r"[^A-Za-z0-9_.-]", "-", study)))),
-            f"minimise {', '.join(o.name for o in objectives)}; traces of {files}{f', {study}' if study else ''}",
+            f"{aims(objectives)}; traces of {files}{f', {study}' if study else ''}",
             objectives,
             [run for run in runs if run.study == study],
+            volume,
         )
         for study in dict.fromkeys(run.study for run in runs)
     ]
 
 
-def of_runs(name: str, what: str, objectives: tuple[Objective, ...], found: Sequence[ForeignRun]) -> StudyResult:
+def of_runs(
+    name: str,
+    what: str,
+    objectives: tuple[Objective, ...],
+    found: Sequence[ForeignRun],
+    volume: Volume | None = None,
+) -> StudyResult:
     """Runs of other tools against the union of all of them."""
     runs = traces(found, objectives, None, max(len(run.values) for run in found))
-    known = union(objectives, [_front(trace) for trace in runs])
+    known = within(union(objectives, [_front(trace) for trace in runs]), volume)
     counts = checkpoints(max(len(trace) for trace in runs))
     done = [replace(trace, ended="" if len(trace) >= counts[-1] else "stopped") for trace in runs]
     scores = [measured(trace, known, counts, clock(LONGEST_S)) for trace in done]
@@ -145,7 +164,8 @@ def of_runs(name: str, what: str, objectives: tuple[Objective, ...], found: Sequ
 def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None) -> list[Trace]:
     """Traces of other tools on a study."""
     names = [objective.name for objective in objectives]
-    runs = [run for path in bench.foreign for run in read_runs(path, names, meant(bench.plan, name))]
+    columns = columns_of(bench.plan.config.columns)
+    runs = [run for path in bench.foreign for run in read_runs(path, names, meant(bench.plan, name), columns)]
     return traces(runs, objectives, known, bench.plan.config.evaluations)
 
 
@@ -160,12 +180,15 @@ def check_traces(plan: Plan, path: Path) -> None:
     Raises:
         UsageError: no study is meant, an objective is missing, or a strategy is called like one of ours.
     """
+    columns, config = columns_of(plan.config.columns), plan.config
+    named = objectives_of(path, columns)  # a column that is said and not there
     if not plan.studies:
-        read_runs(path, [objective.name for objective in objectives_of(path)])
+        read_runs(path, [objective.name for objective in named], None, columns)
+        volume_of(named, config.reference, config.bounds)
         return
     found = []
     for name, study in plan.studies.items():
-        found += read_runs(path, [o.name for o in study.problem.objectives], meant(plan, name))
+        found += read_runs(path, [o.name for o in study.problem.objectives], meant(plan, name), columns)
     if not found:
         raise UsageError(
             f"{path}: expected a column study with {' or '.join(plan.studies)}, got none of them; say which study a run is of"
@@ -180,7 +203,8 @@ def check_traces(plan: Plan, path: Path) -> None:
 def unmeant(plan: Plan, path: Path) -> list[str]:
     """Studies of a file of traces that the comparison does not have."""
     known = {""} if len(plan.studies) == 1 else set()
-    return [name or "no name" for name in studies_of(path) if plan.studies and name not in known | set(plan.studies)]
+    named = studies_of(path, columns_of(plan.config.columns))
+    return [name or "no name" for name in named if plan.studies and name not in known | set(plan.studies)]
 
 
 def label_of(cell: Cell) -> Label:
@@ -214,12 +238,20 @@ def _failed(cell: Cell, objectives: int, counts: IntArray) -> Measured:
     return measured(trace, None, counts, clock(LONGEST_S))
 
 
+def aims(objectives: Sequence[Objective]) -> str:
+    """`minimise a, b; maximise c`: an objective whose name begins with - is a column that is maximised."""
+    up = [o.name[1:] for o in objectives if o.name.startswith("-")]
+    down = [o.name for o in objectives if not o.name.startswith("-")]
+    parts = (("minimise", down), ("maximise", up))
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
+
+
 def described(study: Study) -> str:
     """Objectives, budgets, device and workload of a study in a line."""
     problem, config, device = study.problem, study.config, study.problem.scenario.device
     budgets = ", ".join(str(budget) for budget in problem.budgets) or "no budgets"
     mode = f"@{device.mode}" if device.mode else ""
     return (
-        f"minimise {', '.join(o.name for o in problem.objectives)}; {budgets}; {problem.space.name} space; "
+        f"{aims(problem.objectives)}; {budgets}; {problem.space.name} space; "
         f"{device.name}{mode}, {config.precision}, {config.input_tokens:,} in / {config.output_tokens:,} out"
     )

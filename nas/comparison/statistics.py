@@ -1,6 +1,7 @@
 """Statistics over runs: spread, intervals of medians, pairwise tests with Holm's correction, ranks over studies."""
 
 from collections.abc import Sequence
+from math import comb
 
 import numpy as np
 from scipy import stats
@@ -92,6 +93,14 @@ def _finite(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArr
 def seeds_needed(comparisons: int) -> int:
     """Runs below which a paired test, corrected for so many comparisons, can show nothing whatever the data."""
     return int(np.ceil(np.log2(2 * max(comparisons, 1) / LEVEL)))
+
+
+def runs_needed(comparisons: int) -> int:
+    """Runs of each strategy below which an unpaired test, corrected for so many comparisons, can show nothing whatever the data."""
+    runs = 1
+    while 2.0 * max(comparisons, 1) / comb(2 * runs, runs) > LEVEL:
+        runs += 1
+    return runs
 
 
 def mean_ranks(values: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from nas.comparison.rows import (
     result_rows,
     run_rows,
     target_rows,
+    volume_rows,
 )
 from nas.comparison.statistics import bootstrap_interval, quantile
 from nas.own_files import inner_folder
@@ -84,6 +85,8 @@ def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequenc
         ("ranks", [row for stages in courses for ranking in stages for row in ranking.rows()]),
     ):
         write(tables / f"{name}.csv", as_csv(rows))
+    if any(r.reference is not None and r.reference.volume is not None for r in results):
+        write(tables / "hypervolume.csv", as_csv(volume_rows(results)))
     _write_read(tables, "results", [result_table(r) for r in results])
     _write_read(tables, "targets", [target_table(r) for r in results])
     _write_read(tables, "pairs", [pair_table(r) for r in results])

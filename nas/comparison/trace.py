@@ -11,7 +11,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Distinct designs in order of evaluation.
+    """Evaluations that were paid, in their order: of our runs distinct designs, of another tool's every row or, with keys, design.
 
     values (n, m): objectives, minimised; feasible (n,): finite and within the budgets; keys (n,): one
     number per design; seconds (n,): when each was known, of strategy and objectives together, or None;

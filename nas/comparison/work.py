@@ -19,6 +19,7 @@ from nas.comparison.request import Request
 from nas.comparison.result import StudyResult
 from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
 from nas.comparison.tables import write_tables
+from nas.comparison.trace_columns import volume_of
 from nas.console import Stages, Ticker, notice, say_json
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.own_files import inner_folder
@@ -73,7 +74,8 @@ def opened(request: Request) -> tuple[Path, Plan]:
         wanted = extended(request, request.resume)
     elif request.traces_alone:
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", request.traces[0].stem)[:60]
-        wanted = Asked(ComparisonConfig(name=name, baselines=False), ())
+        own = {key: value for key, value in request.own.items() if key in ("columns", "reference", "bounds")}
+        wanted = Asked(ComparisonConfig(name=name, baselines=False, **own), ())
     else:
         wanted = asked(request.own, request.flags, request.settings, request.config, request.studies)
     plan = planned(wanted)
@@ -83,6 +85,8 @@ def opened(request: Request) -> tuple[Path, Plan]:
             raise UsageError(f"--param {strategy}: expected a strategy compared here ({compared}); add it with --algos")
     for path in request.traces:
         check_traces(plan, path)
+    for study in plan.studies.values():
+        volume_of(study.problem.objectives, plan.config.reference, plan.config.bounds)
     return request.resume or run_folder.create(f"compare-{wanted.config.name}", request.out), plan
 
 

@@ -91,6 +91,6 @@ def compared(
     found: dict[str, dict[str, float | None] | str] = {}
     for name, row in rows.items():
         apart, error = excess(fit, checked, fits[name][1])
-        own = {"weight": weights[name], "folds_excess": apart, "folds_excess_error": error}
+        own: dict[str, float | None] = {"weight": weights[name], "folds_excess": apart, "folds_excess_error": error}
         found[name] = row | own
     return found | {name: reason for name, reason in rivals.items() if isinstance(reason, str)}

@@ -23,7 +23,7 @@ def test_order_duplicates_and_what_is_not_finite(tmp_path: Path) -> None:
     first, second = traces(read_runs(path, ["a", "b"]), objectives, None, 10)
     assert (first.strategy, first.run, first.seed) == ("tool", "0", None)
     assert first.values[0].tolist() == [1, 9]
-    assert first.feasible.tolist() == [True, False, True, False, False]
+    assert first.feasible.tolist() == [True, False, True, True, False, False]
     assert first.ended == "stopped"
     assert second.values.tolist() == [[5, 5]]
     assert len(traces(read_runs(path, ["a", "b"]), objectives, None, 2)[0]) == 2
