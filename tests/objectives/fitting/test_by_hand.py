@@ -138,3 +138,11 @@ def test_a_scale_without_a_sign_of_its_own_is_never_negative() -> None:
     found = fit(sized(size, 2.0 + 0.1 * np.log(size / 1e7)), "parameters_power")
     assert found.coefficients["kappa"] == pytest.approx(0.0, abs=1e-6)
     assert found.coefficients["l_inf"] == pytest.approx(np.mean(found.table.loss), rel=1e-3)
+
+
+@pytest.mark.parametrize(("last", "said"), [(1.05e-3, False), (1.5e-3, True)])
+def test_a_learning_rate_that_varies_by_more_than_a_tenth_is_said(
+    last: float, said: bool, csv: Callable[[str], object]
+) -> None:
+    table = read_table(csv(f"parameters,learning_rate,loss\n1e8,1e-3,3.2\n2e8,{last},3.0\n"))  # type: ignore[arg-type]
+    assert any(note.startswith("learning_rate is not constant") for note in table.notes) is said
