@@ -75,7 +75,9 @@ class _Nearest(Incumbents):
 def _closest(sums: SumsOfParts, problem: Problem) -> Evaluations:
     """The architectures of the whole space whose largest violation is smallest; coarse grids give the first ones."""
     metrics = tuple(dict.fromkeys(budget.metric for budget in (*problem.budgets, *sums.usable)))
-    costs = replace(problem, objectives=tuple(built_in(budget.metric) for budget in problem.budgets), budgets=sums.usable)
+    costs = replace(
+        problem, objectives=tuple(built_in(budget.metric) for budget in problem.budgets), budgets=sums.usable
+    )
     nearest = _Nearest(problem.budgets)
     nearest.add(costs.evaluate(np.concatenate([sums.good, sums.random]), metrics))
     for grid in sums.sums:

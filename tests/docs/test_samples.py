@@ -80,7 +80,13 @@ def test_a_page_that_is_right_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("right", "stale"),
-    [("one\n  two", "one\nthree"), ("one\n  two", "one"), ("18\n19", "18\n21"), ("18\n19", "18"), ("took 4 s", "took 4 m")],
+    [
+        ("one\n  two", "one\nthree"),
+        ("one\n  two", "one"),
+        ("18\n19", "18\n21"),
+        ("18\n19", "18"),
+        ("took 4 s", "took 4 m"),
+    ],
 )
 def test_a_stale_sample_is_put_right(right: str, stale: str) -> None:
     after, wrong = samples.renewed(PAGE.replace(right, stale))

@@ -375,7 +375,6 @@ def test_the_nearest_batch_is_chosen() -> None:
     assert calibration_for(board, "int4", 2)[1].startswith("calibrated (E, int4; measured at batch 1, and prefill")
 
 
-
 def test_a_long_value_is_shown_in_sixty_characters() -> None:
     assert short("x" * 58) == repr("x" * 58)
     assert short("x" * 59) == "'" + "x" * 56 + "…"

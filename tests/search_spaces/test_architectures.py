@@ -185,6 +185,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"n_experts": 1, "top_k": 2}, "top_k: expected fewer than n_experts 1 (or 1 of 1, dense), got 2; lower top_k"),
     ({"expert_ffn_ratio": 0.3333}, "expert_size: expected a positive integer, got 682.5984 from the other columns"),
     ({"gqa": 4}, "gqa: expected 8 from the other columns, got 4; drop one"),
+    ({"gqa": 8 * (1 + 4e-6)}, "gqa: expected 8 from the other columns, got 8.00003; drop one"),
     ({"activation_rate": 1}, "activation_rate: expected 0.0625 from the other columns, got 1; drop one"),
     ({"qk_norm": "layer"}, "qk_norm: expected one of no, head, full, got layer; choose one"),
     ({"tied": "maybe"}, "tied: expected true or false, got maybe; choose one"),

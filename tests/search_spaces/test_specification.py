@@ -173,3 +173,7 @@ def test_a_share_that_is_a_whole_number_of_experts_is_allowed(limit: float, expe
     """0.29 · 100 is 28.999… in floating point, and 29 of 100 experts are within 0.29."""
     conditions = Conditions(max_activation_rate=limit)
     assert largest_top_k(experts, conditions) == most
+
+
+def test_an_expert_of_one_feature_is_the_smallest() -> None:
+    assert SpaceSpecification.model_validate(changed({"axes.expert_ffn_ratio": [1 / 128, 1]}))

@@ -14,6 +14,15 @@ from objectives.roofline import latency_ms
 from tests.objectives.calibrating.conftest import MODELS, TRUE, shown
 
 
+def test_measured_phases_are_complete_fused_and_causal(board: Device, law: Law) -> None:
+    row = shown(board, law, precision="int4")[0]
+    scenario = scenario_of(row, board, law)
+    assert (scenario.attention, scenario.causal, scenario.complete) == ("fused", True, True)
+    assert (scenario.batch, scenario.input_tokens, scenario.output_tokens) == (1, 1024, 16)
+    assert (scenario.precision.name, scenario.head_bytes) == ("int4", 2.0)
+    assert not scenario_of(replace(row, attended=4096), board, law).causal
+
+
 @pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
 @pytest.mark.parametrize("model", ["Qwen3-0.6B", "Qwen3-30B-A3B", "Gemma-2-2B"])
 def test_terms_are_the_operator_model(board: Device, law: Law, precision: str, model: str) -> None:

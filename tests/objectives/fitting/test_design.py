@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from objectives.fitting.design import assumed_by, known_by, optimal, plan, shrunk
+from objectives.fitting.design import assumed_by, filling_rows, known_by, optimal, plan, shrunk
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.table import Table
 from objectives.law import Law, named_form
@@ -120,3 +120,16 @@ def test_sixty_optimal_designs_recover_the_law(
         ).coefficients
         good += all(abs(found[name] / value - 1) < 0.2 for name, value in TRUE.items())
     assert good >= 18
+
+
+def test_a_filling_lies_over_the_whole_range_of_every_factor(paper_architectures: Architectures) -> None:
+    """Sixteen points of a Latin hypercube: a quarter of them in each quarter of a factor, give or take its values."""
+    rows = filling_rows(("depth", "width"), paper_architectures, np.array([5]), 16, np.random.default_rng(0))
+    assert len(set(rows.tolist())) == 16
+    assert 5 not in rows
+    for column in (paper_architectures.depth, paper_architectures.width):
+        logs = np.log(column)
+        place = (logs[rows] - logs.min()) / np.ptp(logs)
+        assert 0.35 < place.mean() < 0.65
+        assert place.min() < 0.2
+        assert place.max() > 0.8
