@@ -73,7 +73,7 @@ class Sums:
             sum(b.once, nothing) + depth * sum(a.per_layer, nothing) + sum(a.once, nothing)
             for b, a in zip(base, attention, strict=True)
         ]
-        return cls(problem, grid, partners, compositions, bounds, depth, np.stack(beside))
+        return cls(problem, grid, partners, compositions, bounds, depth, np.reshape(beside, (len(bounds), len(whole))))
 
     def restricted(self, metrics: tuple[str, ...]) -> Self:
         """The same sums of fewer metrics."""

@@ -26,6 +26,7 @@ from nas.notebook import Notebook
 from nas.objective import Budget, Objective, built_in
 from nas.problem import Problem
 from objectives import parameters
+from objectives.law import Law
 from objectives.parts import Composition, Share
 from search_spaces.space import SearchSpace
 
@@ -245,3 +246,46 @@ def test_equal_points_are_let_through() -> None:
 def test_a_share_times_a_factor() -> None:
     share = Share((np.ones(2),), (np.full(2, 3.0),)).times(2.0)
     assert [term.tolist() for term in (*share.per_layer, *share.once)] == [[2.0, 2.0], [6.0, 6.0]]
+
+
+def dip(at: int) -> Callable[[Any], Any]:
+    """What falls at one expert size alone."""
+    return lambda a: 2.0 - (a.expert_size == at).astype(float)
+
+
+def test_a_half_that_is_better_than_its_whole_ends_the_search(
+    regular: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no random box shows it, the search itself does."""
+    monkeypatch.setattr(frontier_module, "largest_difference", lambda *_: 0.0)
+    for at, said in ((1024, None), (512, "module:metric is better inside a range than its bound says")):
+        value = dip(at)
+
+        def shares(each: Any, value: Any = value) -> Share:
+            return Share(once=(value(each.architectures),)) if each.part == "ffn" else Share()
+
+        metric = user_metric(shares, value)
+        problem = replace(regular, functions=(metric,), objectives=(built_in("loss"), metric))
+        if said is None:
+            agree(problem, problem.evaluate(problem.space.genotypes(np.arange(problem.space.size))))
+            continue
+        with pytest.raises(BrokenSum) as caught:
+            SumsOfParts(problem, ("loss", "module:metric")).frontier(problem.objectives, ())
+        assert caught.value.reason == said
+
+
+def test_an_architecture_that_is_not_its_sum_ends_the_search(regular: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontier_module, "largest_difference", lambda *_: 0.0)
+    metric = user_metric(experts_and_layers, lambda a: a.depth * (a.n_experts + a.n_kv_heads) + 1e-6 * a.top_k)
+    problem = replace(regular, functions=(metric,), objectives=(built_in("loss"), metric))
+    with pytest.raises(BrokenSum, match="one that differs from the sum of its parts"):
+        SumsOfParts(problem, ("loss", "module:metric")).frontier(problem.objectives, ())
+
+
+def test_parts_of_the_loss_where_the_law_has_none_are_refused(regular: Problem) -> None:
+    law = Law.model_validate({"form": "bilinear_moe", "coefficients": {"a": -0.08, "b": -0.02, "c": 0.004, "d": 1.0}})
+    metric = user_metric(lambda shares: shares["loss"], lambda a: law.loss(a))
+    scenario = replace(regular.scenario, law=law)
+    problem = replace(regular, scenario=scenario, functions=(metric,), objectives=(metric,))
+    with pytest.raises(BrokenSum, match=r"loss: .* got one that is no sum of parts"):
+        SumsOfParts(problem, ("module:metric",))

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from nas.faults import Faults
 from objectives.form import Form
 from objectives.law import Law, named_form
+from objectives.law_composition import composition_of
 from search_spaces.architectures import Architectures, one
 
 Draw = Callable[..., Architectures]
@@ -195,3 +196,32 @@ def test_a_form_that_cannot_be_fitted_is_refused(change: dict[str, Any], message
     with pytest.raises(ValidationError) as caught:
         Form.model_validate(form | change)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("power", [-2.0, 0.4])
+@pytest.mark.parametrize(("least", "greatest"), [(2.0, 4.0), (2.0, 1e6), (3e5, 1e6), (7.0, 7.0)])
+def test_the_least_of_a_turning_term_lies_at_an_end_or_where_it_turns(
+    sign: int, power: float, least: float, greatest: float
+) -> None:
+    """E^p ln(E/30) turns at E = 30 exp(-1/p), inside the range or not."""
+    term = {"scale": "a", "powers": {"n_experts": "p"}, "logs": {"n_experts": 30.0}, "sign": sign}
+    law = Law.model_validate({"form": {"terms": {"t": term}}, "coefficients": {"a": 1.0, "p": power}})
+    composition = composition_of(law)
+    assert (law.separable, dict(composition.quantities)) == (False, {"n_experts": 0})
+    inside = np.exp(np.linspace(np.log(least), np.log(greatest), 100_001))
+    values = sign * inside**power * np.log(inside / 30.0)
+    found = float(composition.value(np.array([least]), np.array([greatest]))[0])
+    assert found <= values.min() + 1e-12 * abs(values.min())
+    assert found == pytest.approx(values.min(), rel=1e-6)
+
+
+def test_what_a_law_does_not_see_is_no_quantity_of_it() -> None:
+    terms = {
+        "a": {"scale": "a", "powers": {"n_experts": "p"}},
+        "b": {"scale": "b", "powers": {"active_parameters": "q"}},
+        "c": {"scale": "c", "powers": {"parameters": "r"}},
+    }
+    coefficients = {"a": 0.0, "p": 1.0, "b": 2.0, "q": 0.0, "c": 3.0, "r": -0.1}
+    law = Law.model_validate({"form": {"terms": terms}, "coefficients": coefficients})
+    assert dict(composition_of(law).quantities) == {"parameters": -1}

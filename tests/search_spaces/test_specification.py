@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from nas.faults import Faults
-from search_spaces.specification import Conditions, SpaceSpecification, largest_top_k
+from search_spaces.space import SearchSpace
+from search_spaces.specification import Conditions, SpaceSpecification, count, largest_top_k
 
 SMALL: dict[str, Any] = {
     "axes": {
@@ -52,6 +53,7 @@ def test_the_small_specification_is_accepted() -> None:
     assert specification.head_dim == 64
 
 
+LONG = {"from": 1, "to": 1_000_000}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"axes.depth": {"from": 5, "to": 3}}, "axes.depth: expected from <= to, got 5 and 3; swap them"),
     ({"axes.depth": {"from": 5}}, "axes.depth.to: expected a value, got nothing; add it"),
@@ -100,6 +102,34 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"axes.n_kv_heads": "divisor"}, "axes.n_kv_heads: expected divisors, got 'divisor'; did you mean divisors?"),
     ({"axes.n_kv_heads": ["n_head"]}, "axes.n_kv_heads.0: expected n_heads, got 'n_head'; did you mean n_heads?"),
     ({"axes.n_kv_heads": ["n_heads", "n_heads"]}, "axes.n_kv_heads: expected distinct values, got ['n_heads', 'n_h"),
+    (
+        {
+            "axes.width": {"from": 128, "to": 2560000, "step": 128},
+            "axes.expert_ffn_ratio": GONE,
+            "axes.expert_size": LONG,
+        },
+        "axes.expert_size: expected at most 10,000,000 pairs of width and expert_size, got 20,000,000,000; shorten",
+    ),
+    (
+        {"axes.width": {"from": 128, "to": 12800000, "step": 128}, "axes.n_kv_heads": "divisors"},
+        "axes.n_kv_heads: expected at most 10,000,000 pairs of width and n_kv_heads, got ",
+    ),
+    (
+        {"axes.n_experts": [1, {"from": 2, "to": 20001}], "axes.top_k": {"from": 1, "to": 1000}},
+        "axes.top_k: expected at most 10,000,000 pairs of n_experts and top_k, got 20,001,000; shorten",
+    ),
+    (
+        {
+            "axes.depth": LONG,
+            "axes.width": [128],
+            "axes.expert_ffn_ratio": GONE,
+            "axes.expert_size": LONG,
+            "axes.n_experts": [1, {"from": 2, "to": 10000}],
+            "axes.top_k": {"from": 1, "to": 1000},
+            "axes.n_kv_heads": [1],
+        },
+        "axes: expected fewer than 9,223,372,036,854,775,808 (2^63) architectures, got 9,499,501,000,000,000,000; shorten",
+    ),
     ({"nonsense": 1}, "nonsense: unknown key; "),
     ({"axes.widths": [128]}, "axes.widths: unknown key; did you mean width?"),
     ({"conditions.max_depth": 3}, "conditions.max_depth: unknown key; "),
@@ -177,3 +207,22 @@ def test_a_share_that_is_a_whole_number_of_experts_is_allowed(limit: float, expe
 
 def test_an_expert_of_one_feature_is_the_smallest() -> None:
     assert SpaceSpecification.model_validate(changed({"axes.expert_ffn_ratio": [1 / 128, 1]}))
+
+
+@pytest.mark.parametrize(
+    ("axes", "conditions"),
+    [
+        ({}, {}),
+        ({"n_kv_heads": [1, 2, 4, 5, 8, 16, "n_heads"]}, {"max_activation_rate": 0.5}),
+        ({"expert_ffn_ratio": [0.5, 1, 2, 5]}, {"max_expert_ffn_ratio": 4}),
+        ({"expert_ffn_ratio": None, "expert_size": [100, 700, 1100]}, {"max_expert_ffn_ratio": 1.25}),
+    ],
+)
+def test_the_count_is_that_of_the_tables(axes: dict[str, Any], conditions: dict[str, Any]) -> None:
+    some = {"depth": [1, 2], "width": [512, 1024, 1344], "n_experts": [1, 2, 4, 9], "top_k": [1, 2, 3]}
+    some |= {"expert_ffn_ratio": [0.5, 1], "n_kv_heads": "divisors", **axes}
+    specification = SpaceSpecification.model_validate(
+        {"axes": {name: values for name, values in some.items() if values}, "conditions": conditions}
+    )
+    space = SearchSpace(specification)
+    assert count(specification) == space.size == sum(len(block) for block in space.enumerate())
