@@ -33,8 +33,6 @@ def gpu_hours(flops: FloatArray, recipe: Recipe) -> FloatArray:
     try:
         peak = load_device(recipe.accelerator).fp16
     except UsageError as error:
-        raise UsageError(
-            f"recipe {recipe.name}: accelerator: {str(error).removeprefix('--device: ')}"
-        ) from None
+        raise UsageError(f"recipe {recipe.name}: accelerator: {str(error).removeprefix('--device: ')}") from None
     hours: FloatArray = flops / (recipe.utilisation * peak) / 3600.0
     return hours
