@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from nas.answer_text import describe
-from nas.blind_axes import blind_axes, blind_lines
 from nas.closed_forms.cases import decode_layer, memory_layer
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
@@ -23,9 +22,6 @@ from objectives.law import Law
 def show(prediction: Prediction, on_device: Problem) -> None:
     """Print a prediction; `on_device` is the problem under preset `device`."""
     for line in _budget_lines(prediction):
-        say(line)
-    problem = prediction.frame.problem
-    for line in blind_lines(problem.scenario.law, blind_axes(problem.space, problem.scenario.law)):
         say(line)
     say(
         "\nWho binds, closed-form costs" + (f", width {prediction.width:.0f}" if _fixed(prediction) else ", width free")

@@ -277,6 +277,11 @@ def test_the_frontier_check_is_that_of_the_definition(law: Law) -> None:
     shallow = np.mean([architectures.depth[row] in (4, 32) for row in own])
     assert said["boundary"]["depth"] == pytest.approx(shallow)
     assert said["outside"] == {}
+    assert said["blind"] == []
+    blind = Law.model_validate(
+        {"form": "depth_width", "coefficients": {"kappa_l": 10, "alpha_l": 1.6, "kappa_d": 500, "beta": 1, "l_inf": 2}}
+    ).model_copy(update={"draws": ("10 1.6 500 1 2",) * 2})
+    assert frontier_check(study, blind)["blind"] == ["n_experts", "top_k", "ffn", "n_kv_heads"]
 
 
 def test_a_frontier_check_says_why_not(law: Law) -> None:

@@ -263,7 +263,7 @@ FAILING = {
     "some NaN": "return np.where(a.depth == 8, np.nan, a.depth / 7)",
     "some infinite": "return np.where(a.n_experts == 8, np.inf, 1.0 / a.depth)",
     "one raises": "if (a.width == 1024).any():\n        raise RuntimeError('too wide')\n    return a.depth / 7",
-    "everything fails": "return np.full(len(a), np.nan)",
+    "everything fails": "raise RuntimeError(f'{a.depth} {a.width} {a.expert_size}')",
 }
 
 

@@ -258,6 +258,19 @@ def test_new_hardware_and_applications(inside: Callable[..., Any]) -> None:
     assert inside("theory", "--budget", "decode_ms=0.001").code == 3
 
 
+def test_designs_worth_training_are_timed_on_the_device_and_it_is_said_how_many_miss(
+    inside: Callable[..., Any],
+) -> None:
+    said = inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=1", "--no-exact").out
+    table = said.partition("Worth training")[2]
+    assert "device_decode_ms" in table
+    rows = [line.split() for line in table.splitlines()[2:] if line.startswith(("  predicted", "  another"))]
+    assert len(rows) == 4
+    assert "4 of 4 time limits are missed there" in table
+    assert "an LM head of 151,936 tokens" in table
+    assert "efficiencies borrowed from an int4 measurement" in table
+
+
 @pytest.mark.slow
 def test_the_pictures(inside: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regime_map, "SIDE", 7)
