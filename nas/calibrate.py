@@ -42,10 +42,13 @@ def calibrate(
         say_json(outcome.report())
     else:
         print_outcome(outcome, measured)
-    doubtful = {group.name: group.doubts() for group in outcome.groups if group.doubts()}
-    for name, doubts in doubtful.items():
-        notice(f"Not recommended, {name}: {'; '.join(doubts)}")
-    use = "" if doubtful else f" Use it: --device {target}{'@' * bool(mode)}{mode} --preset device"
+    doubts = {group.name: group.doubts() for group in outcome.groups}
+    for name, why in doubts.items():
+        if why:
+            notice(f"Not recommended, {name}: {'; '.join(why)}")
+    sound = [name for name, why in doubts.items() if not why]
+    whose = "" if len(sound) == len(doubts) else f" for {'; '.join(sound)}"
+    use = f" Use it{whose}: --device {target}{'@' * bool(mode)}{mode} --preset device" if sound else ""
     notice(f"Written: {target}.{use}")
 
 

@@ -123,7 +123,9 @@ def calibrated(
 
 
 def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
-    """Calibrate from a file, or an export whose benches have run, and write the device file; one that this wrote for the same device keeps its profiles.
+    """Calibrate from a file, or an export whose benches have run, and write the device file.
+
+    A file that this wrote of the same device keeps its profiles.
 
     Raises:
         UsageError: nothing to read, or `out` is another file.

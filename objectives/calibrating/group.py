@@ -136,7 +136,7 @@ def _profile(
             "batch": first.batch,
             "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
-            "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}),
+            "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
             "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
         }
     )
