@@ -59,7 +59,9 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
     used = sum(len(group.rows) for group in outcome.groups)
     others = f", {outcome.elsewhere} of other devices" if outcome.elsewhere else ""
     mode = f"@{outcome.mode}" if outcome.mode else ""
-    say(f"{outcome.device.name}{mode}: {used} rows of {measured.name}; {len(outcome.left_out)} left out{others}")
+    say(
+        f"{outcome.device.name}{mode}: {used} rows of {measured.resolve().name}; {len(outcome.left_out)} left out{others}"
+    )
     for reason in sorted({row.reason for row in outcome.left_out}):
         lines = [row.line for row in outcome.left_out if row.reason == reason]
         where = f"line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}"

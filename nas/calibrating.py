@@ -132,7 +132,7 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False,
     """
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
     lines = bench_lines(path) if path.is_dir() else csv_lines(path)
-    outcome = calibrated(lines, device, path.name, request=request, contended=contended)
+    outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
     if not outcome.groups:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
     found = outcome.profiled()
