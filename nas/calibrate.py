@@ -42,10 +42,13 @@ def calibrate(
         say_json(outcome.report())
     else:
         print_outcome(outcome, measured)
-    doubtful = {group.name: group.doubts() for group in outcome.groups if group.doubts()}
-    for name, doubts in doubtful.items():
-        notice(f"Not recommended, {name}: {'; '.join(doubts)}")
-    use = "" if doubtful else f" Use it: --device {target}{'@' * bool(mode)}{mode} --preset device"
+    doubts = {group.name: group.doubts() for group in outcome.groups}
+    for name, why in doubts.items():
+        if why:
+            notice(f"Not recommended, {name}: {'; '.join(why)}")
+    sound = [name for name, why in doubts.items() if not why]
+    whose = "" if len(sound) == len(doubts) else f" for {'; '.join(sound)}"
+    use = f" Use it{whose}: --device {target}{'@' * bool(mode)}{mode} --preset device" if sound else ""
     notice(f"Written: {target}.{use}")
 
 
@@ -56,7 +59,9 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
     used = sum(len(group.rows) for group in outcome.groups)
     others = f", {outcome.elsewhere} of other devices" if outcome.elsewhere else ""
     mode = f"@{outcome.mode}" if outcome.mode else ""
-    say(f"{outcome.device.name}{mode}: {used} rows of {measured.name}; {len(outcome.left_out)} left out{others}")
+    say(
+        f"{outcome.device.name}{mode}: {used} rows of {measured.resolve().name}; {len(outcome.left_out)} left out{others}"
+    )
     for reason in sorted({row.reason for row in outcome.left_out}):
         lines = [row.line for row in outcome.left_out if row.reason == reason]
         where = f"line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}"

@@ -124,14 +124,16 @@ def calibrated(
 
 
 def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
-    """Calibrate from a file, or an export whose benches have run, and write the device file; one that this wrote for the same device keeps its profiles.
+    """Calibrate from a file, or an export whose benches have run, and write the device file.
+
+    A file that this wrote of the same device keeps its profiles.
 
     Raises:
         UsageError: nothing to read, or `out` is another file.
     """
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
     lines = bench_lines(path) if path.is_dir() else csv_lines(path)
-    outcome = calibrated(lines, device, path.name, request=request, contended=contended)
+    outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
     if not outcome.groups:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
     found = outcome.profiled()

@@ -19,7 +19,7 @@ class Calibration(BaseModel):
     Where: η_c `compute_efficiency` (and `_int8`, `_fp4` for these peaks), η_b `bandwidth_efficiency`,
     τ `overhead` per operator instance; `request_overhead` once per prefill (a server's constant).
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
-    counts these models (0: not told).
+    counts these models where it is told.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -35,7 +35,7 @@ class Calibration(BaseModel):
     request_overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
     held_out_error: Annotated[float, Field(ge=0)] | None = None
     held_out: dict[Literal["prefill", "decode"], list[Annotated[float, Field(gt=0)]]] = {}
-    held_out_models: Annotated[int, Field(ge=0)] = 0
+    held_out_models: Annotated[int, Field(ge=1)] | None = None
     source: str = ""
 
     @property

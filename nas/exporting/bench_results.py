@@ -50,7 +50,7 @@ def _vllm(place: Path, workload: Workload) -> Iterator[Row]:
     common = {"engine": "vLLM", "precision": "bf16", "batch": workload.batch, "prompt_len": workload.input_tokens}
     try:
         one, all_ = (median(float(s) for s in _content(file)["latencies"]) * 1e3 for file in files)
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, OSError) as error:
         yield common | {"state": f"garbled result of vllm ({type(error).__name__})"}
         return
     yield common | {"metric": "prefill_ms", "value": one, "gen_len": 0}
@@ -64,7 +64,7 @@ def _llama_bench(place: Path) -> Iterator[Row]:
         return
     try:
         yield from [_llama_row(entry) for entry in _content(file)]
-    except (ValueError, KeyError, TypeError, ZeroDivisionError, OSError) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, OSError) as error:
         yield {"engine": "llama-bench", "state": f"garbled result of llama-bench ({type(error).__name__})"}
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -13,13 +12,12 @@ from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
 from objectives.law import Law
 from objectives.parameters import total
-from objectives.profile_choice import FAR_OFF
+from objectives.profile_choice import FAR_OFF, Phase
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
 AT_BOUND = 0.995
 LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
-Phase = Literal["prefill", "decode"]
 PHASES: tuple[Phase, Phase] = ("prefill", "decode")
 Key = tuple[str, str, int]
 
@@ -136,7 +134,7 @@ def _profile(
             "batch": first.batch,
             "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
-            "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}),
+            "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
             "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
         }
     )

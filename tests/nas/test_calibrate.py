@@ -155,6 +155,15 @@ def test_a_doubtful_profile_is_not_recommended(change: tuple[str, str], doubt: s
     assert "Not recommended" not in plain.err
 
 
+def test_only_sound_profiles_are_recommended(folder: Path, inside: Any) -> None:
+    """Beside a doubtful profile the other one is recommended by name."""
+    doubtful = "".join(ROWS.splitlines(keepends=True)[:2]).replace("engine A", "engine B")
+    (folder / "two.csv").write_text(HEADER + ROWS + doubtful)
+    answer = inside("calibrate", "two.csv", "--device", "board.yaml", "--out", "two.yaml")
+    assert "Not recommended, engine B, int4, batch 1: prefill: no model was held out" in answer.err
+    assert "Use it for engine A, int4, batch 1: --device two.yaml --preset device" in answer.err
+
+
 def test_one_model_is_not_recommended(folder: Path, inside: Any) -> None:
     """Nothing is held out of one model."""
     (folder / "one.csv").write_text(HEADER + "".join(ROWS.splitlines(keepends=True)[:2]))

@@ -1,6 +1,8 @@
 """Workers that answer, hang, crash, print garbage, are killed or fill the memory: each is a state, none is an exception."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -88,7 +90,10 @@ def test_no_worker_outlives_its_measurement(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    assert until(lambda: not any(map(alive, pids)))
+    ended = until(lambda: not any(map(alive, pids)))
+    for pid in filter(alive, pids):
+        os.kill(pid, signal.SIGKILL)
+    assert ended
 
 
 def until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
