@@ -79,7 +79,9 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
         row = json.loads(line, parse_int=whole_number)
     except (ValueError, RecursionError) as error:
         reason = "lists within lists" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{path}: row {number}: expected a JSON object, got {reason}; correct the line") from None
+        raise UsageError(
+            f"{path}: row {number}: expected a candidate file's JSON object, got {reason}; correct the line"
+        ) from None
     if not isinstance(row, dict):
         raise UsageError(f"{path}: row {number}: expected an object, got {line[:40]}; write one architecture per line")
     return row

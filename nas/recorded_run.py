@@ -14,6 +14,7 @@ from nas.outcome import file_columns
 from nas.run_folder import OpenRun, open_run
 from nas.store import final
 from nas.yaml_source import parse
+from objectives.written_text import LONGEST, escaped
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
 from search_spaces.space import SearchSpace
@@ -46,7 +47,8 @@ class RecordedRun:
         """A candidate file's columns: id, architecture, metrics."""
         metrics = {name: column[rows] for name, column in self.evaluations.metrics.items()}
         marks = [f"key{key}" for key in self.evaluations.keys[rows].tolist()] if self.solved else rows.tolist()
-        identity = np.array([f"{self.run.path.resolve().name}-{mark}" for mark in marks], dtype=object)
+        name = escaped(self.run.path.resolve().name)[: LONGEST - 30]
+        identity = np.array([f"{name}-{mark}" for mark in marks], dtype=object)
         return {"id": identity, **file_columns(self.architectures(rows), metrics)}
 
     def scale(self) -> Scale:

@@ -11,21 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, Any
-
-from pydantic import BaseModel, Field
+from typing import Any
 
 from nas import own_files, yaml_source
 from nas.errors import PlasError, UsageError
 from nas.objective import Budget
 from nas.store import FILE, LAYOUT, RunStore, read_meta
-from nas.study_config import StudyConfig
+from nas.store_description import check_description
 from nas.tables import write_json
-from objectives.device import Device
 from objectives.installed import DISTRIBUTION, version_of
-from objectives.law import Law
-from objectives.quantities import Name
-from search_spaces.specification import SpaceSpecification
 
 SECTIONS = {
     "space": ("space",),
@@ -186,23 +180,6 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-class _Resolved(StudyConfig):
-    """A study with everything resolved, as a store describes it."""
-
-    space: SpaceSpecification
-    law: Law
-    device: Device
-    budgets: dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
-    objectives: Annotated[list[Name], Field(min_length=1)]
-
-
-class _Description(BaseModel):
-    """What a store says of itself."""
-
-    metrics: Annotated[list[Name], Field(min_length=1)]
-    log_scale: dict[str, Annotated[bool, Field(strict=True)]]
-
-
 @dataclass(frozen=True, eq=False)
 class OpenRun:
     """A run folder read without executing anything in it."""
@@ -241,34 +218,12 @@ def open_run(path: Path) -> OpenRun:
         raise PlasError(
             f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
         )
-    check_description(path, meta)
+    keys = [key for section in SECTIONS.values() for key in section]
+    check_description(path / FILE, meta, [*keys, "evaluations"])
     resolved = meta["resolved"]
     budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
     store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=True)
     return OpenRun(path, resolved, meta, store)
-
-
-def check_description(path: Path, meta: Mapping[str, Any]) -> None:
-    """See that a store describes a study that could have been run; who can write a store can write its digest.
-
-    Raises:
-        PlasError: it does not, with the first thing that is wrong.
-    """
-    try:
-        resolved = _Resolved.model_validate(meta["resolved"])
-        described = _Description.model_validate(meta)
-        if missing := [
-            key for keys in (*SECTIONS.values(), ("evaluations",)) for key in keys if key not in meta["resolved"]
-        ]:
-            raise ValueError(f"{missing[0]}: expected a value, got nothing")
-        wanted = {*resolved.objectives, *resolved.budgets}
-        if len(set(described.metrics)) < len(described.metrics) or not wanted <= set(described.metrics):
-            raise ValueError(f"metrics: expected each once and {', '.join(sorted(wanted))}, got {described.metrics}")
-        if not set(resolved.objectives) <= described.log_scale.keys():
-            raise ValueError(f"log_scale: expected {', '.join(resolved.objectives)}, got {described.log_scale}")
-    except ValueError as error:
-        reason = " ".join(str(error).partition("[type=")[0].split())[:200]
-        raise PlasError(f"{path / FILE}: describes no study ({reason}); it was altered, start a new run") from None
 
 
 CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")

@@ -48,5 +48,6 @@ def _is_number(text: str) -> bool:
 def csv_fault(error: csv.Error) -> str:
     """What is wrong with a CSV file, in words."""
     said = str(error)
-    open_quote = "unexpected end" in said or "field limit" in said
-    return "a quote that is never closed" if open_quote else said
+    if "field limit" in said:
+        return f"a cell of more than {csv.field_size_limit():,} characters, or a quote that is never closed"
+    return "a quote that is never closed" if "unexpected end" in said else said

@@ -96,10 +96,28 @@ def test_columns_in_any_order_with_unknown_ones_are_read(tmp_path: Path) -> None
 
 def test_a_quoted_cell_may_hold_a_line_break(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(
-        csv_text({"id": ["two\nlines"], "depth": [8], "width": [768], "n_kv_heads": [4], "expert_size": [768]})
+        csv_text(
+            {
+                "id": ["one"],
+                "note": ["two\nlines"],
+                "depth": [8],
+                "width": [768],
+                "n_kv_heads": [4],
+                "expert_size": [768],
+            }
+        )
     )
     back, ids = read_candidates(tmp_path / "x.csv")
-    assert (len(back), ids) == (1, ["two\nlines"])
+    assert (len(back), ids) == (1, ["one"])
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "x" * 300])
+def test_an_id_is_plain_text(name: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        csv_text({"id": [name], "depth": [8], "width": [768], "n_kv_heads": [4], "expert_size": [768]})
+    )
+    with pytest.raises(UsageError, match="row 1: id: expected a name of"):
+        read_candidates(tmp_path / "x.csv")
 
 
 HEAD = "depth,width,n_kv_heads,expert_size\n"

@@ -105,6 +105,29 @@ SPECIAL = [
     {"a": {"b": [1]}},
     [1, "x"],
 ]
+KEYS = [
+    "float",
+    "int",
+    "str",
+    "dict",
+    "a[0]",
+    "Calibration",
+    "",
+    "algo",
+    "name",
+    "depth",
+    "\x1b",
+    "x" * 900,
+    "<<",
+    "0",
+    "²",
+]
+HOSTILE = [
+    "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)),
+    *("? [a, b]\n: 1\n", "? {a: 1}\n: 1\n", "a: &a [*a]\n", "[" * 4_000, "- " * 4_000, "{a: " * 2_000, "!!set {a}\n"),
+    *(f"seed: {'9' * 309}\n", f"batch: {'9' * 5_000}\n", "evaluations: !!int x\n", "a: !!binary ===\n", "<<: {a: 1}\n"),
+    *("budgets: !!python/object:os.system x\n", "--- a\n--- b\n", "\ufeffalgo: x\n", "a: b: c\n", "%YAML 9.9\n---\n"),
+]
 STUDY: dict[str, Any] = {
     "name": "tiny",
     "space": {
@@ -209,7 +232,7 @@ def spoilt(content: Any, rng: random.Random, times: int) -> Any:
             case 0 if isinstance(target, dict):
                 del target[key]
             case 1 if isinstance(target, dict):
-                target[str(rng.choice(TEXTS))] = target[key]
+                target[rng.choice(KEYS)] = target[key]
             case 2 if isinstance(target, list):
                 target.append(junk(rng))
             case _:
@@ -232,6 +255,8 @@ def garbled(text: str, rng: random.Random) -> str:
 def study_text(rng: random.Random) -> str:
     """A study, mostly wrong."""
     content = spoilt(STUDY, rng, rng.choice([0, 1, 1, 2, 4]))
+    if rng.random() < 0.1:
+        return rng.choice(HOSTILE) + (yaml_source.dump(STUDY) if rng.random() < 0.5 else "")
     try:
         return garbled(yaml_source.dump(content), rng)
     except Exception:  # what YAML cannot write is written as JSON, which YAML reads
@@ -254,7 +279,7 @@ def candidates(rng: random.Random) -> str:
             rng.choice(rows)[rng.randrange(8)] = str(junk(rng))
     text = io.StringIO()
     csv.writer(text, lineterminator=rng.choice(["\n", "\r\n"])).writerows([names, *rows])
-    return garbled(text.getvalue(), rng)
+    return garbled(text.getvalue(), rng) if rng.random() < 0.8 else text.getvalue().replace("8,", '"8,', 1)
 
 
 def lines_of_json(rng: random.Random) -> str:
@@ -278,12 +303,13 @@ def prepare(folder: Path, rng: random.Random) -> None:
 
 def line_of(rng: random.Random) -> list[str]:
     """A command and its arguments."""
-    command = rng.choice([*COMMANDS, "run", "run", "explain"])
+    command = rng.choice([*COMMANDS, *("run", "run", "run", "run", "explain", "theory", "compare", "fit", "export")])
     words = list(rng.choice(COMMANDS[command]))
     if command in STUDIED:
-        words += ["--config", "study.yaml"] if rng.random() < 0.6 else []
-        for flag in rng.sample(sorted(FLAGS), rng.choice([0, 1, 2])):
-            text = rng.choice(FLAGS[flag]) if rng.random() < 0.8 else str(rng.choice(TEXTS + NUMBERS))
+        words += ["--config", "study.yaml"] if rng.random() < 0.7 and "--resume" not in words else []
+        for flag in rng.sample(sorted(FLAGS), rng.choice([0, 0, 1, 2])):
+            text = rng.choice(FLAGS[flag]) if rng.random() < 0.7 else str(rng.choice(TEXTS + NUMBERS))
+            text = f"{rng.choice(KEYS)}={text}" if flag == "--set" and rng.random() < 0.5 else text
             words += [flag, text.replace("\x00", "").encode("utf-8", "replace").decode()]
     return [command, *words]
 

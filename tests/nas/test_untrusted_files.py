@@ -121,6 +121,15 @@ def test_a_run_folder_and_labels_named_like_formulas_give_no_formula(inside: Ins
     assert read_candidates(Path("candidates.csv"))[1][0].startswith("=1+1-")
 
 
+@pytest.mark.parametrize("name", ["a\x1b[31mb", "x" * 250])
+def test_a_run_folder_of_any_name_gives_ids_that_are_read_back(name: str, inside: Inside, copied: Path) -> None:
+    copied.rename(name)
+    assert inside("select", name, "--out", "x.csv").code == 0
+    assert "\x1b" not in Path("x.csv").read_text()
+    ids = read_candidates(Path("x.csv"))[1]
+    assert len(set(ids)) == len(ids) > 1
+
+
 @pytest.mark.parametrize("rows", [2, 5_000])
 def test_a_quote_that_is_never_closed_is_named(rows: int, inside: Inside, tmp_path: Path) -> None:
     text = (

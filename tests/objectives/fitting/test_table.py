@@ -68,7 +68,7 @@ def test_large_losses_raise_the_question_of_bits(csv: Csv) -> None:
         (HEADER + "\n\n" + ROWS + "8,wide,4,8,1,1024,3.0\n", "runs.csv:6: width: expected a number, got 'wide'"),
         (
             HEADER + ROWS + "8" * 200_000 + ",1,4,8,1,1024,3.0\n",
-            "runs.csv:4: expected CSV, got a row with field larger",
+            "runs.csv:4: expected CSV, got a cell of more than 131,072 characters, or a quote",
         ),
         (HEADER + ROWS.replace("3.2", "3.0"), "loss: expected values that vary, got 3 in every row"),
     ],
