@@ -23,7 +23,9 @@ MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
 
 
 SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
-NOISY = 0.05  # residual sd from which designs aimed at the frontier were seen to be no better than random ones
+NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are doubted
+DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
+DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
 HALVINGS = 20
 
 
@@ -188,8 +190,7 @@ def show(
     say(f"  {'; '.join(parts)}")
     if asked.goal == "frontier" and noise is not None and noise >= NOISY:
         say(
-            f"  At a residual sd of {noise:.2g} nats designs aimed at the frontier picked no better than random ones in simulation; "
-            "--goal coefficients did"
+            f"  At a residual sd of {noise:.2g} nats designs aimed at the frontier {DOUBTED_FIRST if first else DOUBTED}"
         )
 
 

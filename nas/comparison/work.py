@@ -70,6 +70,8 @@ def opened(request: Request) -> tuple[Path, Plan]:
         raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
     if request.interim and (request.resume is None or request.retry_failed or request.given or request.studies):
         raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
+    if request.columns and not request.traces and request.resume is None:
+        raise UsageError("--column: expected --traces with it, got none; name the files whose columns it says")
     if request.resume is not None:
         wanted = extended(request, request.resume)
     elif request.traces_alone:

@@ -137,3 +137,5 @@ def test_published_traces_from_file_to_words(compare: Compare, tmp_path: Path) -
     assert compare("--resume", tmp_path / "out").code == 0
     assert (tmp_path / "out" / "tables" / "hypervolume.csv").read_bytes() == kept
     assert compare(*given, *said, "--reference", "Latency=70", "--out", tmp_path / "again").code == 2
+    alone = compare("--column", "run=seed", "--out", tmp_path / "alone")
+    assert (alone.code, "--column: expected --traces with it" in alone.err) == (2, True)
