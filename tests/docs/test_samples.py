@@ -125,6 +125,8 @@ def test_a_block_of_no_known_kind_is_seen(unmarked: str) -> None:
         (["decode 3 ms"], ["decode 4 ms"], ["decode 4 ms"]),
         (["a", "b", "c"], ["a"], ["a"]),
         (["gone", "…"], [], ["…"]),
+        (["name  ms", "a      1"], ["name   ms", "a       1"], ["name   ms", "a       1"]),
+        (["name  time", "a      1 s"], ["name    time", "a       10 s"], ["name  time", "a      1 s"]),
     ],
 )
 def test_a_sample_is_what_was_printed_with_its_elisions(

@@ -328,3 +328,11 @@ def test_what_is_read_back_has_the_types_that_were_written(filled: Filled) -> No
     assert recorded.evaluations.keys.dtype == found.keys.dtype
     assert recorded.batches.dtype == np.int64
     store.close()
+
+
+def test_a_store_is_laid_out_whole_or_not_at_all(tmp_path: Path, problem: Problem) -> None:
+    store = opened(tmp_path / FILE, problem)
+    with pytest.raises((PlasError, TypeError)):
+        store.create({"unwritable": object()}, {})
+    assert store.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
+    store.close()

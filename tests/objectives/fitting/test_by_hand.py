@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from objectives.fitting.diagnostics import SIGNIFICANT, identifiability, influence, quality, replicates
 from objectives.fitting.fit import Fit, Method, fitted
-from objectives.fitting.intervals import bootstrap, intervals
+from objectives.fitting.intervals import _restarted, bootstrap, intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.table import Table, read_table
 from objectives.fitting.validation import groups, near_frontier, validated
@@ -146,3 +147,18 @@ def test_a_learning_rate_that_varies_by_more_than_a_tenth_is_said(
 ) -> None:
     table = read_table(csv(f"parameters,learning_rate,loss\n1e8,1e-3,3.2\n2e8,{last},3.0\n"))  # type: ignore[arg-type]
     assert any(note.startswith("learning_rate is not constant") for note in table.notes) is said
+
+
+def test_intervals_hold_95_percent_of_what_they_are_made_of(noisy: Fit) -> None:
+    """Linear theory: Student's t times the standard error; the bootstrap: percentiles of its draws."""
+    known = intervals(noisy, 40, np.random.default_rng(0))
+    centre, sd = np.array(list(noisy.coefficients.values())), np.sqrt(np.diag(known.covariance))
+    wide = stats.t.ppf(0.975, 30 - 3) * sd
+    assert known.linear == pytest.approx(np.stack([centre - wide, centre + wide], axis=1), rel=1e-12)
+    assert known.bootstrap == pytest.approx(np.quantile(known.draws, [0.025, 0.975], axis=0).T, rel=1e-12)
+
+
+def test_a_restart_finds_the_same_fit(noisy: Fit) -> None:
+    """Of all rows once, and of all rows twice: twice the objective."""
+    for weight in (1.0, 2.0):
+        assert _restarted(noisy, np.full(30, weight), 1) == pytest.approx(weight * noisy.objective, rel=1e-4)
