@@ -52,7 +52,12 @@ def designs(
         UsageError: more designs than the space has.
     """
     generator = np.random.default_rng(asked.seed)
-    candidates = trainable(asked, study, candidates_of(study.problem.space, generator))
+    candidates = candidates_of(study.problem.space, generator)
+    if asked.n > len(candidates):
+        raise UsageError(
+            f"next: expected at most {len(candidates):,} designs, the space's size, got {asked.n}; ask for fewer"
+        )
+    candidates = trainable(asked, study, candidates)
     targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
         candidates, found = planned(asked, candidates, targets, law, knowledge(candidates), generator)

@@ -111,7 +111,7 @@ class Law(BaseModel):
         """The formula."""
         return named_form(self.form)
 
-    @cached_property
+    @property
     def drawn(self) -> tuple[tuple[Form, dict[str, float]], ...]:
         """Form and coefficients of every draw, the forms mixed so that the first few hold each by its share."""
         sources = [(self.law_form, self.draws), *((named_form(rival.form), rival.draws) for rival in self.rivals)]

@@ -122,7 +122,7 @@ def plan(
     designs = n - repeated - filling
     if len(architectures) < designs + filling:
         raise ValueError(
-            f"next: expected at most {len(architectures):,} designs, the space's size, got {n}; ask for fewer"
+            f"next: expected at most {len(architectures):,} designs, as many as there are candidates, got {n}; ask for fewer"
         )
     candidates = known.sensitivities(architectures, tokens)
     aims = None if targets is None else known.sensitivities(targets, tokens)
