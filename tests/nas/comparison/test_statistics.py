@@ -49,6 +49,8 @@ def test_the_interval_of_the_median_holds_it_and_repeats() -> None:
     low, high = bootstrap_interval(values)
     assert low <= np.median(values) <= high
     assert (low, high) == bootstrap_interval(values[::-1])
+    two = bootstrap_interval(np.array([0.0, 1.0]))
+    assert two == (0.0, 1.0)
     assert bootstrap_interval(np.full(5, 0.25)) == (0.25, 0.25)
     assert np.isnan(bootstrap_interval(np.ones(1))).all()
     assert bootstrap_interval(np.array([0.1, np.inf, np.inf]))[1] == np.inf
