@@ -336,3 +336,15 @@ def test_a_store_is_laid_out_whole_or_not_at_all(tmp_path: Path, problem: Proble
         store.create({"unwritable": object()}, {})
     assert store.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
     store.close()
+
+
+def test_a_retried_row_that_was_never_evaluated_is_refused(filled: Filled) -> None:
+    path, problem, found = filled
+    store = opened(path, problem)
+    places = ", ".join("?" * (3 + len(problem.metric_names)))
+    with store.connection:
+        row = (len(found), "", "0", *[1.0] * len(problem.metric_names))
+        store.connection.execute(f"INSERT INTO retried VALUES ({places})", row)
+    with pytest.raises(PlasError, match=f"a retried row {len(found)} was never evaluated"):
+        store.read()
+    store.close()

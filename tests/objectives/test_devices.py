@@ -379,3 +379,8 @@ def test_a_long_value_is_shown_in_sixty_characters() -> None:
     assert short("x" * 58) == repr("x" * 58)
     assert short("x" * 59) == "'" + "x" * 56 + "…"
     assert len(short("x" * 59)) == 58
+
+
+def test_a_quantity_that_overflows_in_base_units_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected a positive quantity"):
+        scaled(1e300, "FLOP/s", 1e12, "42.5 TFLOP/s")

@@ -236,3 +236,11 @@ def test_truth_is_read_as_tables_write_it(written: Any) -> None:
 
 def test_no_qk_norm_is_also_what_yaml_makes_of_the_word_no() -> None:
     assert one({**QWEN3, "qk_norm": False}).qk_norm.tolist() == one({**QWEN3, "qk_norm": "no"}).qk_norm.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("true", True), ("yes", True), ("1", True), ("false", False), ("no", False), ("0", False)]
+)
+def test_yes_and_no_are_read_as_people_write_them(word: str, value: bool) -> None:
+    shape = {"depth": 4, "width": 512, "n_kv_heads": 2, "expert_size": 1024}
+    assert one(shape | {"tied": word}).tied.tolist() == [value]

@@ -523,3 +523,11 @@ def test_tables_are_read_only(paper: SearchSpace) -> None:
             table[0] = 1
     architectures = paper.architectures(paper.genotypes(np.arange(3)))
     assert not any(getattr(architectures, name).flags.writeable for name in SHAPE)
+
+
+def test_a_row_out_of_range_says_nothing_of_the_others() -> None:
+    axes = {"depth": [4, 8], "width": [768, 1024], "expert_ffn_ratio": [1, 2], "n_kv_heads": [1, "n_heads"]}
+    space = SearchSpace.from_mapping({"name": "small", "axes": axes})
+    first, last = space.genotypes(np.array([0, space.size - 1]))
+    rows = np.array([first, first - 1, last, last + 1])
+    assert space.is_canonical(rows).tolist() == [True, False, True, False]

@@ -49,17 +49,20 @@ def test_the_interval_of_the_median_holds_it_and_repeats() -> None:
     low, high = bootstrap_interval(values)
     assert low <= np.median(values) <= high
     assert (low, high) == bootstrap_interval(values[::-1])
+    two = bootstrap_interval(np.array([0.0, 1.0]))
+    assert two == (0.0, 1.0)
     assert bootstrap_interval(np.full(5, 0.25)) == (0.25, 0.25)
     assert np.isnan(bootstrap_interval(np.ones(1))).all()
     assert bootstrap_interval(np.array([0.1, np.inf, np.inf]))[1] == np.inf
 
 
-def test_the_interval_is_hesterbergs() -> None:
+@pytest.mark.parametrize(("runs", "tail"), [(15, 0.0132125), (14, 0.0124832)])
+def test_the_interval_is_hesterbergs(runs: int, tail: float) -> None:
     """At 15 runs the tails are Φ(−2.1448 √(15/14)) = 0.0132 instead of 0.025."""
-    values = np.random.default_rng(3).normal(size=15)
-    drawn = np.random.default_rng(SEED).integers(15, size=(RESAMPLES, 15))
+    values = np.random.default_rng(3).normal(size=runs)
+    drawn = np.random.default_rng(SEED).integers(runs, size=(RESAMPLES, runs))
     medians = np.median(values[drawn], axis=1)
-    assert bootstrap_interval(values) == pytest.approx(np.quantile(medians, [0.0132125, 1 - 0.0132125]), abs=1e-4)
+    assert bootstrap_interval(values) == pytest.approx(np.quantile(medians, [tail, 1 - tail]), abs=1e-4)
 
 
 def test_the_paired_test_is_exact_without_ties() -> None:

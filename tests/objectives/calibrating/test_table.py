@@ -26,6 +26,18 @@ def test_metrics(cells: str, phase: str, ms: float) -> None:
     assert (rows[0].phase, rows[0].ms) == (phase, pytest.approx(ms))
 
 
+def test_what_is_not_said_of_a_row_is_the_usual() -> None:
+    """One sequence, fp16, a decode figure over 128 tokens, the device that is calibrated."""
+    rows, left = read([HEADER, ",Qwen3-0.6B,,,512,,tpot_ms,12,A"], "board", resolve)
+    assert not left
+    assert (rows[0].batch, rows[0].generated, rows[0].device, rows[0].format.precision.name) == (
+        1,
+        128,
+        "board",
+        "fp16",
+    )
+
+
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [

@@ -96,6 +96,7 @@ def test_the_rows_that_matter_most_come_first(noisy: Fit) -> None:
     assert cook == sorted(cook, reverse=True)
     assert influence(noisy)[0]["line"] == 22
     assert influence(noisy)[0]["robust_sds"] > 4
+    assert len(influence(noisy)) >= 5
 
 
 def test_what_is_not_identifiable_is_below_two_standard_errors(noisy: Fit) -> None:
@@ -139,6 +140,8 @@ def test_a_scale_without_a_sign_of_its_own_is_never_negative() -> None:
     found = fit(sized(size, 2.0 + 0.1 * np.log(size / 1e7)), "parameters_power")
     assert found.coefficients["kappa"] == pytest.approx(0.0, abs=1e-6)
     assert found.coefficients["l_inf"] == pytest.approx(np.mean(found.table.loss), rel=1e-3)
+    said = identifiability(found, intervals(found, 0, np.random.default_rng(0)))
+    assert "alpha has no effect: its term is zero in this fit" in said
 
 
 @pytest.mark.parametrize(("last", "said"), [(1.05e-3, False), (1.5e-3, True)])
