@@ -1,7 +1,7 @@
 """Mutation run: how many small faults, planted one by one in a copy of the code, the fast tests find.
 
-python benchmarks/mutation.py [--sample 330] [--seed 0] [--budget 25] [--out mutation.csv]
-python benchmarks/mutation.py --again [--also tests/nas/test_store.py] [--budget 100] [--out mutation.csv]
+python benchmarks/mutation.py [--sample 330] [--seed 0] [--budget 25] [--out runs/mutation.csv]
+python benchmarks/mutation.py --again [--also tests/nas/test_store.py] [--budget 100] [--out runs/mutation.csv]
 
 The tests of a fault are those of the fast tier that run its line (coverage tells), quickest first, up to --budget seconds.
 A run that is stopped goes on where it was; --again tries what survived once more, --also with test files written since.
@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=25.0, help="seconds of tests per fault")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds after which a fault counts as found")
-    parser.add_argument("--out", type=Path, default=Path("mutation.csv"))
+    parser.add_argument("--out", type=Path, default=Path("runs/mutation.csv"))
     parser.add_argument("--again", action="store_true", help="try what survived once more")
     parser.add_argument("--also", action="append", default=[], help="a test file to run with --again; repeats")
     parser.add_argument("--trace", type=Path, help=argparse.SUPPRESS)
