@@ -153,11 +153,15 @@ def test_a_learning_rate_that_varies_by_more_than_a_tenth_is_said(
 
 
 def test_intervals_hold_95_percent_of_what_they_are_made_of(noisy: Fit) -> None:
-    """Linear theory: Student's t times the standard error; the bootstrap: percentiles of its draws."""
+    """Linear theory: Student's t times the standard error, of scales on their logarithm; the bootstrap: percentiles of its draws."""
     known = intervals(noisy, 40, np.random.default_rng(0))
     centre, sd = np.array(list(noisy.coefficients.values())), np.sqrt(np.diag(known.covariance))
     wide = stats.t.ppf(0.975, 30 - 3) * sd
-    assert known.linear == pytest.approx(np.stack([centre - wide, centre + wide], axis=1), rel=1e-12)
+    expected = np.stack([centre - wide, centre + wide], axis=1)
+    for i, name in enumerate(noisy.coefficients):
+        if name in noisy.model.form.scales:
+            expected[i] = np.exp(np.log(centre[i]) + np.array([-1, 1]) * wide[i] / centre[i])
+    assert known.linear == pytest.approx(expected, rel=1e-12)
     assert known.bootstrap == pytest.approx(np.quantile(known.draws, [0.025, 0.975], axis=0).T, rel=1e-12)
 
 
