@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nas import yaml_source
-from nas.calibrating import LAW, resolve
 from nas.errors import UsageError
-from nas.named import load_device, load_law
+from nas.files import yaml_source
+from nas.study.catalogue import load_device, load_law
+from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.fit import fit, freedom
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.table import Measurement, read

@@ -15,19 +15,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.assemble import assemble
-from nas.decomposition.boxes import Boxes
-from nas.decomposition.frontier import SumsOfParts
-from nas.decomposition.grid import Grid
-from nas.decomposition.sums import Sums
-from nas.dominance import non_dominated
-from nas.enumeration import enumerate_all
-from nas.exact_solution import metrics_of, solve
-from nas.gains import gains
-from nas.notebook import Notebook
-from nas.objective import Budget, built_in
-from nas.picks import PickRule
-from nas.problem import Problem
+from nas.exact.decomposition.boxes import Boxes
+from nas.exact.decomposition.frontier import SumsOfParts
+from nas.exact.decomposition.grid import Grid
+from nas.exact.decomposition.sums import Sums
+from nas.exact.enumeration import enumerate_all
+from nas.exact.gains import gains
+from nas.exact.solution import metrics_of, solve
+from nas.frontier.dominance import non_dominated
+from nas.frontier.picks import PickRule
+from nas.problem.objective import Budget, built_in
+from nas.problem.problem import Problem
+from nas.search.assembly import assemble
+from nas.search.notebook import Notebook
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 

@@ -1,7 +1,7 @@
 """Mutation run: how many small faults, planted one by one in a copy of the code, the fast tests find.
 
 python benchmarks/mutation.py [--sample 330] [--seed 0] [--budget 25] [--out runs/mutation.csv]
-python benchmarks/mutation.py --again [--also tests/nas/test_store.py] [--budget 100] [--out runs/mutation.csv]
+python benchmarks/mutation.py --again [--also tests/nas/record/test_store.py] [--budget 100] [--out runs/mutation.csv]
 
 The tests of a fault are those of the fast tier that run its line (coverage tells), quickest first, up to --budget seconds.
 A run that is stopped goes on where it was; --again tries what survived once more, --also with test files written since.
@@ -37,7 +37,7 @@ GROUPS = {
         *(f"nas/{name}.py" for name in ("dominance", "indicators", "picks", "selection", "store", "search", "problem")),
         *(f"nas/{name}.py" for name in ("evaluations", "objective", "handling", "key_index")),
         "nas/comparison/statistics.py",
-        "nas/decomposition/*.py",
+        "nas/exact/decomposition/*.py",
     ],
 }
 COLUMNS = ["group", "path", "line", "operator", "before", "after", "result", "seconds", "tests", "said"]

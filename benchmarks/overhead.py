@@ -22,12 +22,12 @@ from pymoo.operators.sampling.rnd import IntegerRandomSampling
 from pymoo.optimize import minimize
 from scipy.stats import wilcoxon
 
-from nas.assemble import Study, assemble
-from nas.handling import as_seen
-from nas.layers import layered
-from nas.problem import Problem
-from nas.search import Limits, Search
-from nas.store import RunStore
+from nas.problem.problem import Problem
+from nas.record.store import RunStore
+from nas.search.assembly import Study, assemble
+from nas.search.constraints import as_seen
+from nas.search.loop import Limits, Search
+from nas.study.layers import layered
 from search_spaces.arrays import IntArray
 
 METRICS = ("loss", "total_ms", "memory_gb")

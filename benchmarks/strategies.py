@@ -16,15 +16,15 @@ import numpy as np
 from overhead import raw_nsga2
 from scipy.stats import wilcoxon
 
-from nas.assemble import Study, assemble
-from nas.dominance import frontier_rows
 from nas.errors import UsageError
-from nas.exact_solution import solve
-from nas.handling import as_seen
-from nas.indicators import Scale, distance
-from nas.layers import layered
-from nas.search import Limits, Search
-from nas.store import RunStore
+from nas.exact.solution import solve
+from nas.frontier.dominance import frontier_rows
+from nas.frontier.indicators import Scale, distance
+from nas.record.store import RunStore
+from nas.search.assembly import Study, assemble
+from nas.search.constraints import as_seen
+from nas.search.loop import Limits, Search
+from nas.study.layers import layered
 from objectives.plugins import importable
 
 CHECKPOINTS = (200, 500, 1000, 2000, 5000)

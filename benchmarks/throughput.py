@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.named import load_device, load_law, load_space
+from nas.study.catalogue import load_device, load_law, load_space
 from objectives.assessment import Assessment
 from objectives.scenario import Scenario, precision
 from search_spaces.architectures import SHAPE, Architectures

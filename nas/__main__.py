@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from nas.terminal import terminal
+from nas.terminal.streams import terminal
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "reproduce"),
@@ -19,7 +19,7 @@ def main() -> None:
 
 def dispatch() -> None:
     """The command that the arguments name."""
-    from nas.options import own_package
+    from nas.terminal.options import own_package
 
     own_package()
     arguments = sys.argv[1:]
@@ -33,7 +33,7 @@ def dispatch() -> None:
         sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
         importlib.import_module(f"nas.{arguments[0]}").main()
     else:
-        from nas.faults import unknown
+        from nas.files.faults import unknown
 
         sys.stderr.write(f"plas: {unknown('a command', arguments[0], COMMANDS)}\n")
         raise SystemExit(2)

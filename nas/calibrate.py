@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 if TYPE_CHECKING:
-    from nas.calibrating import Outcome
+    from nas.work.calibrate import Outcome
     from objectives.calibrating.group import Calibrated
     from objectives.calibrating.held_out import Errors
 
@@ -31,9 +31,9 @@ def calibrate(
     json: o.Json = False,
 ) -> None:
     """Fit a device's achieved share of its datasheet to measured latencies."""
-    from nas.calibrating import calibrate_file
-    from nas.console import notice, say_json
-    from nas.named import id_and_mode
+    from nas.study.catalogue import id_and_mode
+    from nas.terminal.console import notice, say_json
+    from nas.work.calibrate import calibrate_file
 
     base, mode = id_and_mode(device)
     target = out or Path(f"{Path(base).stem}_calibrated.yaml")
@@ -54,7 +54,7 @@ def calibrate(
 
 def print_outcome(outcome: "Outcome", measured: Path) -> None:
     """Groups with their errors, and the rows that were not used."""
-    from nas.console import say
+    from nas.terminal.console import say
 
     used = sum(len(group.rows) for group in outcome.groups)
     others = f", {outcome.elsewhere} of other devices" if outcome.elsewhere else ""
@@ -72,7 +72,7 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
 
 def print_group(group: "Calibrated") -> None:
     """One profile with its errors by phase."""
-    from nas.console import say, table
+    from nas.terminal.console import say, table
 
     p = group.profile
     say()

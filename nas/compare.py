@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 COMPARE = "What to compare"
 
@@ -174,7 +174,7 @@ def compare(
     behind our own claims; it takes hours.
     """
     from nas.comparison.request import Request
-    from nas.comparison.work import execute
+    from nas.work.compare import execute
 
     flags = o.study_flags(
         time_limit=time_limit,

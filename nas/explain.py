@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 WHICH = "Which architecture"
 
@@ -51,8 +51,8 @@ def explain(
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
-    from nas.explaining import Request
-    from nas.explaining import explain as work
+    from nas.work.explain import Request
+    from nas.work.explain import explain as work
 
     flags = o.study_flags(
         space=space,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 HOW = "How to train"
 
@@ -69,8 +69,8 @@ def export(
         raise UsageError(
             "export: expected a run or candidate file and --out FOLDER, got less; give both, or --verify FOLDER"
         )
-    from nas.exporting.exports import Request
-    from nas.exporting.exports import export as work
+    from nas.work.export import Request
+    from nas.work.export import export as work
 
     flags = o.study_flags(
         law=law,

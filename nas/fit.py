@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 METHOD, NEXT = "How to fit", "What to train next"
 
@@ -118,8 +118,8 @@ def fit(
     json: o.Json = False,
 ) -> None:
     """Fit a loss law to a table of trained models."""
-    from nas.fit_request import Request
-    from nas.fitting import execute
+    from nas.law_fitting.request import Request
+    from nas.work.fit import execute
 
     execute(
         Request(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 
 def init(
@@ -16,10 +16,10 @@ def init(
     quiet: o.Quiet = False,
 ) -> None:
     """Write a commented study to edit; an existing file is never overwritten."""
-    from nas.console import notice
     from nas.errors import UsageError
-    from nas.faults import unknown
-    from nas.tables import write
+    from nas.files.faults import unknown
+    from nas.files.tables import write
+    from nas.terminal.console import notice
     from objectives.plugins import documents
 
     shipped = documents("configs")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 
 class Kind(StrEnum):
@@ -31,7 +31,7 @@ def list_(
     json: o.Json = False,
 ) -> None:
     """List what can be named in a study."""
-    from nas.listing import show
+    from nas.work.list import show
 
     show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
 

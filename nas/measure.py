@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 HOW, WHAT, PLACE = "How", "What", "Where"
 
@@ -73,7 +73,7 @@ def measure(
     quiet: o.Quiet = False,
 ) -> None:
     """Measure candidates on real hardware with random weights, each in a process of its own."""
-    from nas.measuring.asking import Request, carry_out, rates
+    from nas.work.measure import Request, carry_out, rates
 
     request = Request(
         source=source,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 
 def reproduce(
@@ -16,10 +16,10 @@ def reproduce(
     json: o.Json = False,
 ) -> None:
     """Recompute every claim of the paper and give each a verdict."""
-    from nas.console import notice, say, say_json
+    from nas.files.tables import write
     from nas.reproduction.drawing import draw
     from nas.reproduction.page import as_json, page, reproduction
-    from nas.tables import write
+    from nas.terminal.console import notice, say, say_json
 
     found = reproduction()
     if json:

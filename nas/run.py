@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 SEARCH = "How to search"
 
@@ -117,7 +117,7 @@ def run(
 
     With nothing else than --algo this is the paper's study: its space, its loss law, Jetson AGX Orin 64 GB.
     """
-    from nas.running import Request, execute
+    from nas.work.run import Request, execute
 
     flags = o.study_flags(
         algo=algo,
@@ -148,8 +148,8 @@ def run(
         refuse_unmeasurable(json)
     folder = execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json))
     if measure_top is not None:
-        from nas.measuring.asking import Request as Measurement
-        from nas.measuring.asking import carry_out
+        from nas.work.measure import Request as Measurement
+        from nas.work.measure import carry_out
 
         carry_out(
             Measurement(folder, folder.with_name(f"{folder.name}-measured"), how=f"diverse:{measure_top}", quiet=quiet)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 
 def schema(
@@ -13,14 +13,14 @@ def schema(
     """Print a JSON schema, for editors and checkers."""
     from pydantic import BaseModel
 
-    from nas.console import say_json
     from nas.errors import UsageError
     from nas.exporting.recipe import Recipe
-    from nas.faults import unknown
-    from nas.strategy_modules import strategy_module
-    from nas.study_config import StudyConfig
+    from nas.files.faults import unknown
+    from nas.search.discovery import strategy_module
+    from nas.study.configuration import StudyConfig
+    from nas.terminal.console import say_json
     from objectives.device import Device
-    from objectives.law import Law
+    from objectives.loss_law.law import Law
     from objectives.plugins import importable
     from search_spaces.specification import SpaceSpecification
 

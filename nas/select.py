@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 
 def select(
@@ -32,7 +32,7 @@ def select(
     json: o.Json = False,
 ) -> None:
     """Choose candidates of a run; nothing in the run folder is executed."""
-    from nas.choosing import Request, choose
+    from nas.work.select import Request, choose
 
     choose(Request(run, how, budget or [], sweep, out, rows, quiet, json))
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nas import options as o
+from nas.terminal import options as o
 
 HARDWARE = "New hardware"
 
@@ -47,7 +47,7 @@ def theory(
     json: o.Json = False,
 ) -> None:
     """Predict the best architecture for budgets without searching, and check the prediction."""
-    from nas.closed_forms.answering import Hardware, Request, answer
+    from nas.work.theory import Hardware, Request, answer
 
     flags = o.study_flags(
         space=space,

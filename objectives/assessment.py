@@ -3,7 +3,7 @@
 import importlib
 from dataclasses import dataclass, field
 
-from objectives import closed_form, roofline
+from objectives.latency import closed_form, roofline
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

@@ -12,33 +12,18 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from objectives import closed_form, roofline
-from objectives.features import OWNERS, feature
+from objectives.latency import closed_form, roofline
+from objectives.loss_law.features import OWNERS, feature
 from objectives.scenario import Scenario
+from objectives.shares import Share, body_share
 from search_spaces.architectures import Architectures, Part
 from search_spaces.arrays import FloatArray
 
 
 class NotASum(Exception):
     """A metric that has no parts in this scenario; its name."""
-
-
-@dataclass(frozen=True, eq=False)
-class Share:
-    """What one part adds to a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
-
-    per_layer: tuple[FloatArray, ...] = ()
-    once: tuple[FloatArray, ...] = ()
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)((*self.per_layer, *other.per_layer), (*self.once, *other.once))
-
-    def times(self, factor: float) -> Self:
-        """The share of `factor` times the quantity; factor is positive."""
-        per_layer = tuple(term * factor for term in self.per_layer)
-        return type(self)(per_layer, tuple(term * factor for term in self.once))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +54,7 @@ class PartAssessment:
     def _feature(self, name: str) -> Share:
         """What a part adds to a quantity of the loss law: counts add up, any other belongs to one part whole."""
         if OWNERS[name] == "whole":
-            from objectives import parameters  # it knows parts
-
-            return parameters.body_share(self, active=name == "active_parameters")
+            return body_share(self.architectures, self.part, active=name == "active_parameters")
         return Share(once=(feature(self.architectures, name),)) if OWNERS[name] == self.part else Share()
 
     def loss(self) -> Share:

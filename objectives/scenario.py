@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from objectives.device import Calibration, Device, Peak
-from objectives.law import Law
+from objectives.loss_law.law import Law
 
 
 @dataclass(frozen=True)

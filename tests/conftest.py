@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from nas import yaml_source
+from nas.files import yaml_source
 from objectives.plugins import documents
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)

@@ -11,7 +11,7 @@ from nas.closed_forms.operator_costs import Sides, sides, sides_of_phases
 from nas.closed_forms.posynomial import Convex
 from nas.closed_forms.program import Box
 from nas.errors import UsageError
-from nas.problem import Problem
+from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray, IntArray
 
 

@@ -17,11 +17,11 @@ from nas.closed_forms.regimes import Regime, regimes
 from nas.closed_forms.relaxation import Relaxation, relaxed
 from nas.closed_forms.rounding import Rounded, nearest_pairs, round_off
 from nas.errors import UsageError
-from nas.evaluations import Evaluations
-from nas.exact_solution import solve as solve_exactly
-from nas.objective import built_in
-from nas.picks import PickRule
-from nas.problem import Problem
+from nas.exact.solution import solve as solve_exactly
+from nas.frontier.picks import PickRule
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import built_in
+from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 
 NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpot_ms": ("D1", "D2", "D3")}

@@ -8,16 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from nas.answer.pictures import EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.closed_forms.costs import COSTS, LATENCIES
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.prediction import Prediction
 from nas.closed_forms.program import Program, solve
-from nas.exact_solution import QUICK
-from nas.figures import plain, save, styled
-from nas.objective import Budget
-from nas.own_files import made_folder
-from nas.pictures import EXACT, FRONTIER, INK, PICK, STYLE, label
-from nas.problem import Problem
+from nas.exact.solution import QUICK
+from nas.files.figures import plain, save, styled
+from nas.files.own_files import made_folder
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 
 SPAN, SIDE = 10.0, 25  # budgets from a tenth to ten times the asked ones, points on each side

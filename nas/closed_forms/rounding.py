@@ -10,9 +10,9 @@ from nas.closed_forms.cells import Cell, genotypes, heads_of, sizes_of
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.program import Optimum
 from nas.closed_forms.relaxation import Relaxation, relaxed
-from nas.dominance import rounded
-from nas.evaluations import Evaluations
-from nas.picks import best_row
+from nas.frontier.dominance import rounded
+from nas.frontier.picks import best_row
+from nas.problem.evaluations import Evaluations
 from search_spaces.arrays import IntArray
 
 MOST = 3000  # relaxations of one answer

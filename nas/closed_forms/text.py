@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer_text import describe
+from nas.answer.device_times import PREFIX, TIMES, misses, verdict
+from nas.answer.sentences import describe
 from nas.closed_forms.cases import decode_layer, memory_layer
 from nas.closed_forms.prediction import CheckedForm, Prediction
 from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
 from nas.closed_forms.rounding import PAIRS, Rounded
 from nas.closed_forms.validation import by_operators, worth_training
-from nas.console import say, table
-from nas.device_times import PREFIX, TIMES, misses, verdict
-from nas.problem import Problem
-from objectives.law import Law
+from nas.problem.problem import Problem
+from nas.terminal.console import say, table
+from objectives.loss_law.law import Law
 
 
 def show(prediction: Prediction, on_device: Problem) -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from nas.closed_forms.prediction import Prediction
-from nas.evaluations import Evaluations, joined
-from nas.picks import best_row
-from nas.problem import Problem
+from nas.frontier.picks import best_row
+from nas.problem.evaluations import Evaluations, joined
+from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 

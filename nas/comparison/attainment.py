@@ -10,9 +10,9 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from nas.answer.pictures import EXACT, FRONTIER, label
 from nas.comparison.result import StudyResult
 from nas.comparison.strokes import Stroke, legend, log_axis
-from nas.pictures import EXACT, FRONTIER, label
 from search_spaces.arrays import FloatArray, IntArray
 
 GREY = "#555555"

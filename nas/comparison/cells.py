@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from nas import run_folder
-from nas.assemble import Study
 from nas.comparison.plan import Cell
 from nas.comparison.trace import Trace
 from nas.errors import PlasError, UsageError
-from nas.evaluating import WorkerPool
-from nas.own_files import inner_folder
-from nas.running import laid_out, read_manifest, retry_failed, search_of, try_update
-from nas.search import Limits
-from nas.store import FILE, Recorded, RunStore, begun, final
+from nas.files.own_files import inner_folder
+from nas.record import folder as run_folder
+from nas.record.store import FILE, Recorded, RunStore, begun, final
+from nas.search.assembly import Study
+from nas.search.loop import Limits
+from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, try_update
+from nas.search.workers import WorkerPool
 
 PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
 

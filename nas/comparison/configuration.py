@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from nas import yaml_source
 from nas.errors import UsageError
-from nas.faults import Faults, Path, unknown
-from nas.layers import beside, exists, from_file, located, over, parsed_settings
-from nas.study_config import NAME, Count, split_names
+from nas.files import yaml_source
+from nas.files.faults import Faults, Path, unknown
+from nas.study.configuration import NAME, Count, split_names
+from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
 from objectives.plugins import documents, importable
 
 FILE = "comparison.yaml"

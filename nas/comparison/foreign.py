@@ -11,7 +11,7 @@ from nas.comparison.reference import Reference, keys_by_value
 from nas.comparison.trace import Trace
 from nas.comparison.trace_columns import LABELS, Columns
 from nas.errors import UsageError
-from nas.objective import Objective, built_in
+from nas.problem.objective import Objective, built_in
 from objectives.plugins import importable
 from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.arrays import BoolArray, FloatArray

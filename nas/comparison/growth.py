@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from nas import run_folder
 from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, checked
 from nas.comparison.plan import planned
 from nas.comparison.request import Request
-from nas.console import notice
 from nas.errors import UsageError
-from nas.study_config import split_names
+from nas.record import folder as run_folder
+from nas.study.configuration import split_names
+from nas.terminal.console import notice
 
 
 def extended(request: Request, folder: Path) -> Asked:

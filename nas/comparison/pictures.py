@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nas.answer_text import plot_axes
+from nas.answer.pictures import EXACT, STYLE, label
+from nas.answer.sentences import plot_axes
 from nas.comparison.attainment import attainment_figure, difference_figure
 from nas.comparison.measures import TARGETS
 from nas.comparison.plan import BASELINES
@@ -17,9 +18,8 @@ from nas.comparison.ranking import Ranking, named
 from nas.comparison.result import StudyResult
 from nas.comparison.statistics import quantile
 from nas.comparison.strokes import Stroke, legend, log_axis, strokes
-from nas.figures import save, styled
-from nas.own_files import inner_folder
-from nas.pictures import EXACT, STYLE, label
+from nas.files.figures import save, styled
+from nas.files.own_files import inner_folder
 from search_spaces.arrays import FloatArray
 
 FLOOR = 1e-6  # gaps below are drawn here: a logarithm has no zero

@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas import yaml_source
-from nas.assemble import Study, assemble
 from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, names_of
 from nas.errors import UsageError
-from nas.faults import Faults
-from nas.strategy import Traits
-from nas.strategy_modules import strategy_module
-from nas.tables import write
+from nas.files import yaml_source
+from nas.files.faults import Faults
+from nas.files.tables import write
+from nas.search.assembly import Study, assemble
+from nas.search.discovery import strategy_module
+from nas.search.strategy import Traits
 from objectives.plugins import importable
 
 BASELINES = ("random", "lhs")

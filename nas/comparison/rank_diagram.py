@@ -5,9 +5,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from nas.answer.pictures import INK
 from nas.comparison.ranking import Ranking
 from nas.comparison.strokes import Stroke
-from nas.pictures import INK
 
 PACKAGE = "scikit_posthocs"
 

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from nas.comparison.trace_columns import Volume
-from nas.dominance import non_dominated, rounded
-from nas.indicators import Distance, Scale, distance, too_many
-from nas.objective import Objective
+from nas.frontier.dominance import non_dominated, rounded
+from nas.frontier.indicators import Distance, Scale, distance, too_many
+from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
 EXACT, UNION = "exact frontier", "union of all runs"

@@ -7,7 +7,7 @@ from typing import Any
 
 from nas.comparison.configuration import parameters_by_strategy
 from nas.comparison.trace_columns import bounds_by_name, columns_of, reference_by_name
-from nas.layers import parsed_settings
+from nas.study.layers import parsed_settings
 
 
 @dataclass(frozen=True)

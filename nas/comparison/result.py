@@ -8,7 +8,7 @@ import numpy as np
 from nas.comparison.measures import LARGER_IS_BETTER, TARGETS, Measured
 from nas.comparison.reference import Reference
 from nas.comparison.statistics import LEVEL, a12, holm, paired_lead, paired_p, unpaired_p
-from nas.objective import Objective
+from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
 NONE_SHOWN = "no difference shown"

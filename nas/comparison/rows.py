@@ -10,7 +10,7 @@ from nas.comparison.measures import MEASURES, TARGETS, VOLUME
 from nas.comparison.plan import BASELINES
 from nas.comparison.result import StudyResult, against, pairs
 from nas.comparison.statistics import bootstrap_interval, quantile
-from nas.tables import csv_text
+from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
 
 Rows = list[dict[str, Any]]

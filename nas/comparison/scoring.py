@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.assemble import Study
 from nas.comparison import cells
 from nas.comparison.configuration import ComparisonConfig
 from nas.comparison.crew import Crew
@@ -19,8 +18,9 @@ from nas.comparison.result import StudyResult
 from nas.comparison.trace import Trace
 from nas.comparison.trace_columns import Columns, Volume, columns_of, volume_of
 from nas.errors import PlasError, UsageError
-from nas.exact_solution import quick_frontier
-from nas.objective import Objective
+from nas.exact.solution import quick_frontier
+from nas.problem.objective import Objective
+from nas.search.assembly import Study
 from search_spaces.arrays import FloatArray, IntArray
 
 Label = tuple[str, str, int]  # study, strategy, seed

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from nas.answer.pictures import BASELINE, FRONTIER, PICK
 from nas.comparison.plan import BASELINES
-from nas.pictures import BASELINE, FRONTIER, PICK
 
 COLOURS = (FRONTIER, PICK, BASELINE, "#7b4fa3", "#17909b", "#d1619c", "#84861a", "#8c5a2b")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)))

@@ -24,8 +24,8 @@ from nas.comparison.rows import (
     volume_rows,
 )
 from nas.comparison.statistics import bootstrap_interval, quantile
-from nas.own_files import inner_folder
-from nas.tables import write
+from nas.files.own_files import inner_folder
+from nas.files.tables import write
 
 ENDED = " (* ended before)"
 BAR = r"\|"  # in a cell of a Markdown table

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from nas.dominance import non_dominated
+from nas.frontier.dominance import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 

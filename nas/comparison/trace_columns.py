@@ -8,7 +8,7 @@ import moocore
 import numpy as np
 
 from nas.errors import UsageError
-from nas.objective import Objective
+from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray
 
 LABELS = ("strategy", "run", "study", "evaluation", "violation", "key")

@@ -6,14 +6,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from nas.candidates import read_candidates
 from nas.errors import UsageError
-from nas.exporting.exports import folder_names
 from nas.exporting.launch_list import FILE
 from nas.exporting.manifest import read_manifest
 from nas.exporting.model import Workload
+from nas.exporting.writing import folder_names
+from nas.files.tables import csv_text
 from nas.measuring.chosen import columns
-from nas.tables import csv_text
+from nas.record.candidates import read_candidates
 from objectives.calibrating.formats import FORMATS
 
 Row = dict[str, Any]

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from nas.assemble import Study, assemble
-from nas.candidates import read_candidates
-from nas.dominance import frontier_rows
+from nas.answer.recorded import recorded_run
+from nas.answer.restudied import study_of
+from nas.answer.solved_anew import solvable, solved_within
 from nas.errors import InfeasibleError, UsageError
-from nas.evaluations import Evaluations
-from nas.exact_run import solvable, solved_within
-from nas.indicators import Scale
-from nas.layers import layered
-from nas.recorded_run import recorded_run
-from nas.recorded_study import study_of
-from nas.selection import check_form, parse_budget, select
+from nas.frontier.dominance import frontier_rows
+from nas.frontier.indicators import Scale
+from nas.frontier.selection import check_form, parse_budget, select
+from nas.problem.evaluations import Evaluations
+from nas.record.candidates import read_candidates
+from nas.search.assembly import Study, assemble
+from nas.study.layers import layered
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
@@ -79,7 +79,7 @@ def _of_file(
 def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
     """Rows of a file chosen as those of a run are, by the study's metrics and budgets."""
     problem = study.problem
-    assessment = problem.assess(problem.dressed(architectures))
+    assessment = problem.assess(problem.with_own_vocabulary(architectures))
     metrics = {name: assessment[name] for name in problem.metric_names}
     numbers = np.arange(len(architectures))
     names = tuple(objective.name for objective in problem.objectives)

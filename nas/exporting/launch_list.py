@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.outcome import file_columns
 from nas.exporting.model import Model
 from nas.exporting.training import gpu_hours, training_flops
-from nas.outcome import file_columns
-from nas.problem import Problem
-from objectives import parameters
+from nas.problem.problem import Problem
+from objectives import counts
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 
@@ -22,11 +22,11 @@ def launch_columns(problem: Problem, models: list[Model]) -> dict[str, AnyArray]
     exported model's, embeddings included, and so are FLOPs and GPU hours.
     """
     exported = Architectures.concatenate([model.architecture for model in models])
-    assessment = problem.assess(problem.dressed(exported))
+    assessment = problem.assess(problem.with_own_vocabulary(exported))
     own = {function.name for function in problem.functions}
     metrics: dict[str, Any] = {name: assessment[name] for name in problem.metric_names if name not in own}
-    metrics["params_total"] = parameters.total(exported)
-    metrics["params_active"] = parameters.active(exported)
+    metrics["params_total"] = counts.total(exported)
+    metrics["params_active"] = counts.active(exported)
     recipe = models[0].recipe
     flops = training_flops(exported, recipe)
     return {

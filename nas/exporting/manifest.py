@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.assemble import Study
 from nas.errors import UsageError
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
 from nas.exporting.stack import shown, stack_names
+from nas.search.assembly import Study
 from objectives.installed import DISTRIBUTION, version_of
 
 MANIFEST = "export.json"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from nas.answer_text import describe
+from nas.answer.sentences import describe
 from nas.exporting.launch_list import FILE
 from nas.exporting.model import Model
 from nas.exporting.recipe import Recipe

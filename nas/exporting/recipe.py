@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nas import yaml_source
 from nas.errors import UsageError
-from nas.faults import Faults, unknown
-from nas.named import is_file, normalised
+from nas.files import yaml_source
+from nas.files.faults import Faults, unknown
+from nas.study.catalogue import is_file, normalised
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures
 

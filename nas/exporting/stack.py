@@ -6,8 +6,8 @@ from typing import Any, Protocol, cast
 
 from nas.errors import UsageError
 from nas.exporting.model import Model
-from nas.faults import unknown
-from nas.named import normalised
+from nas.files.faults import unknown
+from nas.study.catalogue import normalised
 from objectives.plugins import importable
 
 PACKAGE = "nas.stacks"

@@ -4,8 +4,8 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exporting.recipe import Recipe
-from nas.named import load_device
-from objectives.parameters import count
+from nas.study.catalogue import load_device
+from objectives.counts import count
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 

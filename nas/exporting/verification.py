@@ -4,10 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.candidates import read_candidates
-from nas.console import say, say_json
 from nas.errors import PlasError, UsageError
-from nas.exporting.exports import folder_names
 from nas.exporting.fields import differences
 from nas.exporting.launch_list import FILE
 from nas.exporting.manifest import read_manifest
@@ -15,7 +12,10 @@ from nas.exporting.model import Model
 from nas.exporting.stack import PIVOT, shown, stack
 from nas.exporting.tokenizer import tokenizer_for
 from nas.exporting.transformers_check import built_parameters, transformers_version
-from objectives import parameters
+from nas.exporting.writing import folder_names
+from nas.record.candidates import read_candidates
+from nas.terminal.console import say, say_json
+from objectives import counts
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def _counts(model: Model, place: Path) -> list[str]:
     if transformers_version() is None:
         return []
     wanted: dict[str, Any] = {
-        "params_total": int(parameters.total(model.architecture)[0]),
-        "params_active": int(parameters.active(model.architecture)[0]),
+        "params_total": int(counts.total(model.architecture)[0]),
+        "params_active": int(counts.active(model.architecture)[0]),
     }
     return differences(wanted, built_parameters(place))
 

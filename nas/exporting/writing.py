@@ -1,6 +1,7 @@
 """A folder written whole or not at all: into a hidden one beside it, then renamed."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -8,6 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nas.errors import PlasError, UsageError
+from nas.exporting.launch_list import FILE
+from nas.exporting.manifest import MANIFEST
+from nas.exporting.readme import README
 
 SPARE_BYTES = 50_000_000
 
@@ -62,3 +66,18 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def folder_names(ids: list[str]) -> list[str]:
+    """A distinct folder name per id, of letters, digits, dots, underscores and hyphens."""
+    names: list[str] = []
+    used = {FILE, MANIFEST, README.lower()}
+    for identity in ids:
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip(".-")[:100] or "candidate"
+        name, n = base, 1
+        while name.lower() in used:
+            n += 1
+            name = f"{base}-{n}"
+        used.add(name.lower())
+        names.append(name)
+    return names

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nas.baselines import baseline
-from nas.candidates import read_candidates
+from nas.answer.recorded import RecordedRun, recorded_run
 from nas.errors import UsageError
-from nas.recorded_run import RecordedRun, recorded_run
-from nas.selection import check_form, select
+from nas.frontier.selection import check_form, select
+from nas.record.candidates import read_candidates
+from nas.study.baselines import baseline
 from search_spaces.architectures import DEFAULTS, Architectures
 from search_spaces.arrays import IntArray
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nas import yaml_source
 from nas.errors import PlasError, UsageError
+from nas.files import yaml_source
+from nas.files.tables import write
 from nas.measuring.engine import refuse_missing
 from nas.measuring.machine import processor
 from nas.measuring.process import run_worker
 from nas.measuring.session import WORKERS
-from nas.tables import write
 from objectives.device import Device
 
 SECONDS = 2.0  # of each kind of product

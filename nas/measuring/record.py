@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
-from nas.own_files import opened, refuse_links
-from nas.tables import write
+from nas.files.own_files import opened, refuse_links
+from nas.files.tables import write
 
 LOG, SETTINGS = "samples.jsonl", "settings.json"
 

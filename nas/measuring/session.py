@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from nas.files.tables import write
 from nas.measuring.engine import refuse_missing
 from nas.measuring.machine import machine
 from nas.measuring.process import Answer, run_worker
 from nas.measuring.record import SETTINGS, Record, own_folder
 from nas.measuring.summary import measured_csv
-from nas.run_folder import locked, open_run
-from nas.tables import write
+from nas.record.folder import locked, open_run
 
 WORKERS = Path(__file__).parent / "workers"
 SCRIPTS = {"torch": "torch_worker.py", "vllm": "vllm_worker.py", "llama-bench": "llama_bench_worker.py"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.tables import csv_text
+from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
 
 BUSY = 0.75  # CPU seconds per wall second and thread below which others had the processor

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.baselines import baseline
 from nas.closed_forms.program import solve
 from nas.reproduction import latency_claims, search_claims, theory_claims
 from nas.reproduction.claim import Claim
 from nas.reproduction.spaces import problem, whole
+from nas.study.baselines import baseline
 from objectives.dimensions import Dimensions
 
 
@@ -84,10 +84,11 @@ def _model() -> list[Correction]:
     known = baseline("qwen2.5_0.5b").architecture
     head = problem(vocabulary=latency_claims.HEAD)
     table = float(
-        head.assess(head.dressed(known))["params_total"][0] - head.assess(known.with_vocabulary(0))["params_total"][0]
+        head.assess(head.with_own_vocabulary(known))["params_total"][0]
+        - head.assess(known.with_vocabulary(0))["params_total"][0]
     )
     weights, resident = (
-        float(head.assess(head.dressed(latency_claims.EXAMPLE))[m][0]) for m in ("memory_gb", "resident_gb")
+        float(head.assess(head.with_own_vocabulary(latency_claims.EXAMPLE))[m][0]) for m in ("memory_gb", "resident_gb")
     )
     both = [
         float(problem(vocabulary=v).assess(known.with_vocabulary(v))["decode_ms"][0]) for v in (0, latency_claims.HEAD)

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from nas.answer.pictures import EXACT, FRONTIER, STYLE, label, running_median
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.regime_map import map_figure
-from nas.figures import save, styled
-from nas.objective import Budget
-from nas.own_files import inner_folder, made_folder
-from nas.pictures import EXACT, FRONTIER, STYLE, label, running_median
+from nas.files.figures import save, styled
+from nas.files.own_files import inner_folder, made_folder
+from nas.problem.objective import Budget
 from nas.reproduction.spaces import PHASES, problem, whole
 
 COLOURS = {"fp16": FRONTIER, "int8": EXACT}

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from nas.answer_text import describe
-from nas.baselines import baseline
+from nas.answer.sentences import describe
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.spaces import problem, whole
+from nas.study.baselines import baseline
 from search_spaces.architectures import one
 from search_spaces.arrays import FloatArray
 
@@ -96,7 +96,7 @@ def qwen() -> list[Claim]:
     known, said = baseline("qwen2.5_0.5b"), []
     for vocabulary in (0, HEAD):
         made = problem(vocabulary=vocabulary)
-        theirs = made.assess(made.dressed(known.architecture))
+        theirs = made.assess(made.with_own_vocabulary(known.architecture))
         every = made.evaluate(made.space.genotypes(np.arange(made.space.size)), ("loss", "total_ms", "memory_gb"))
         fits = (every.metrics["total_ms"] <= theirs["total_ms"][0]) & (every.metrics["memory_gb"] <= 64)
         row = int(np.where(fits, every.metrics["loss"], np.inf).argmin())

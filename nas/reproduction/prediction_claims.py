@@ -5,21 +5,21 @@ from math import log
 
 import numpy as np
 
-from nas.baselines import baseline
 from nas.closed_forms.costs import COSTS, flops
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.program import Program, solve
 from nas.closed_forms.rounding import round_off
-from nas.named import load_device
-from nas.objective import Budget
+from nas.problem.objective import Budget
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.latency_claims import EXAMPLE
 from nas.reproduction.spaces import PHASES, problem, whole
 from nas.reproduction.theory_claims import RATE, THEORY, frame, optimum, setting, unbounded
+from nas.study.baselines import baseline
+from nas.study.catalogue import load_device
 from objectives.dimensions import Dimensions
-from objectives.operators import phases
+from objectives.latency.operators import phases
+from objectives.latency.roofline import phase_times
 from objectives.profile_choice import calibration_for
-from objectives.roofline import phase_times
 from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
@@ -196,7 +196,7 @@ def compute_share(rows: IntArray | None, **study: object) -> FloatArray:
     made = problem(**study)
     shapes: Architectures = EXAMPLE if rows is None else whole().shapes[rows]
     prefill, _ = phases(made.scenario)
-    times = phase_times(Dimensions(made.dressed(shapes)), prefill, made.scenario)
+    times = phase_times(Dimensions(made.with_own_vocabulary(shapes)), prefill, made.scenario)
     operators = [*times.attention, *times.ffn]
     spent = np.stack([np.broadcast_to(t.seconds, len(shapes)) for t in operators])
     bound = np.stack([np.broadcast_to(np.greater(t.compute, t.memory), len(shapes)) for t in operators])

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer_text import describe
-from nas.baselines import baseline
-from nas.picks import answers
+from nas.answer.sentences import describe
+from nas.frontier.picks import answers
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.sensitivity import COARSE, without_router
 from nas.reproduction.spaces import NEEDED, PHASES, Whole, problem, whole
-from nas.study_config import PAPER_APPLICATIONS
+from nas.study.baselines import baseline
+from nas.study.configuration import PAPER_APPLICATIONS
 from search_spaces.arrays import FloatArray
 
 SHORT = {"prefill_ms": "prefill", "decode_ms": "decode", "total_ms": "total"}

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from nas.dominance import non_dominated
+from nas.frontier.dominance import non_dominated
 from nas.reproduction.claim import percent
 from nas.reproduction.spaces import PHASES, Whole, whole
 from objectives.dimensions import Dimensions
-from objectives.operators import phases
-from objectives.roofline import phase_times
+from objectives.latency.operators import phases
+from objectives.latency.roofline import phase_times
 from search_spaces.arrays import FloatArray, IntArray
 
 COARSE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from nas.assemble import assemble
-from nas.dominance import non_dominated, rounded
-from nas.named import load_space
-from nas.problem import Problem
+from nas.frontier.dominance import non_dominated, rounded
+from nas.problem.problem import Problem
+from nas.search.assembly import assemble
+from nas.study.catalogue import load_space
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from nas import yaml_source
 from nas.exporting.fields import architecture_fields, training_fields
 from nas.exporting.model import Model
 from nas.exporting.references import PIVOT_PATH, referred_architecture
 from nas.exporting.trainer_arguments import recipe_fields, trainer_arguments
+from nas.files import yaml_source
 
 FILE = "pretrain.yaml"
 HEAD = """\

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nas.dominance import non_dominated
-from nas.evaluations import Evaluations
-from nas.objective import Objective
+from nas.frontier.dominance import non_dominated
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Objective
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 LEAST_VIOLATING = 20

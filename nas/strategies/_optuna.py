@@ -16,11 +16,11 @@ from optuna.storages import InMemoryStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from nas.evaluations import Evaluations
-from nas.key_index import KeyIndex
-from nas.run_folder import versions
-from nas.strategy import Brief
-from nas.unseen import draw_unseen
+from nas.problem.evaluations import Evaluations
+from nas.record.folder import versions
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief
+from nas.search.unseen import draw_unseen
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import GENES, SearchSpace
 

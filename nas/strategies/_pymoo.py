@@ -16,10 +16,10 @@ from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 from pymoo.problems.static import StaticProblem
 
-from nas.evaluations import Evaluations
-from nas.key_index import KeyIndex
-from nas.strategy import Brief
-from nas.unseen import draw_unseen
+from nas.problem.evaluations import Evaluations
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief
+from nas.search.unseen import draw_unseen
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 

@@ -8,12 +8,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from nas.evaluations import Evaluations
-from nas.indicators import Scale
-from nas.key_index import KeyIndex
+from nas.frontier.indicators import Scale
+from nas.problem.evaluations import Evaluations
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief, Traits
 from nas.strategies._designs import latin_hypercube
 from nas.strategies._front import Front
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)

@@ -9,9 +9,9 @@ from pydantic import Field
 from pymoo.algorithms.moo.age import AGEMOEASurvival, find_corner_solutions, point_2_line_distance
 from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival, project_on_manifold
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._pymoo import PymooStrategy, Variation
 from nas.strategies._tournament import tournament
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from nas.exact_solution import SMALL, ExactSolution, solve
-from nas.objective import built_in
-from nas.picks import PickRule
-from nas.strategy import Brief, Traits
+from nas.exact.solution import SMALL, ExactSolution, solve
+from nas.frontier.picks import PickRule
+from nas.problem.objective import built_in
+from nas.search.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(evaluations=None, takes_evaluations=False)

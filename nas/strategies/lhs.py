@@ -2,10 +2,10 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.evaluations import Evaluations
-from nas.key_index import KeyIndex
+from nas.problem.evaluations import Evaluations
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief, Traits
 from nas.strategies._designs import latin_hypercube
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits()

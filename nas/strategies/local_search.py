@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.evaluations import Evaluations
-from nas.key_index import KeyIndex
+from nas.problem.evaluations import Evaluations
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief, Traits
+from nas.search.unseen import draw_unseen
 from nas.strategies._designs import latin_hypercube
 from nas.strategies._front import Front
-from nas.strategy import Brief, Traits
-from nas.unseen import draw_unseen
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(seedable=True)

@@ -11,9 +11,9 @@ from pymoo.decomposition.pbi import PBI
 from pymoo.decomposition.tchebicheff import Tchebicheff
 from scipy.spatial.distance import cdist
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._directions import directions
 from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(constraints=False, seedable=True)

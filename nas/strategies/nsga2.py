@@ -5,8 +5,8 @@ from functools import partial
 from pydantic import Field
 from pymoo.algorithms.moo.nsga2 import NSGA2
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._pymoo import PymooStrategy, Variation
-from nas.strategy import Brief, Traits
 
 TRAITS = Traits(seedable=True)
 

@@ -3,10 +3,10 @@
 from pydantic import Field
 from pymoo.algorithms.moo.nsga3 import NSGA3
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._directions import directions
 from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
 from nas.strategies._tournament import tournament
-from nas.strategy import Brief, Traits
 
 TRAITS = Traits(seedable=True)
 

@@ -7,9 +7,9 @@ import torch
 from optuna.samplers import GPSampler
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations
+from nas.search.strategy import Brief, Traits
 from nas.strategies._optuna import REPEATS, OneByOne, Repeats, quiet
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4)

@@ -6,8 +6,8 @@ from optuna.samplers import NSGAIISampler
 from optuna.samplers.nsgaii import BaseMutation, PolynomialMutation
 from pydantic import BaseModel, ConfigDict, Field
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._optuna import REPEATS, ByGeneration, Lineage, Repeats, quiet
-from nas.strategy import Brief, Traits
 
 TRAITS = Traits(seedable=True)
 

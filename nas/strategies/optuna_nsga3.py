@@ -3,10 +3,10 @@
 from optuna.samplers import NSGAIIISampler
 from pydantic import Field
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies import optuna_nsga2
 from nas.strategies._directions import divisions_of
 from nas.strategies._optuna import ByGeneration, Lineage
-from nas.strategy import Brief, Traits
 
 TRAITS = Traits(seedable=True)
 

@@ -3,8 +3,8 @@
 from optuna.samplers import TPESampler
 from pydantic import BaseModel, ConfigDict, Field
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._optuna import REPEATS, Encoding, OneByOne, Repeats
-from nas.strategy import Brief, Traits
 
 TRAITS = Traits(evaluations=1000, cap=1000, seedable=True)
 

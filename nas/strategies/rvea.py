@@ -8,9 +8,9 @@ from pymoo.algorithms.base.genetic import GeneticAlgorithm
 from pymoo.algorithms.moo.rvea import RVEA
 from pymoo.core.survival import Survival
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._directions import directions
 from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray
 
 TRAITS = Traits(seedable=True, horizon=True)

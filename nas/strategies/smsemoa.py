@@ -9,8 +9,8 @@ from pymoo.algorithms.moo.sms import SMSEMOA
 from pymoo.core.survival import Survival
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
+from nas.search.strategy import Brief, Traits
 from nas.strategies._pymoo import PymooStrategy, Variation
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray
 
 TRAITS = Traits(seedable=True)

@@ -5,10 +5,10 @@ import warnings
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import qmc
 
-from nas.evaluations import Evaluations
-from nas.key_index import KeyIndex
+from nas.problem.evaluations import Evaluations
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief, Traits
 from nas.strategies._designs import filled
-from nas.strategy import Brief, Traits
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import GENES
 

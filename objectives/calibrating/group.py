@@ -9,9 +9,9 @@ from objectives.calibrating.fit import Freedom, fit, freedom
 from objectives.calibrating.held_out import Errors, errors, leave_one_model_out
 from objectives.calibrating.table import Measurement
 from objectives.calibrating.terms import Terms, terms
+from objectives.counts import total
 from objectives.device import Calibration, Device
-from objectives.law import Law
-from objectives.parameters import total
+from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF, Phase
 from search_spaces.arrays import FloatArray
 

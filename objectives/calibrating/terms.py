@@ -9,9 +9,9 @@ import numpy as np
 from objectives.calibrating.table import Measurement
 from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
-from objectives.law import Law
-from objectives.operators import Phase, phases
-from objectives.roofline import OperatorTime, phase_times
+from objectives.latency.operators import Phase, phases
+from objectives.latency.roofline import OperatorTime, phase_times
+from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.arrays import AnyArray, FloatArray
 

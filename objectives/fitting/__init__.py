@@ -1,0 +1,1 @@
+"""Fitting a loss law to trained models: robust regression, intervals, diagnostics, designs."""

@@ -15,8 +15,8 @@ from objectives.fitting.diagnostics import FACTORS
 from objectives.fitting.fit import Fit
 from objectives.fitting.model import Model, compiled
 from objectives.fitting.table import Table
-from objectives.form import Form
-from objectives.law import Law
+from objectives.loss_law.form import Form
+from objectives.loss_law.law import Law
 from search_spaces.architectures import SHAPE, Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

@@ -8,9 +8,9 @@ from objectives.fitting.diagnostics import quality
 from objectives.fitting.fit import Fit
 from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
-from objectives.form import Form
 from objectives.installed import DISTRIBUTION, version_of
-from objectives.law import RANGED, Law, Rival
+from objectives.loss_law.form import Form
+from objectives.loss_law.law import RANGED, Law, Rival
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file

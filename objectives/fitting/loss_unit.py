@@ -6,7 +6,7 @@ import numpy as np
 
 from objectives.fitting.portability import predictions, stand_ins
 from objectives.fitting.table import Table
-from objectives.law import Law
+from objectives.loss_law.law import Law
 
 NATS_PER_BIT = math.log(2.0)
 CLOSE = 0.05  # errors, of the median loss, below which a law says in which unit losses are

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from objectives.fitting.table import Table
-from objectives.form import Form
+from objectives.loss_law.form import Form
 from search_spaces.arrays import BoolArray, FloatArray
 
 TINY = 1e-12

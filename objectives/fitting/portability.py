@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.table import Table
-from objectives.law import Law
+from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
 

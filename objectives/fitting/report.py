@@ -13,7 +13,7 @@ from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.portability import portability
 from objectives.fitting.validation import Validation, row_of, validated
-from objectives.law import Law
+from objectives.loss_law.law import Law
 
 
 def report(

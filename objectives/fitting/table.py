@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.features import COUNTS, OWNERS, feature
 from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
+from objectives.loss_law.features import COUNTS, OWNERS, feature
 from search_spaces.architectures import ALIASES, SHAPE, Architectures
 from search_spaces.arrays import AnyArray, FloatArray
 

@@ -10,7 +10,7 @@ from objectives.fitting.diagnostics import factors, losses, quality, replicates
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.robust import minimised
 from objectives.fitting.table import Table
-from objectives.form import Form
+from objectives.loss_law.form import Form
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 FOLDS = 10

@@ -1,0 +1,1 @@
+"""Forms of loss laws, one file each, found by file name."""

@@ -1,6 +1,6 @@
 """L = κ/N^a + κ_ρ ρ^b/N^c + L_∞ in the active parameters N and the activation rate ρ = K/E."""
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 FORM = Form(
     terms={

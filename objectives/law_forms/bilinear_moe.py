@@ -3,7 +3,7 @@
 Where N active parameters, E experts. Source: arXiv 2202.01169 [eq. 7].
 """
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 SIZE, EXPERTS = {"active_parameters": 1e8}, {"n_experts": 1.0}
 

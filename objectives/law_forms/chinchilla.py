@@ -3,7 +3,7 @@
 Source: arXiv 2203.15556 [eq. 10]; residuals of log L as there, refitted by Besiroglu et al. 2024.
 """
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 FORM = Form(
     terms={

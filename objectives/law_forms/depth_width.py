@@ -1,6 +1,6 @@
 """L = κ_l/l^α_l + κ_d/d^β + L_∞: depth and width alone, additive."""
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 FORM = Form(
     terms={

@@ -1,6 +1,6 @@
 """L = κ / (l^α_l d^β) + L_∞: depth and width alone, one term."""
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 FORM = Form(
     terms={

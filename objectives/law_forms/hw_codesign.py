@@ -4,7 +4,7 @@ Where l depth, ρ = K/E, r = (K·m)/d, d width, d_m = d_h·n_kv.
 Source: paper [eq:loss], [app:scaling_coefficients].
 """
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 BOUNDS = {"alpha_l": (0.01, 4.0), "alpha_rho": (0.01, 3.0), "alpha_r": (0.0, 2.0), "beta_1": (-2.0, 2.0)}
 DEPTH = Term(scale="kappa_l", powers={"depth": "-alpha_l"})

@@ -1,7 +1,7 @@
 """The paper's form with −κ_m ln(d_m/512) for the KV term: its exponent and L_∞ cannot be told apart."""
 
-from objectives.form import Form, Term
 from objectives.law_forms.hw_codesign import BOUNDS, DEPTH, IRREDUCIBLE, SPARSITY, WIDTH
+from objectives.loss_law.form import Form, Term
 
 KV = Term(scale="kappa_m", logs={"kv_dim": 512.0}, sign=-1)
 

@@ -1,6 +1,6 @@
 """L = κ/N^α + L_∞ in the active parameters N, embeddings excluded."""
 
-from objectives.form import Form, Term
+from objectives.loss_law.form import Form, Term
 
 FORM = Form(
     terms={

@@ -1,0 +1,1 @@
+"""Metrics, one file each, found by file name."""

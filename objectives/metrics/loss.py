@@ -1,9 +1,10 @@
 """Natural-log loss per token predicted by the law, nats, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.law_composition import composition_of
-from objectives.parts import Composition, PartAssessment, Share
+from objectives.composition import composition_of
+from objectives.parts import Composition, PartAssessment
 from objectives.scenario import Scenario
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "nats"

@@ -1,8 +1,9 @@
 """Weights of the linear operators, the paper's memory, GB, (n,)."""
 
-from objectives import parameters
+from objectives import memory
 from objectives.assessment import Assessment
-from objectives.parts import PartAssessment, Share
+from objectives.parts import PartAssessment
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "GB"
@@ -11,9 +12,9 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Weights of the linear operators, the paper's memory, GB, (n,)."""
-    return parameters.weights_gb(assessment.architectures, assessment.scenario)
+    return memory.weights_gb(assessment.architectures, assessment.scenario)
 
 
 def parts(shares: PartAssessment) -> Share:
     """Attention projections and experts per layer."""
-    return parameters.weights_share(shares)
+    return memory.weights_share(shares)

@@ -1,8 +1,9 @@
 """Parameters that one token uses, (n,)."""
 
-from objectives import parameters
+from objectives import counts
 from objectives.assessment import Assessment
-from objectives.parts import PartAssessment, Share
+from objectives.parts import PartAssessment
+from objectives.shares import Share, active_share
 from search_spaces.arrays import FloatArray
 
 UNIT = "parameters"
@@ -11,9 +12,9 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Parameters that one token uses, (n,)."""
-    return parameters.active(assessment.architectures)
+    return counts.active(assessment.architectures)
 
 
 def parts(shares: PartAssessment) -> Share:
     """Attention, K experts and small tensors per layer; embeddings once."""
-    return parameters.active_share(shares)
+    return active_share(shares.architectures, shares.part)

@@ -1,8 +1,9 @@
 """Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
 
-from objectives import parameters
+from objectives import counts
 from objectives.assessment import Assessment
-from objectives.parts import PartAssessment, Share
+from objectives.parts import PartAssessment
+from objectives.shares import Share, total_share
 from search_spaces.arrays import FloatArray
 
 UNIT = "parameters"
@@ -11,9 +12,9 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
-    return parameters.total(assessment.architectures)
+    return counts.total(assessment.architectures)
 
 
 def parts(shares: PartAssessment) -> Share:
     """Attention, experts and small tensors per layer; embeddings once."""
-    return parameters.total_share(shares)
+    return total_share(shares.architectures, shares.part)

@@ -1,8 +1,9 @@
 """Weights, embeddings, KV cache and activations held at once, GB, (n,)."""
 
-from objectives import parameters
+from objectives import memory
 from objectives.assessment import Assessment
-from objectives.parts import PartAssessment, Share
+from objectives.parts import PartAssessment
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "GB"
@@ -11,9 +12,9 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Weights, embeddings, KV cache and activations held at once, GB, (n,)."""
-    return parameters.resident_gb(assessment.architectures, assessment.scenario)
+    return memory.resident_gb(assessment.architectures, assessment.scenario)
 
 
 def parts(shares: PartAssessment) -> Share:
     """Weights and KV cache per layer; embeddings and activations once."""
-    return parameters.resident_share(shares)
+    return memory.resident_share(shares)

@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas import running, yaml_source
-from nas.assemble import Study, assemble
-from nas.evaluations import Evaluations
-from nas.listing import missing_extra
-from nas.objective import Budget
-from nas.outcome import Outcome, conclude
-from nas.problem import Problem
-from nas.running import store_columns
-from nas.search import Limits, Search
-from nas.store import FILE, RunStore
+from nas.answer.outcome import Outcome, conclude
+from nas.files import yaml_source
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.record.store import FILE, RunStore
+from nas.search.assembly import Study, assemble
+from nas.search.loop import Limits, Search
+from nas.search.recording import store_columns
+from nas.work import run as running
+from nas.work.list import missing_extra
 from objectives.plugins import importable
 
 ROOT = Path(__file__).resolve().parents[2]

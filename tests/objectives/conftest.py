@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from objectives.device import Calibration, Device
-from objectives.law import Law
+from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.scenario import Scenario, precision
 from search_spaces.architectures import QK_NORMS, SHAPE, Architectures, one

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from objectives import closed_form, roofline
 from objectives.assessment import Assessment
+from objectives.latency import closed_form, roofline
 from objectives.plugins import importable, summary
 from search_spaces.architectures import Architectures
 

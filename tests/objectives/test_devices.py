@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from nas.faults import Faults
+from nas.files.faults import Faults
 from objectives.device import Calibration, Device
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for

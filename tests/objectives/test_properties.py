@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from objectives.assessment import Assessment
 from objectives.device import Calibration
 from objectives.dimensions import Dimensions
-from objectives.operators import phases
+from objectives.latency.operators import phases
+from objectives.latency.roofline import CHUNK, phase_times
 from objectives.plugins import importable
-from objectives.roofline import CHUNK, phase_times
 from search_spaces.architectures import DEFAULTS, QK_NORMS, SHAPE, Architectures, one
 
 Draw = Callable[..., Architectures]

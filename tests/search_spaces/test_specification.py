@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nas.faults import Faults
+from nas.files.faults import Faults
 from search_spaces.space import SearchSpace
 from search_spaces.specification import Conditions, SpaceSpecification, count, largest_top_k
 

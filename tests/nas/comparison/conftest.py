@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from nas import yaml_source
-from nas.comparison import work
 from nas.comparison.configuration import asked
 from nas.comparison.plan import Plan, planned
 from nas.comparison.request import Request
+from nas.files import yaml_source
+from nas.work import compare as work
 
 SPACE: dict[str, Any] = {
     "name": "tiny",

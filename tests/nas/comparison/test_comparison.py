@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nas import yaml_source
+from nas.files import yaml_source
 
 Compare = Callable[..., Any]
 Written = Callable[..., str]

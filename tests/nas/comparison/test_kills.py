@@ -143,7 +143,8 @@ def test_a_run_that_kills_its_worker_fails_alone(small: Any, comparison_text: An
         "deadly.yaml", comparison_text(algos=["sobol"], baselines=False, seeds=1, evaluations=20, studies=studies)
     )
     result = small("compare", "--config", "deadly.yaml", "--out", "deadly", "--workers", 2, "--quiet")
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 1, result.stderr
+    assert "every run of sobol on deadly failed: the worker process died; the other results are kept" in result.stderr
     page = (small.folder / "deadly" / "report.md").read_text()
     assert "Failed: sobol s0 in deadly: the worker process died" in page
     with (small.folder / "deadly" / "tables" / "results.csv").open(newline="") as file:

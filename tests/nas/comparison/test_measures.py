@@ -10,10 +10,10 @@ import pytest
 from nas.comparison.measures import MEASURES, TARGETS, Measured, checkpoints, clock, measured, shown
 from nas.comparison.reference import Reference, exact_reference, keys_by_value, union
 from nas.comparison.trace import Trace
-from nas.dominance import frontier_rows
-from nas.evaluations import Evaluations
-from nas.objective import Objective
-from nas.problem import Problem
+from nas.frontier.dominance import frontier_rows
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Objective
+from nas.problem.problem import Problem
 
 OBJECTIVES = (Objective("loss"), Objective("total_ms", "ms", True))
 

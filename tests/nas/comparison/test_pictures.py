@@ -15,7 +15,7 @@ from nas.comparison.reference import exact_reference, union
 from nas.comparison.result import StudyResult
 from nas.comparison.strokes import COLOURS, strokes
 from nas.comparison.trace import Trace
-from nas.objective import Objective
+from nas.problem.objective import Objective
 
 Made = Callable[..., StudyResult]
 

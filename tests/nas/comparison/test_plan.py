@@ -10,7 +10,7 @@ from nas.comparison import plan as plan_module
 from nas.comparison.configuration import asked, parameters_by_strategy
 from nas.comparison.plan import Plan, competing, planned
 from nas.errors import UsageError
-from nas.strategy_modules import strategy_module
+from nas.search.discovery import strategy_module
 from objectives.plugins import documents, importable
 
 PlanOf = Callable[..., Plan]

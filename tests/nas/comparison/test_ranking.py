@@ -9,7 +9,7 @@ from nas.comparison.ranking import course, rankings
 from nas.comparison.reference import exact_reference
 from nas.comparison.result import StudyResult, pairs
 from nas.comparison.tables import anytime_table, rank_table
-from nas.objective import Objective
+from nas.problem.objective import Objective
 
 
 def of_study(number: int, medians: dict[str, list[float]], held: dict[str, int]) -> StudyResult:

@@ -12,7 +12,7 @@ from nas.comparison.foreign import objectives_of, read_runs, traces
 from nas.comparison.statistics import LEVEL, runs_needed
 from nas.comparison.trace_columns import columns_of, volume_of
 from nas.errors import UsageError
-from nas.objective import Objective
+from nas.problem.objective import Objective
 
 TEXT = "seed,Sub-network,Latency (ms),BLEU,note\n{}"
 ROWS = "7,a,50,24.0,x\n7,b,40,23.0,y\n7,c,40,23.0,z\n7,a,50,24.0,x\n8,a,50,24.0,x\n8,d,30,22.0,w\n"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from nas.candidates import read_candidates
 from nas.exporting import weights, writing
-from nas.exporting.exports import folder_names
+from nas.exporting.writing import folder_names
+from nas.record.candidates import read_candidates
 
 Inside = Callable[..., Any]
 ROWS = [

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.baselines import baseline
 from nas.errors import UsageError
 from nas.exporting import weights
 from nas.exporting.families import family_of
@@ -24,8 +23,9 @@ from nas.exporting.rounding import changes, to_multiple
 from nas.exporting.tensors import Tensor, tensors
 from nas.exporting.tokenizer import byte_level, refuse_larger, tokenizer_for
 from nas.exporting.training import gpu_hours, training_flops
-from nas.problem import Problem
-from objectives import parameters
+from nas.problem.problem import Problem
+from nas.study.baselines import baseline
+from objectives import counts
 from search_spaces.architectures import Architectures, one
 
 Exported = Callable[..., Model]
@@ -35,7 +35,7 @@ NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
 @pytest.mark.parametrize("name", NAMES)
 def test_tensors_hold_our_parameters(exported: Exported, small: dict[str, dict[str, Any]], name: str) -> None:
     model = exported(small[name])
-    assert sum(t.size for t in tensors(model)) == parameters.total(model.architecture)[0]
+    assert sum(t.size for t in tensors(model)) == counts.total(model.architecture)[0]
 
 
 def test_tensors_of_published_models_hold_their_parameters(exported: Exported) -> None:
@@ -139,7 +139,7 @@ def test_gguf_holds_every_weight(exported: Exported, small: dict[str, dict[str, 
     write_gguf(tmp_path / "m.gguf", model)
     metadata, held = read_gguf(tmp_path / "m.gguf")
     assert metadata["general.architecture"] == "qwen3moe"
-    assert sum(math.prod(shape) for _, shape in held.values()) == parameters.total(model.architecture)[0]
+    assert sum(math.prod(shape) for _, shape in held.values()) == counts.total(model.architecture)[0]
     assert held["blk.1.ffn_down_exps.weight"] == (1, (4, 128, 96))
     assert list(held) == [entry.name for entry in entries(model)]
     (tmp_path / "m.gguf").write_bytes((tmp_path / "m.gguf").read_bytes()[:-100])
@@ -251,9 +251,9 @@ def test_any_architecture_reads_back_with_all_its_parameters(exported: Exported,
     model = exported(architecture)
     wanted = architecture_fields(architecture)
     assert architecture_fields(architecture_of(json.loads(json.dumps(config_of(model))))) == wanted
-    assert sum(t.size for t in tensors(model)) == parameters.total(architecture)[0]
+    assert sum(t.size for t in tensors(model)) == counts.total(architecture)[0]
     if holds(model):
-        assert sum(math.prod(e.shape) for e in entries(model)) == parameters.total(architecture)[0]
+        assert sum(math.prod(e.shape) for e in entries(model)) == counts.total(architecture)[0]
 
 
 def test_rounding_shows_both_numbers(default_problem: Problem) -> None:

@@ -16,7 +16,7 @@ from nas.exporting.gguf import entries, write_gguf
 from nas.exporting.model import Model
 from nas.exporting.weights import blocks
 from nas.stacks import hf, llamafactory, megatron, torchtitan
-from objectives import parameters
+from objectives import counts
 
 Exported = Callable[..., Model]
 pytestmark = pytest.mark.extended
@@ -72,7 +72,7 @@ def test_torchtitan_builds_our_parameters(
         (tmp_path / folder).mkdir()
         stack.emit(model, tmp_path / folder)
     found = said(TITAN, tmp_path, tmp_path / "torchtitan")
-    assert found["total"] == parameters.total(model.architecture)[0]
+    assert found["total"] == counts.total(model.architecture)[0]
     assert found["norm"] == ({"top1": False, "top2": True}.get(name))
     assert (found["steps"], found["sequence"], found["betas"]) == (19_074, 2048, [0.9, 0.95])
     assert found["lr"] == model.schedule.peak

@@ -14,20 +14,20 @@ from nas.exporting.families import family_of
 from nas.exporting.hf_config import config_of
 from nas.exporting.model import Model
 from nas.exporting.transformers_check import built_parameters
-from nas.named import load_space
 from nas.stacks import hf
-from objectives import parameters
+from nas.study.catalogue import load_space
+from objectives import counts
 from search_spaces.architectures import Architectures, one
 
 Exported = Callable[..., Model]
 NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
 
 
-def counts(architecture: Architectures) -> dict[str, int]:
+def own_counts(architecture: Architectures) -> dict[str, int]:
     """Ours."""
     return {
-        "params_total": int(parameters.total(architecture)[0]),
-        "params_active": int(parameters.active(architecture)[0]),
+        "params_total": int(counts.total(architecture)[0]),
+        "params_active": int(counts.active(architecture)[0]),
     }
 
 
@@ -65,7 +65,7 @@ def test_every_shape_of_the_paper_space_has_our_parameters(exported: Exported, t
     assert len(shapes) == 205
     for i, shape in enumerate(shapes):
         architecture = one({**shape, "tied": i % 2 == 0})
-        assert built(exported(architecture), tmp_path) == counts(architecture), shape
+        assert built(exported(architecture), tmp_path) == own_counts(architecture), shape
 
 
 @pytest.mark.extended
@@ -75,7 +75,7 @@ def test_a_random_thousand_of_fine_have_our_parameters(exported: Exported, tmp_p
     architectures = space.architectures(space.genotypes(keys)).with_vocabulary(50_257)
     for i in range(len(architectures)):
         architecture = architectures[i : i + 1]
-        assert built(exported(architecture), tmp_path) == counts(architecture), keys[i]
+        assert built(exported(architecture), tmp_path) == own_counts(architecture), keys[i]
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_ten_of_fine_have_our_parameters(exported: Exported, tmp_path: Path) -> 
     architectures = space.architectures(space.genotypes(keys)).with_vocabulary(50_257)
     for i in range(len(architectures)):
         architecture = architectures[i : i + 1]
-        assert built(exported(architecture), tmp_path) == counts(architecture), keys[i]
+        assert built(exported(architecture), tmp_path) == own_counts(architecture), keys[i]
 
 
 def published(folder: Path) -> Iterator[tuple[str, Architectures, dict[str, int]]]:
@@ -122,12 +122,12 @@ def test_published_models_have_their_parameters(exported: Exported, tmp_path: Pa
         except UsageError:
             refused.append(name)
             continue
-        assert built(exported(architecture), tmp_path) == exact == counts(architecture), name
+        assert built(exported(architecture), tmp_path) == exact == own_counts(architecture), name
     assert refused == ["OLMoE-1B-7B", "Qwen1.5-MoE-A2.7B", "Gemma-2-2B", "Gemma-3-1B"]
 
 
 def test_qwen2_5_has_its_published_parameters(exported: Exported, tmp_path: Path) -> None:
-    from nas.baselines import baseline
+    from nas.study.baselines import baseline
 
     architecture = baseline("qwen2.5_0.5b").architecture
     assert built(exported(architecture), tmp_path)["params_total"] == 494_032_768

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nas.run_folder import locked
+from nas.record.folder import locked
 
 CANDIDATES = """id,depth,width,head_dim,n_heads,n_kv_heads,n_experts,top_k,expert_size,vocabulary
 good,2,256,64,4,2,1,1,512,1000

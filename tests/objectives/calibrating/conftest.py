@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from nas.calibrating import LAW, resolve
-from nas.named import load_law
+from nas.study.catalogue import load_law
+from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.table import Measurement, read
 from objectives.calibrating.terms import terms
 from objectives.device import Calibration, Device
-from objectives.law import Law
+from objectives.loss_law.law import Law
 
 HEADER = "model,precision,batch,prompt_len,gen_len,metric,value"
 TRUE = Calibration(compute_efficiency=0.6, bandwidth_efficiency=0.7, overhead="9 us")

@@ -9,8 +9,8 @@ from objectives.calibrating.fit import PRIOR, fit, freedom
 from objectives.calibrating.group import calibrate, groups
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.device import Calibration, Device
-from objectives.law import Law
-from objectives.roofline import latency_ms
+from objectives.latency.roofline import latency_ms
+from objectives.loss_law.law import Law
 from tests.objectives.calibrating.conftest import MODELS, TRUE, shown
 
 

@@ -18,7 +18,7 @@ from benchmarks.calibration import (
     shipped,
     unseen_device,
 )
-from nas.named import load_device
+from nas.study.catalogue import load_device
 from objectives.profile_choice import BATCH_8_FROM_1, calibration_for
 
 pytestmark = pytest.mark.slow

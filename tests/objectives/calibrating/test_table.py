@@ -2,7 +2,7 @@
 
 import pytest
 
-from nas.calibrating import resolve
+from nas.work.calibrate import resolve
 from objectives.calibrating.formats import FORMATS, format_of
 from objectives.calibrating.table import read
 from objectives.device import Device

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from objectives.fitting.table import Table
-from objectives.law import Law
+from objectives.loss_law.law import Law
 from search_spaces.architectures import SHAPE, Architectures
 
 Simulate = Callable[..., Table]

@@ -9,7 +9,7 @@ import pytest
 from objectives.fitting.design import assumed_by, filling_rows, known_by, optimal, plan, shrunk
 from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.table import Table
-from objectives.law import Law, named_form
+from objectives.loss_law.law import Law, named_form
 from search_spaces.architectures import Architectures
 
 Simulate = Callable[..., Table]

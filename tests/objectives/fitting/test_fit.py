@@ -16,7 +16,7 @@ from objectives.fitting.model import compiled
 from objectives.fitting.robust import huber, minimised
 from objectives.fitting.table import Table, read_table
 from objectives.fitting.validation import validated
-from objectives.law import Law, named_form
+from objectives.loss_law.law import Law, named_form
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 
@@ -122,7 +122,7 @@ def test_data_of_another_form_fail_the_lack_of_fit_test(simulated: Simulate) -> 
     """A random split sees nothing: R² is as good as the paper's."""
 
     def truth(a: Architectures) -> Any:
-        from objectives.features import feature
+        from objectives.loss_law.features import feature
 
         aspect = np.log(a.width / a.depth / 100.0)
         size = feature(a, "active_parameters")

@@ -13,7 +13,7 @@ from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.table import Table
 from objectives.fitting.validation import validated
-from objectives.law import Law, named_form
+from objectives.loss_law.law import Law, named_form
 from search_spaces.architectures import Architectures
 
 Simulate = Callable[..., Table]

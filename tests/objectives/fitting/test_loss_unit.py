@@ -10,7 +10,7 @@ import pytest
 
 from objectives.fitting.loss_unit import doubt
 from objectives.fitting.table import Table, read_table
-from objectives.law import Law
+from objectives.loss_law.law import Law
 from tests.objectives.fitting.conftest import Simulate
 
 Csv = Callable[[str], Path]

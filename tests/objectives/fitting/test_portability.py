@@ -7,7 +7,7 @@ import pytest
 
 from objectives.fitting.portability import portability
 from objectives.fitting.table import Table
-from objectives.law import Law
+from objectives.loss_law.law import Law
 
 Simulate = Callable[..., Table]
 

@@ -11,7 +11,7 @@ from objectives.fitting.fit import Fit, Method, fitted
 from objectives.fitting.portability import portability
 from objectives.fitting.table import Table, read_table
 from objectives.fitting.validation import Errors, unseen, validated
-from objectives.law import Law, named_form
+from objectives.loss_law.law import Law, named_form
 
 NAMES = {
     "loss_validation": "loss", "num_experts": "n_experts", "k": "top_k", "d_model": "width", "num_blocks": "depth",

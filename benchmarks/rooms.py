@@ -1,0 +1,62 @@
+"""The rooms of `nas` on their floors, as the import contracts of pyproject.toml state them: docs/images/rooms.png.
+
+python benchmarks/rooms.py
+"""
+
+import ast
+import textwrap
+import tomllib
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+CHARACTERS = {"nas": 140, "objectives": 90}  # that a floor is wide
+CONTAINERS = {"nas": "HOW WE SEARCH", "objectives": "WHAT IT COSTS"}
+
+
+def floors(container: str) -> list[list[str]]:
+    """Rooms floor by floor, the highest first; doors of commands stand on one."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(c["layers"] for c in contracts if c.get("containers") == [container])
+    return [[name.strip() for name in layer.split("|")] for layer in layers]
+
+
+def purpose(container: str, room: str) -> str:
+    """First docstring line of a room, up to its colon or comma."""
+    path = ROOT / container / room
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    line = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+    return line.partition(":")[0].rstrip(".") if len(line) > 62 else line.rstrip(".")
+
+
+def draw(path: Path) -> None:
+    """One column of floors per package; what stands higher may import what stands lower, never the reverse."""
+    figure, axes = plt.subplots(1, len(CONTAINERS), figsize=(15, 8.5), width_ratios=[3, 2])
+    for ax, (container, title) in zip(axes, CONTAINERS.items(), strict=True):
+        rows = floors(container)
+        for height, rooms in enumerate(reversed(rows)):
+            doors = len(rooms) > 6
+            shown = [f"doors: {', '.join(rooms)}"] if doors else rooms
+            for i, room in enumerate(shown):
+                width = 1 / len(shown)
+                box = plt.Rectangle(
+                    (i * width + 0.005, height + 0.06), width - 0.01, 0.88, facecolor="#eef3f8", edgecolor="#33658a"
+                )
+                ax.add_patch(box)
+                size = 8 if doors else 9
+                ax.text((i + 0.5) * width, height + 0.68, room, ha="center", va="center", fontsize=size, weight="bold")
+                text = "one file per command: flags, help, exit code" if doors else purpose(container, room)
+                lines = textwrap.fill(text, CHARACTERS[container] // len(shown))
+                ax.text((i + 0.5) * width, height + 0.3, lines, ha="center", va="center", fontsize=6)
+        ax.set(xlim=(0, 1), ylim=(0, len(rows)), title=f"{container}/   {title}")
+        ax.axis("off")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    draw(ROOT / "docs" / "images" / "rooms.png")

@@ -1,0 +1,85 @@
+"""What designs take under preset `device`, and why that differs from the study's own times."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nas.frontier.picks import Pick
+from nas.problem.problem import Problem
+from nas.problem.questions import Question
+from objectives.scenario import Scenario
+
+TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
+PREFIX = "device_"  # of a time's name: device_total_ms is total_ms under preset `device`
+ALIKE = 1e-9  # relative
+
+
+def device_times(on_device: Problem, pick: Pick) -> dict[str, float]:
+    """Every time of a pick under preset `device` by its name there, ms; empty without a pick."""
+    if pick.answer is None:
+        return {}
+    found = on_device.evaluate(pick.answer.genotypes, TIMES).metrics
+    return {f"{PREFIX}{name}": float(found[name][0]) for name in TIMES}
+
+
+def limits(problem: Problem, question: Question) -> dict[str, float]:
+    """The limits that a question is about: the study's own, or those that it adds to them."""
+    return {b.metric: b.limit for b in (problem.budgets if question.budget is None else question.budgets)}
+
+
+def times_of(problem: Problem, question: Question) -> tuple[str, ...]:
+    """The times that a question limits; total_ms where it limits none."""
+    return tuple(name for name in limits(problem, question) if name in TIMES) or ("total_ms",)
+
+
+def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | None:
+    """Whether a design misses one of its limits on the device; None where none is on a time."""
+    over = [there[f"{PREFIX}{name}"] > limit for name, limit in limited.items() if name in TIMES]
+    return any(over) if over and there else None
+
+
+def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
+    """One sentence: what `device_…` is, how many designs miss their limit there, and why."""
+    judged = [miss for miss in missed if miss is not None]
+    said = f"{PREFIX}ms: the same time under preset device, which counts {', '.join(counted(problem, on_device))}"
+    if not judged:
+        return f"{said}."
+    if not any(judged):
+        return f"{said}; every time limit is met there too."
+    return f"{said}: {sum(judged)} of {len(judged)} time limits are missed there. --preset device searches within them."
+
+
+def counted(problem: Problem, on_device: Problem) -> list[str]:
+    """What preset `device` counts that the study does not."""
+    here, there = problem.scenario, on_device.scenario
+    said = []
+    if on_device.vocabulary != problem.vocabulary:
+        said.append(f"an LM head of {on_device.vocabulary:,} tokens")
+    if there.complete and not here.complete:
+        said.append("residuals and rotary embedding")
+    if there.calibration != here.calibration:
+        said.append(f"achieved speeds ({there.precision.name}; {speeds(there)})")
+    return said or ["other conventions"]
+
+
+def speeds(scenario: Scenario) -> str:
+    """How fast the device is taken to be, and in which format that was measured."""
+    profile = scenario.calibration
+    if profile is None:
+        return "datasheet peaks"
+    batch = "" if profile.batch == scenario.batch else f" at batch {profile.batch}"
+    where = f"{batch} with {profile.engine or 'an unnamed engine'}"
+    if profile.precision in ("", scenario.precision.name):
+        return f"efficiencies measured{where}"
+    return f"efficiencies borrowed from an {profile.precision} measurement{where}"
+
+
+def alike(problem: Problem, picks: Sequence[tuple[Pick, Mapping[str, float]]]) -> bool:
+    """Whether the times of picks on the device are the study's own, so that they need no column."""
+    pairs = [
+        (pick.answer.metrics[name][0], there[f"{PREFIX}{name}"])
+        for pick, there in picks
+        if pick.answer is not None
+        for name in times_of(problem, pick.question)
+    ]
+    return all(np.isclose(ours, theirs, rtol=ALIKE, atol=0.0) for ours, theirs in pairs)

@@ -1,0 +1,61 @@
+"""What relaxing would buy, in sentences and as plain content."""
+
+import math
+from typing import Any
+
+from nas.answer.sentences import describe
+from nas.exact.gains import BudgetGain, Gain, Gains
+from nas.frontier.diagnosis import at_least
+from nas.problem.problem import Problem
+from search_spaces.architectures import SHAPE, Architectures, one
+
+STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
+
+
+def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
+    """The pick within the budgets, then each budget and each axis that holds a better design back."""
+    best, pick = float(gains.pick.metrics["loss"][0]), problem.architectures(gains.pick.genotypes)
+    named = "This is" if math.isclose(loss, best, rel_tol=1e-11) else f"Not this one, but {describe(pick)} is"
+    said = ["", "What more would buy, solved exactly"]
+    said.append(f"  {named} the lowest loss within the budgets: {best:.4f}")
+    said += [f"  {_budget(gain)}" for gain in gains.budgets]
+    said += [f"  {gain.change} {gain.at:g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes]
+    if not gains.axes:
+        said.append("  no axis: one step beyond any of them buys nothing within the budgets")
+    bought = [*gains.axes, *(gain.relaxed for gain in gains.budgets if gain.relaxed is not None)]
+    return said + ["  * extrapolates the law"] * any(gain.extrapolates for gain in bought)
+
+
+def _budget(gain: BudgetGain) -> str:
+    budget = gain.budget
+    free = f"costs nothing down to {at_least(gain.tightest)}"
+    if gain.relaxed is None:
+        return f"{budget}: {free}; relaxing it alone buys nothing"
+    more = 100 * (gain.relaxed.at / budget.limit - 1)
+    return f"{budget}: {free}; at {at_least(gain.relaxed.at)} (+{more:.2g} %) {_bought(gain.relaxed)}"
+
+
+def _bought(gain: Gain) -> str:
+    star = "*" if gain.extrapolates else ""
+    return f"loss {gain.loss:.4f}{star} (−{gain.gain:.2g}) by {describe(_architecture(gain))}"
+
+
+def _architecture(gain: Gain) -> Architectures:
+    return one({name: gain.design[name] for name in SHAPE})
+
+
+def described(gains: Gains) -> dict[str, Any]:
+    """Gains as JSON content."""
+    return {
+        "loss": float(gains.pick.metrics["loss"][0]),
+        "budgets": [
+            {
+                "metric": gain.budget.metric,
+                "limit": gain.budget.limit,
+                "tightest": gain.tightest,
+                "relaxed": None if gain.relaxed is None else vars(gain.relaxed),
+            }
+            for gain in gains.budgets
+        ],
+        "axes": [vars(gain) for gain in gains.axes],
+    }

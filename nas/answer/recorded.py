@@ -1,0 +1,95 @@
+"""A run folder as evaluations and architectures, read without executing anything in it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.answer.outcome import file_columns
+from nas.errors import PlasError
+from nas.files.yaml_source import parse
+from nas.frontier.indicators import Scale
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Objective
+from nas.record.folder import OpenRun, open_run
+from nas.record.store import final
+from objectives.written_text import LONGEST, escaped
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, IntArray
+from search_spaces.space import SearchSpace
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRun:
+    """What a run evaluated, with its space and the scale of its objectives.
+
+    `solved` says that the evaluations are exact answers found anew, not rows of the run's log.
+    """
+
+    run: OpenRun
+    space: SearchSpace
+    evaluations: Evaluations
+    objectives: tuple[Objective, ...]
+    solved: bool = False
+
+    @property
+    def whole_space(self) -> bool:
+        """Whether every architecture of the space was evaluated."""
+        return len(self.evaluations) == self.space.size
+
+    def architectures(self, rows: IntArray) -> Architectures:
+        """Architectures of chosen rows, with the study's vocabulary."""
+        chosen = self.space.architectures(self.evaluations.genotypes[rows])
+        return chosen.with_vocabulary(self.run.resolved["vocabulary"], tied=self.run.resolved["tied"])
+
+    def columns(self, rows: IntArray) -> dict[str, AnyArray]:
+        """A candidate file's columns: id, architecture, metrics."""
+        metrics = {name: column[rows] for name, column in self.evaluations.metrics.items()}
+        marks = [f"key{key}" for key in self.evaluations.keys[rows].tolist()] if self.solved else rows.tolist()
+        name = escaped(self.run.path.resolve().name)[: LONGEST - 30]
+        identity = np.array([f"{name}-{mark}" for mark in marks], dtype=object)
+        return {"id": identity, **file_columns(self.architectures(rows), metrics)}
+
+    def scale(self) -> Scale:
+        """The scale of the run's summary (the exact frontier's where known), else that of its own frontier."""
+        stored = _stored_scale(self.run.path, self.objectives)
+        if stored is not None:
+            return stored
+        from nas.frontier.dominance import frontier_rows
+
+        return Scale.of(self.objectives, self.evaluations.values[frontier_rows(self.evaluations)])
+
+
+def recorded_run(path: Path) -> RecordedRun:
+    """Read a run folder.
+
+    Raises:
+        UsageError: not a run folder.
+        PlasError: a damaged one.
+    """
+    run = open_run(path)
+    recorded = run.store.read()
+    found = final(recorded.evaluations, recorded.retried)
+    run.store.close()
+    log_scale = run.meta["log_scale"]
+    objectives = tuple(Objective(name, "", bool(log_scale[name])) for name in run.resolved["objectives"])
+    space = SearchSpace.from_mapping(run.resolved["space"])
+    if not holds(space, found):
+        raise PlasError(f"{path}: expected architectures of its space, got others; it was altered, start a new run")
+    return RecordedRun(run, space, found, objectives)
+
+
+def holds(space: SearchSpace, found: Evaluations) -> bool:
+    """Whether every genotype is one of the space, under its own key."""
+    genes = found.genotypes.astype(np.int64)
+    return bool(space.is_canonical(genes).all()) and np.array_equal(space.keys(genes), found.keys)
+
+
+def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None:
+    try:
+        content: Any = parse((path / "summary.json").read_text(encoding="utf-8"), "summary.json")[0]["scale"]
+        bounds = np.array([[content[o.name]["best"], content[o.name]["worst"]] for o in objectives], dtype=np.float64)
+    except Exception:
+        return None
+    return Scale.of(objectives, bounds.T) if np.isfinite(bounds).all() and (bounds > 0).all() else None

@@ -1,0 +1,152 @@
+"""What is said of a study, a design and a run in sentences: the head, certainty, reading, limits."""
+
+import math
+
+import numpy as np
+
+from nas.answer.device_times import speeds
+from nas.answer.outcome import Outcome
+from nas.search.assembly import Study
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
+
+WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
+
+
+def headline(study: Study) -> list[str]:
+    """What was searched, on what, under which budgets."""
+    problem, c = study.problem, study.config
+    device = problem.scenario.device
+    mode = f"@{device.mode}" if device.mode else ""
+    budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
+    objectives = ", ".join(o.name for o in problem.objectives)
+    head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
+    return [
+        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures",
+        f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}, {c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}{head}; "
+        f"{study.calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)}",
+        f"Minimise {objectives}; {budgets}",
+    ]
+
+
+def plot_axes(names: tuple[str, ...]) -> tuple[str, str] | None:
+    """Which two objectives a plot shows: a cost across, the loss (or the first) up."""
+    if len(names) < 2:
+        return None
+    up = next((n for n in names if n in ("loss", "perplexity")), names[0])
+    across = next(n for n in names if n != up)
+    return across, up
+
+
+def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) -> float | None:
+    """A metric of a baseline in the study's scenario; None where the model or a user's function does not cover it."""
+    problem = outcome.study.problem
+    if name in {f.name for f in problem.functions}:
+        return None
+    try:
+        return float(problem.assess(problem.with_own_vocabulary(architecture))[name][0])
+    except ValueError:
+        return None
+
+
+def describe(architectures: Architectures) -> str:
+    """One architecture in a line."""
+    a = {name: column[0] for name, column in architectures.columns().items()}
+    experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
+    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g})"
+
+
+def count(n: float) -> str:
+    """`1.76 G`, `252 M`."""
+    if not math.isfinite(n):
+        return "unknown"
+    return f"{n / 1e9:.3g} G" if n >= 999.5e6 else f"{n / 1e6:.3g} M"
+
+
+def certainty(outcome: Outcome) -> list[str]:
+    """How sure the search is that it found the frontier."""
+    evaluated = f"{len(outcome.evaluations):,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
+    failed = int((~outcome.evaluations.ok).sum())
+    said = [evaluated] + ([f"{failed:,} evaluations failed; their reasons are in evaluations.csv."] if failed else [])
+    if outcome.study.config.algo == "exact":
+        return [
+            *said,
+            f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}; {outcome.how}.",
+        ]
+    if outcome.exact is not None and outcome.distance is None:
+        return [
+            *said,
+            f"None of all {outcome.study.problem.space.size:,} architectures of the space is feasible: no search can find one.",
+        ]
+    if outcome.distance is None:
+        why = (
+            "a user's function cannot be enumerated"
+            if not outcome.study.problem.analytic
+            else "it takes more than seconds (--algo exact solves it)"
+        )
+        return [*said, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
+    d = outcome.distance
+    return [
+        *said,
+        f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
+        f"{100 * d.gap:.2g} % (log scale), IGD+ {d.igd_plus:.2g}, additive epsilon {d.epsilon:.2g}.",
+    ]
+
+
+def reading(outcome: Outcome) -> list[str]:
+    """One sentence about what the frontier is made of, of the axes that the law sees."""
+    frontier = outcome.frontier
+    if len(frontier) < 2:
+        return []
+    a = outcome.study.problem.architectures(frontier.genotypes)
+    said = {
+        "n_experts": _sparsity(a),
+        "depth": f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
+        "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
+        "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
+    }
+    return [f"Reading: {'; '.join(text for axis, text in said.items() if axis not in outcome.blind)}."]
+
+
+def _sparsity(a: Architectures) -> str:
+    sparse = a.n_experts > 1
+    if not sparse.any():
+        return "all of the frontier is dense"
+    top1 = 100 * float((a.top_k[sparse] == 1).mean())
+    return f"{100 * float(sparse.mean()):.0f} % of the frontier is sparse, {top1:.0f} % of that routes to one expert"
+
+
+def limits(outcome: Outcome) -> list[str]:
+    """What the loss law can be trusted for."""
+    law = outcome.study.problem.scenario.law
+    if len(outcome.frontier) == 0:
+        return []
+    outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
+    tokens = f" on {law.tokens / 1e9:g} B tokens" if law.tokens else ""
+    uncertainty = unknown_uncertainty(law) if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
+    ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
+    beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
+    known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
+    return [
+        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
+        *sureness(outcome),
+    ]
+
+
+def unknown_uncertainty(law: Law) -> str:
+    """That nothing is known, and what a published R² would imply."""
+    sd = law.implied_residual_sd
+    return "uncertainty unknown" + (
+        f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd else ""
+    )
+
+
+def sureness(outcome: Outcome) -> list[str]:
+    """How sure the law's draws are of the frontier's members."""
+    if outcome.optimal is None:
+        return []
+    p, draws = outcome.optimal, len(outcome.study.problem.scenario.law.drawn)
+    return [
+        f"Over the law's {draws} draws a member of this frontier is Pareto-optimal among the {len(outcome.evaluations):,} evaluated with probability {np.median(p):.2f} (median); "
+        f"{int((p >= 0.5).sum())} of {len(p)} with at least 0.5 (frontier.csv). Draws hold the coefficients' uncertainty, not the form's."
+    ]

@@ -1,0 +1,41 @@
+"""A run of `exact` solved anew under other budgets: its log holds the frontier alone, the answers cover the space."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from nas.answer.recorded import RecordedRun
+from nas.answer.restudied import study_of
+from nas.exact.solution import solve
+from nas.frontier.picks import PickRule
+from nas.problem.evaluations import Evaluations, distinct
+from nas.problem.objective import Budget, Objective, built_in
+from nas.problem.problem import Problem
+from objectives.plugins import importable
+
+
+def solvable(run: RecordedRun) -> Problem | None:
+    """The run's problem, where the run is exact, covers more than it holds and uses shipped metrics alone."""
+    content: Mapping[str, Any] = run.run.resolved
+    named = {*content["objectives"], *content["budgets"]}
+    if content["algo"] != "exact" or run.whole_space or not named <= set(importable("objectives.metrics")):
+        return None
+    return study_of(run, {}, []).problem
+
+
+def solved_within(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], pick: Budget | None) -> RecordedRun:
+    """The run as if it had been asked with these budgets; `pick` is one more, for a single answer."""
+    problem = replace(problem, budgets=budgets)
+    solution = solve(problem, (PickRule(None), *([PickRule(pick)] if pick else [])))
+    return _holding(run, [solution.frontier, *(p for p in solution.picks if p is not None)])
+
+
+def solved_along(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], metric: str) -> RecordedRun:
+    """The run holding every pick that some limit on a metric can have."""
+    objectives: tuple[Objective, ...] = tuple(built_in(name) for name in dict.fromkeys(["loss", metric]))
+    solution = solve(replace(problem, objectives=objectives, budgets=budgets))
+    return _holding(run, [replace(solution.frontier, objectives=run.evaluations.objectives)])
+
+
+def _holding(run: RecordedRun, parts: list[Evaluations]) -> RecordedRun:
+    return replace(run, evaluations=distinct(parts), solved=True)

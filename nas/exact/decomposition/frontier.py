@@ -1,0 +1,128 @@
+"""Exact answers from sums of parts: feasible frontiers under any objectives and budgets of one problem."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.exact.decomposition.checking import largest_difference
+from nas.exact.decomposition.grid import Grid
+from nas.exact.decomposition.incumbents import Incumbents
+from nas.exact.decomposition.search import AT_ONCE, BranchAndBound, Effort
+from nas.exact.decomposition.sums import Sums
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, Objective
+from nas.problem.problem import Problem
+from nas.search.notebook import Notebook, section_of
+from objectives.metrics.perplexity import LARGEST_LOSS
+from search_spaces.arrays import IntArray
+
+PARTNERS = 10_000_000  # combinations of depth, width and KV heads that fit into memory
+FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
+STRIDES = (16, 4, 1)  # coarse grids sharpen the incumbents for the whole one
+WORTH_STRIDES = 1_000_000
+BLOCK = AT_ONCE // 8  # what is settled between two notes
+SEED = 20_260_101
+
+
+class SumsOfParts:
+    """A problem's space seen through its parts; `metrics` may be asked for, all of them declare parts.
+
+    `usable` is the limit beyond which an architecture fails, where some do: so it can be told by bounds.
+    `effort` counts the work of all answers; `most` limits the items of one grid of one answer. Every
+    answer starts from the architectures of those before it.
+
+    Raises:
+        BrokenSum: parts that do not add up to the whole.
+    """
+
+    def __init__(
+        self, problem: Problem, metrics: tuple[str, ...], notebook: Notebook | None = None, most: int | None = None
+    ) -> None:
+        self.problem, self.most, self.notebook = problem, most, notebook or Notebook()
+        size, generator = problem.space.size, np.random.default_rng(SEED)
+        strides = STRIDES if size > WORTH_STRIDES else STRIDES[-1:]
+        known = tuple(dict.fromkeys([*metrics, "loss"]))
+        self.sums = [Sums.of(problem, Grid(problem.space, stride), known) for stride in strides]
+        difference = largest_difference(self.sums[-1], metrics, generator)
+        self.random = problem.space.sample(min(FIRST, size // 50), generator)
+        self.usable = () if problem.evaluate(self.random, ()).ok.all() else (Budget("loss", LARGEST_LOSS),)
+        self.good: IntArray = self.random[:0]
+        self.effort = Effort(difference=difference)
+
+    def frontier(
+        self,
+        objectives: tuple[Objective, ...],
+        budgets: tuple[Budget, ...],
+        besides: tuple[str, ...] = (),
+        report: Callable[[int], None] = lambda covered: None,
+    ) -> Evaluations | None:
+        """The feasible frontier with all ties, in file order; None when nothing is feasible.
+
+        Its rows have the metrics of objectives and budgets, and those `besides`.
+
+        Raises:
+            Exceeded: `most` items did not suffice.
+            BrokenSum: sums of parts prove nothing here.
+            UsageError: no objective depends on the architecture.
+        """
+        decisive = tuple(o for o in objectives if self.varies(o.name))
+        if not decisive:
+            named = " and ".join(o.name for o in objectives)
+            raise UsageError(
+                f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
+            )
+        problem = replace(self.problem, objectives=decisive, budgets=(*budgets, *self.usable))
+        needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
+        metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
+        section = section_of("parts", problem)
+        page = self.notebook.read(section)
+        known, effort = self._begun(problem, metrics, page), Effort(**page.get("effort", {}))
+        for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
+            most = None if self.most is None else self.most + effort.bounded
+            search = BranchAndBound(problem, sums.restricted(needed), known, metrics, most, effort)
+            self._settle(search, number, page, section, report)
+        self.effort.add(effort)
+        found = known.settle()
+        if found is None:
+            return None
+        self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
+        return replace(found, objectives=tuple(o.name for o in objectives), budgets=budgets)
+
+    def varies(self, metric: str) -> bool:
+        """Whether a metric depends on the architecture; one that does not decides nothing."""
+        return self.sums[-1].varies(metric)
+
+    def _begun(self, problem: Problem, metrics: tuple[str, ...], page: dict[str, Any]) -> Incumbents:
+        """What is known before the first block: as noted, else good and random architectures."""
+
+        def evaluated(keys: list[int]) -> Evaluations:
+            return problem.evaluate(problem.space.genotypes(np.array(keys, dtype=np.int64)), metrics)
+
+        if page:
+            return Incumbents.restored(page["known"], evaluated)
+        known = Incumbents()
+        known.add(problem.evaluate(np.concatenate([self.good, self.random]), metrics))
+        return known
+
+    def _settle(
+        self, search: BranchAndBound, number: int, page: dict[str, Any], section: str, report: Callable[[int], None]
+    ) -> None:
+        """One grid, block by block; blocks that a note says are settled are passed over.
+
+        A note holds all that decides how the search goes on, so that it goes on as if it had not been killed.
+        """
+        last = number == len(self.sums) - 1
+        done = page["done"] if page.get("grid") == number else 0
+        if not done:
+            search.effort.covered = 0
+        report(search.effort.covered if last else 0)
+        blocks = search.blocks(BLOCK if last else AT_ONCE)
+        for block_number, block in enumerate(blocks[done:], done + 1):
+            search.settle(block, report if last else lambda covered: None)
+            if self.notebook.due:
+                note = {"grid": number, "done": block_number, "effort": asdict(search.effort)}
+                self.notebook.write(section, {**note, "known": search.known.noted()})
+        search.known.settle()

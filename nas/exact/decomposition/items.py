@@ -1,0 +1,85 @@
+"""Boxes of FFNs, each with the partners that it may still be best with."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from nas.exact.decomposition.boxes import Boxes
+from nas.exact.decomposition.grid import Grid, Partners
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Pairs of a box (row of `boxes`, ascending) and a partner, columns (n,).
+
+    `around` holds the best shares (bounds, 2, boxes) of what each box was cut from, if from anything:
+    those of the box can only be worse.
+    """
+
+    boxes: Boxes
+    box: IntArray
+    partner: IntArray
+    around: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.box)
+
+    @classmethod
+    def everything(cls, grid: Grid, partners: Partners) -> Self:
+        """Every FFN of the grid with every partner of its width."""
+        boxes = Boxes.whole(grid)
+        start = np.searchsorted(partners.width, boxes.width)
+        count = np.searchsorted(partners.width, boxes.width, side="right") - start
+        box, within = _ranges(count)
+        return cls(boxes, box, start[box] + within)
+
+    def kept(self, rows: BoolArray | IntArray) -> Self:
+        """The chosen items."""
+        return replace(self, box=self.box[rows], partner=self.partner[rows])
+
+    @property
+    def _ends(self) -> IntArray:
+        return np.searchsorted(self.box, np.arange(len(self.boxes)), side="right")
+
+    def split(self, shares: FloatArray) -> Self:
+        """The same items with every box cut in halves; `shares` are the boxes' own."""
+        used, box = np.unique(self.box, return_inverse=True)
+        halves, source = self.boxes[used].halves()
+        order = np.argsort(source, kind="stable")
+        ends = np.searchsorted(box, np.arange(len(used)), side="right")
+        counts = np.diff(ends, prepend=0)
+        source = source[order]
+        child, within = _ranges(counts[source])
+        row = (ends - counts)[source][child] + within
+        return type(self)(halves[order], child, self.partner[row], shares[..., used[source]])
+
+    def pieces(self, size: int) -> list[Self]:
+        """The items cut between boxes into runs of about `size` items."""
+        ends = self._ends
+        run = (ends - 1) // size
+        last = np.append(np.flatnonzero(np.diff(run)), len(ends) - 1)
+        first = np.append(0, last[:-1] + 1)
+        before = np.append(0, ends)
+        cuts = zip(first.tolist(), last.tolist(), strict=True)
+        return [self._run(a, b + 1, int(before[a]), int(before[b + 1])) for a, b in cuts]
+
+    def _run(self, first_box: int, last_box: int, first: int, last: int) -> Self:
+        boxes = slice(first_box, last_box)
+        around = None if self.around is None else self.around[..., boxes]
+        return type(self)(self.boxes[boxes], self.box[first:last] - first_box, self.partner[first:last], around)
+
+    def genotypes(self, grid: Grid, partners: Partners) -> IntArray:
+        """Genotypes (n, 6) of items whose boxes hold one FFN each."""
+        width, group = self.boxes.width[self.box], self.boxes.group[self.box]
+        experts = grid.group_experts[group, self.boxes.expert_low[self.box]]
+        ffn = grid.ffn_genes(width, self.boxes.size_low[self.box])
+        depth, kv = partners.depth[self.partner], partners.kv[self.partner]
+        return np.stack([depth, width, experts, grid.group_top_k[group], ffn, kv], axis=1)
+
+
+def _ranges(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Row i repeated counts[i] times, and the position within each repetition."""
+    row = np.repeat(np.arange(len(counts)), counts)
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)

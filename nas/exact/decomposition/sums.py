@@ -1,0 +1,157 @@
+"""Metrics of FFN boxes with partners, as sums of parts: exact for one FFN, the best imaginable for several."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.exact.decomposition.boxes import Boxes
+from nas.exact.decomposition.grid import Grid, Partners, one_layer
+from nas.problem.problem import Problem
+from objectives.parts import Composition, NotASum, PartAssessment, composition
+from objectives.shares import Share
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import FloatArray, IntArray
+
+AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
+CORNERS = 4
+Bound = tuple[str, int]
+
+
+class BrokenSum(UsageError):
+    """A metric whose sums of parts prove nothing; `reason` says why in a clause that begins with its name."""
+
+    def __init__(self, metric: str, why: str) -> None:
+        self.reason = f"{metric} {why}"
+        super().__init__(f"{metric}: expected parts that add up to the whole and bound every range, got one that {why}")
+
+
+def own_functions(problem: Problem) -> dict[str, Any]:
+    """The user's metrics by name."""
+    return {metric.name: metric.function for metric in problem.functions}
+
+
+def undeclared(problem: Problem, metrics: tuple[str, ...]) -> str | None:
+    """The first metric that does not follow from sums of parts, if any."""
+    own = own_functions(problem)
+    return next((metric for metric in metrics if composition(metric, problem.scenario, own) is None), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Parts of some metrics over a grid.
+
+    A bound is a quantity with the sign in which some metric depends on it: its least value over a
+    box where the metric rises with it, its largest where it falls, both where it may do either. `beside`
+    holds, per bound and partner, base + l · attention_l + attention.
+    """
+
+    problem: Problem
+    grid: Grid
+    partners: Partners
+    compositions: Mapping[str, Composition]
+    bounds: tuple[Bound, ...]
+    depth: FloatArray
+    beside: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
+        """The sums of metrics that all declare their parts."""
+        own, partners = own_functions(problem), Partners.of(grid)
+        found = {metric: composition(metric, problem.scenario, own) for metric in metrics}
+        compositions = {metric: known for metric, known in found.items() if known is not None}
+        bounds = _bounds(compositions)
+        whole = partners.architectures(problem.space)
+        depth = whole.depth.astype(np.float64)
+        base, attention = (
+            _shares(problem, bounds, whole, "base"),
+            _shares(problem, bounds, one_layer(whole), "attention"),
+        )
+        nothing = np.zeros(len(whole))
+        beside = [
+            sum(b.once, nothing) + depth * sum(a.per_layer, nothing) + sum(a.once, nothing)
+            for b, a in zip(base, attention, strict=True)
+        ]
+        return cls(problem, grid, partners, compositions, bounds, depth, np.reshape(beside, (len(bounds), len(whole))))
+
+    def restricted(self, metrics: tuple[str, ...]) -> Self:
+        """The same sums of fewer metrics."""
+        compositions = {metric: self.compositions[metric] for metric in metrics}
+        bounds = _bounds(compositions)
+        beside = self.beside[[self.bounds.index(bound) for bound in bounds]]
+        return replace(self, compositions=compositions, bounds=bounds, beside=beside)
+
+    def ffn(self, boxes: Boxes) -> FloatArray:
+        """Best per-layer and one-off FFN share per bound and box, (bounds, 2, boxes).
+
+        A term rises or falls with E and with m, so that its extremes over a box lie at its corners.
+        """
+        corners = boxes.corners()
+        code = np.ravel_multi_index(corners, [int(corner.max(initial=0)) + 1 for corner in corners])
+        _, first, back = np.unique(code, return_index=True, return_inverse=True)
+        ffns = self.grid.ffns(*(corner[first] for corner in corners))
+        best = np.zeros((len(self.bounds), 2, len(boxes)))
+        for row, share, (_, sign) in zip(
+            best, _shares(self.problem, self.bounds, ffns, "ffn"), self.bounds, strict=True
+        ):
+            for half, terms in zip(row, (share.per_layer, share.once), strict=True):
+                for term in terms:
+                    at_corners = term[back].reshape(CORNERS, len(boxes))
+                    half += at_corners.min(axis=0) if sign > 0 else at_corners.max(axis=0)
+        return best
+
+    def refuse_better(self, ffn: FloatArray, around: FloatArray) -> None:
+        """Hold the best shares of boxes against those of boxes around them, both (bounds, 2, boxes).
+
+        Raises:
+            BrokenSum: one is better.
+        """
+        sign = np.array([sign for _, sign in self.bounds])[:, None, None]
+        better = (around - ffn) * sign > AGREE * np.abs(around)
+        if better.any():
+            quantity, _ = self.bounds[int(np.argwhere(better)[0, 0])]
+            metric = next(metric for metric, known in self.compositions.items() if quantity in known.quantities)
+            raise BrokenSum(metric, "is better inside a range than its bound says")
+
+    def values(self, metric: str, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
+        """The metric's best value of pairs of a box and a partner, (n,)."""
+        known = self.compositions[metric]
+        columns = (self._quantity(self.bounds.index(side), ffn, box, partner) for side in _sides(known))
+        return np.broadcast_to(known.value(*columns), len(box))
+
+    def varies(self, metric: str) -> bool:
+        """Whether the metric depends on the architecture at all."""
+        return bool(self.compositions[metric].quantities)
+
+    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
+        per_layer, once = ffn[row]
+        total: FloatArray = self.beside[row][partner]
+        if per_layer.any():
+            total = total + self.depth[partner] * per_layer[box]
+        if once.any():
+            total = total + once[box]
+        return total
+
+
+def _bounds(compositions: Mapping[str, Composition]) -> tuple[Bound, ...]:
+    return tuple(dict.fromkeys(side for known in compositions.values() for side in _sides(known)))
+
+
+def _sides(known: Composition) -> list[Bound]:
+    """Each quantity with the sign of its bound; both signs where the metric may rise and fall with it."""
+    return [(name, side) for name, sign in known.quantities.items() for side in ((sign,) if sign else (1, -1))]
+
+
+def _shares(problem: Problem, bounds: tuple[Bound, ...], architectures: Architectures, part: Part) -> list[Share]:
+    """The shares of every bound's quantity.
+
+    Raises:
+        BrokenSum: one is made of a metric that has no parts here.
+    """
+    shares = PartAssessment(problem.with_own_vocabulary(architectures), problem.scenario, part, own_functions(problem))
+    try:
+        return [shares[quantity] for quantity, _ in bounds]
+    except NotASum as error:
+        raise BrokenSum(str(error), "is no sum of parts") from None

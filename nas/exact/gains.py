@@ -1,0 +1,114 @@
+"""What relaxing a budget, or one step beyond an axis, would buy; what tightening a budget would not cost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.exact.axis_steps import beyond
+from nas.exact.decomposition.frontier import SumsOfParts
+from nas.exact.solution import SECONDS, lowest_loss, metrics_of, way_of
+from nas.frontier.picks import PickRule
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, built_in
+from nas.problem.problem import Problem
+
+DIFFERENT = 1e-11  # relative; less is a tie at 12 digits
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A better design that a change opens: the change, the limit or value it needs, the loss it reaches."""
+
+    change: str
+    at: float
+    loss: float
+    gain: float
+    design: dict[str, Any]
+    extrapolates: bool
+
+
+@dataclass(frozen=True)
+class BudgetGain:
+    """One budget of a pick: free down to `tightest`; `relaxed` is the smallest relaxation that helps, if any does."""
+
+    budget: Budget
+    tightest: float
+    relaxed: Gain | None
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """The pick (one row) within the budgets, what each budget and each axis holds back."""
+
+    pick: Evaluations
+    budgets: tuple[BudgetGain, ...]
+    axes: tuple[Gain, ...]
+
+
+def gains(problem: Problem) -> Gains | None:
+    """Exact answers for the lowest loss within a problem's budgets; None where nothing is feasible.
+
+    Raises:
+        UsageError: exact answers are impossible.
+        Exceeded: they would take more than seconds.
+    """
+    _, obstacle = way_of(problem, (PickRule(None),))
+    if obstacle:
+        raise UsageError(obstacle)
+    sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
+    pick = _best(sums, problem.budgets)
+    if pick is None:
+        return None
+    return Gains(pick, tuple(_budget_gain(sums, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
+
+
+def _best(sums: SumsOfParts, budgets: tuple[Budget, ...]) -> Evaluations | None:
+    """The pick within budgets, every metric."""
+    found = lowest_loss(sums, budgets)
+    return None if found is None else sums.problem.evaluate(found.genotypes)
+
+
+def _loss(pick: Evaluations) -> float:
+    return float(pick.metrics["loss"][0])
+
+
+def _budget_gain(sums: SumsOfParts, pick: Evaluations, budget: Budget) -> BudgetGain:
+    others = tuple(other for other in sums.problem.budgets if other is not budget)
+    cost = (built_in(budget.metric),)
+    equal, better = (Budget("loss", _loss(pick) * (1.0 + sign * DIFFERENT)) for sign in (1, -1))
+    least = sums.frontier(cost, (*others, equal))
+    tightest = float(pick.metrics[budget.metric][0]) if least is None else float(least.metrics[budget.metric][0])
+    opened = sums.frontier(cost, (*others, better))
+    if opened is None:
+        return BudgetGain(budget, tightest, None)
+    limit = float(opened.metrics[budget.metric].max())  # of ties at 12 digits the last
+    found = _best(sums, (*others, Budget(budget.metric, limit)))
+    return BudgetGain(
+        budget, tightest, None if found is None else gain(sums.problem, pick, found, budget.metric, limit)
+    )
+
+
+def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
+    """The best of every space that holds one further value of one axis, where it beats the pick."""
+    better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
+    for axis, value, space in beyond(problem.space):
+        further = replace(problem, space=space, questions=())
+        sums = SumsOfParts(further, metrics_of(further, (PickRule(None),)), most=SECONDS)
+        found = _best(sums, (*problem.budgets, better))
+        if found is not None:
+            yield gain(further, pick, found, axis, value)
+
+
+def gain(problem: Problem, pick: Evaluations, found: Evaluations, change: str, at: float) -> Gain:
+    """A found design against the pick; what it takes of the law's range is said."""
+    design = problem.architectures(found.genotypes)
+    shape = {name: _plain(column[0]) for name, column in design.columns().items()}
+    outside = bool(problem.scenario.law.extrapolates(design)[0])
+    return Gain(change, at, _loss(found), _loss(pick) - _loss(found), shape, outside)
+
+
+def _plain(value: np.generic) -> Any:
+    return value.item()

@@ -1,0 +1,88 @@
+"""Why nothing fits, over the whole space where that takes seconds, else over what was evaluated."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.exact.decomposition.frontier import SumsOfParts
+from nas.exact.decomposition.incumbents import Incumbents
+from nas.exact.decomposition.search import BranchAndBound
+from nas.exact.solution import QUICK, lowest_loss, metrics_of, way_of
+from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, closest, diagnose
+from nas.frontier.picks import PickRule
+from nas.problem.evaluations import Evaluations, distinct
+from nas.problem.objective import Budget, built_in
+from nas.problem.problem import Problem
+from search_spaces.arrays import BoolArray, FloatArray
+
+
+def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
+    """Explain infeasibility; a user's own metrics are never called for it."""
+    if problem.functions:
+        return diagnose(found)
+    if problem.space.size <= QUICK:
+        return diagnose(problem.evaluate(problem.space.genotypes(np.arange(problem.space.size))))
+    try:
+        way, _ = way_of(problem)
+        return diagnose(found) if way == "enumeration" else _by_parts(problem)
+    except UsageError:
+        return diagnose(found)
+
+
+def _by_parts(problem: Problem) -> Diagnosis:
+    """Each budget's least value under the others, and the closest misses, by exact re-solves.
+
+    Raises:
+        BrokenSum: sums of parts prove nothing here.
+    """
+    sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)))
+    if lowest_loss(sums, ()) is None:
+        return Diagnosis(0, problem.space.size, (), problem.evaluate(sums.good), float("inf"))
+    relaxations = []
+    for budget in problem.budgets:
+        others = tuple(other for other in problem.budgets if other is not budget)
+        best = sums.frontier((built_in(budget.metric),), others)
+        limit = None if best is None else float(best.metrics[budget.metric].min())
+        relaxations.append(Relaxation(budget, limit, 0 if best is None else len(best), None))
+    nearest = _closest(sums, problem)
+    together = float(nearest.violations.max(axis=1).min())
+    return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together)
+
+
+class _Nearest(Incumbents):
+    """The few architectures whose largest violation is smallest; all others are behind them."""
+
+    def __init__(self, budgets: tuple[Budget, ...]) -> None:
+        super().__init__()
+        self.budgets, self.last = budgets, np.inf
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Take in evaluated architectures."""
+        known = [] if self.front is None else [self.front]
+        usable = replace(evaluations[evaluations.ok], budgets=self.budgets)
+        self.front = closest(distinct([*known, closest(usable)]))
+        if len(self.front) == MISSES:
+            self.last = float(self.front.violations.max())
+
+    def behind(self, values: list[FloatArray]) -> BoolArray:
+        """Which points (budget by budget, each (n,)) miss by no less than the last of the few."""
+        missed = [budget.violation(column) for budget, column in zip(self.budgets, values, strict=True)]
+        behind: BoolArray = np.max(missed, axis=0) >= self.last
+        return behind
+
+
+def _closest(sums: SumsOfParts, problem: Problem) -> Evaluations:
+    """The architectures of the whole space whose largest violation is smallest; coarse grids give the first ones."""
+    metrics = tuple(dict.fromkeys(budget.metric for budget in (*problem.budgets, *sums.usable)))
+    costs = replace(
+        problem, objectives=tuple(built_in(budget.metric) for budget in problem.budgets), budgets=sums.usable
+    )
+    nearest = _Nearest(problem.budgets)
+    nearest.add(costs.evaluate(np.concatenate([sums.good, sums.random]), metrics))
+    for grid in sums.sums:
+        search = BranchAndBound(costs, grid.restricted(metrics), nearest, metrics)
+        for block in search.blocks():
+            search.settle(block)
+    assert nearest.front is not None
+    return problem.evaluate(nearest.front.genotypes)

@@ -1,0 +1,200 @@
+"""The exact frontier and picks of a whole space: by sums of parts where its metrics allow, else by enumeration."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts
+from nas.exact.decomposition.search import Exceeded
+from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
+from nas.exact.enumeration import enumerate_all
+from nas.frontier.picks import PickRule, best_row
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, Objective
+from nas.problem.problem import Problem
+from nas.search.notebook import Notebook
+
+LARGEST = 10**8  # architectures that are enumerated where parts are not declared
+SMALL = 100_000  # architectures whose enumeration is quicker than setting up sums
+QUICK = 2_000_000  # architectures whose enumeration takes a second or two
+DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
+SECONDS = 30_000_000  # items whose bounds take a few seconds
+FROM_LAW = ("loss", "perplexity")
+Way = Literal["parts", "enumeration"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSolution:
+    """The frontier of every feasible architecture, the picks, how many were covered and how."""
+
+    frontier: Evaluations
+    picks: tuple[Evaluations | None, ...]
+    covered: int
+    way: Way
+    explanation: str
+
+
+def way_of(problem: Problem, rules: tuple[PickRule, ...] = ()) -> tuple[Way, str]:
+    """How the space can be covered, and what stands against sums of parts ("" if nothing).
+
+    Raises:
+        UsageError: sums are impossible and the space is too large to enumerate.
+    """
+    obstacle = _obstacle(problem, rules)
+    if problem.space.size <= SMALL:
+        return "enumeration", obstacle
+    if not obstacle:
+        return "parts", ""
+    _refuse_beyond(problem, obstacle)
+    return "enumeration", obstacle
+
+
+def _refuse_beyond(problem: Problem, obstacle: str) -> None:
+    """Say that a space is too large to enumerate where an obstacle, a clause, stands against sums of parts.
+
+    Raises:
+        UsageError: it is.
+    """
+    if problem.space.size <= LARGEST:
+        return
+    metric = obstacle.partition(" ")[0]
+    remedy = "take "
+    if metric in own_functions(problem):
+        remedy = "declare its parts or correct them, drop the metric, or take "
+    elif metric in FROM_LAW:
+        remedy = "take another law, "
+    raise UsageError(
+        f"exact: expected at most {LARGEST:,} architectures where {obstacle}, got {problem.space.size:,}; "
+        f"{remedy}a smaller space or a search strategy (--algo nsga2)"
+    )
+
+
+def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
+    missing = undeclared(problem, metrics_of(problem, rules))
+    if missing is not None:
+        return f"{missing} does not say how it adds up from parts"
+    depths, kvs = len(problem.space.depths), int(problem.space.kv_gene.counts.sum())
+    if depths * kvs > PARTNERS:
+        return f"depth, width and KV heads alone have {depths * kvs:,} combinations"
+    return ""
+
+
+def metrics_of(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[str, ...]:
+    """What dominance, budgets, picks and their ties depend on."""
+    asked = [*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)]
+    asked += [metric for rule in rules for metric in rule.metrics]
+    return tuple(dict.fromkeys([*asked, "loss", "total_ms"] if rules else asked))
+
+
+def solve(
+    problem: Problem,
+    rules: tuple[PickRule, ...] = (),
+    report: Callable[[int], None] = lambda covered: None,
+    notebook: Notebook | None = None,
+) -> ExactSolution:
+    """The exact answers; `report` is told how many more architectures are settled.
+
+    Raises:
+        UsageError: more architectures than can be covered.
+    """
+    way, obstacle = way_of(problem, rules)
+    notebook, settled = notebook or Notebook(), Tally(report)
+    if way == "parts":
+        try:
+            return _by_parts(problem, rules, settled, notebook)
+        except BrokenSum as error:
+            obstacle = error.reason
+            _refuse_beyond(problem, obstacle)
+            settled(-settled.total)
+    frontier, picks = enumerate_all(problem, rules, metrics_of(problem, rules), settled, notebook)
+    because = f", since {obstacle}" if obstacle else ""
+    said = f"every one of {problem.space.size:,} architectures was evaluated{because}"
+    return _solution(problem, frontier, picks, "enumeration", said)
+
+
+class Tally:
+    """Passes counts on and adds them up."""
+
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self.report, self.total = report, 0
+
+    def __call__(self, count: int) -> None:
+        self.total += count
+        self.report(count)
+
+
+def quick_frontier(problem: Problem) -> ExactSolution | None:
+    """The exact frontier where it can be had in seconds; a user's own metrics are never called for it."""
+    if problem.functions:
+        return None
+    try:
+        way, _ = way_of(problem)
+        if way == "enumeration":
+            draws = len(problem.scenario.law.drawn) if any("@" in name for name in metrics_of(problem, ())) else 1
+            return solve(problem) if problem.space.size * max(1, draws // DRAWS_PER_EVALUATION) <= QUICK else None
+        return _by_parts(problem, (), lambda _: None, Notebook(), SECONDS)
+    except (UsageError, Exceeded):
+        return None
+
+
+def _by_parts(
+    problem: Problem,
+    rules: tuple[PickRule, ...],
+    report: Callable[[int], None],
+    notebook: Notebook,
+    most: int | None = None,
+) -> ExactSolution:
+    sums = SumsOfParts(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
+    frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
+    picks = tuple(
+        _dense_pick(problem, rule) if rule.dense else lowest_loss(sums, (*problem.budgets, *rule.within), rule.budget)
+        for rule in rules
+    )
+    effort = sums.effort
+    said = (
+        f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
+        f"architectures evaluated whole; sums and wholes differ by at most {effort.difference:.0e} of the value"
+    )
+    declared = [name for name in own_functions(problem) if name in metrics_of(problem, rules)]
+    if declared:
+        said += f"; the parts of {', '.join(declared)} were checked there and taken from the declaration elsewhere"
+    nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
+    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
+
+
+def lowest_loss(sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | None = None) -> Evaluations | None:
+    """The pick within budgets and one more, one row: the frontier of the loss alone, ties broken as everywhere.
+
+    Where the law gives every architecture the same loss, what breaks its ties decides first.
+    """
+    deciding = ("loss", *([asked.metric] if asked else []), "total_ms")
+    first = next(metric for metric in deciding if sums.varies(metric))
+    best = sums.frontier((Objective(first),), (*budgets, *([asked] if asked else [])), ("loss", "total_ms"))
+    if best is None:
+        return None
+    row = best_row(best, asked)
+    return None if row is None else best[row : row + 1]
+
+
+def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
+    """The pick among dense architectures alone, which are a space of their own; None where there are none."""
+    smaller = problem.space.dense
+    if smaller is None:
+        return None
+    alone = replace(problem, space=smaller, objectives=(Objective("loss"),), questions=())
+    found = solve(alone, (replace(rule, dense=False),)).picks[0]
+    if found is None:
+        return None
+    return problem.evaluate(problem.space.genotypes(problem.space.find(smaller.architectures(found.genotypes))))
+
+
+def _solution(
+    problem: Problem, frontier: Evaluations, picks: tuple[Evaluations | None, ...], way: Way, said: str
+) -> ExactSolution:
+    """Final values, every metric, from the ordinary code on whole architectures."""
+    whole = problem.evaluate(frontier.genotypes)
+    found = tuple(None if pick is None else problem.evaluate(pick.genotypes) for pick in picks)
+    return ExactSolution(whole, found, problem.space.size, way, said)

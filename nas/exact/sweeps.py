@@ -1,0 +1,59 @@
+"""Budget sweeps: the pick at every limit of a range, all from one frontier of loss and the swept metric."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.frontier.dominance import frontier_rows
+from nas.frontier.picks import best_row
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, limit_in_unit, unit_of
+from search_spaces.arrays import FloatArray
+
+MOST = 100_000
+FORM = "metric=first:last:step"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """A metric and its limits, ascending, (n,)."""
+
+    metric: str
+    limits: FloatArray
+
+
+def parse_sweep(text: str, metrics: tuple[str, ...]) -> Sweep:
+    """A sweep from `total_ms=20:500:20`; limits with or without their unit.
+
+    Raises:
+        UsageError: another form, an unknown metric, limits that are none.
+    """
+    metric, _, rest = (part.strip() for part in text.partition("="))
+    parts = rest.split(":")
+    if metric not in metrics or len(parts) != 3:
+        raise UsageError(
+            f"sweep: expected {FORM} with one of {', '.join(metrics)}, got {text!r}; write total_ms=20:500:20"
+        )
+    try:
+        first, last, step = (float(limit_in_unit(unit_of(metric), part.strip())) for part in parts)
+    except ValueError as error:
+        raise UsageError(f"sweep: {error}") from None
+    count = np.floor((last - first) / step + 1e-9) + 1
+    if not 1 <= count <= MOST:
+        raise UsageError(f"sweep: expected {FORM} with 1 to {MOST:,} limits, got {text!r}; change first, last or step")
+    return Sweep(metric, first + step * np.arange(int(count), dtype=np.float64))
+
+
+def swept(sweep: Sweep, evaluations: Evaluations) -> Iterator[tuple[float, int | None]]:
+    """Each limit with the row of its pick, None where nothing fits.
+
+    Only rows that no other beats in both loss and the metric can be picks.
+    """
+    rivals = replace(evaluations, objectives=tuple(dict.fromkeys(["loss", sweep.metric])))
+    rows = frontier_rows(rivals)
+    front = evaluations[rows]
+    for limit in sweep.limits.tolist():
+        row = best_row(front, Budget(sweep.metric, limit))
+        yield limit, None if row is None else int(rows[row])

@@ -1,0 +1,43 @@
+"""Figures as files: drawn over matplotlib's defaults whatever the user's matplotlibrc says, written whole, the same bytes."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from nas.files.tables import write
+
+
+@contextmanager
+def styled(style: Any) -> Iterator[None]:
+    """A style over the defaults; the user's own settings (`text.usetex`, fonts, sizes) return afterwards."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(style)
+        yield
+
+
+def save(figure: Figure, stem: Path, *, dpi: int = 160, svg: bool = True) -> None:
+    """PNG and, unless left out, SVG: the same bytes for the same figure.
+
+    Raises:
+        PlasError: they cannot be written.
+    """
+    FigureCanvasAgg(figure)
+    kinds: dict[str, dict[str, Any]] = {"png": {"dpi": dpi, "metadata": {"Software": None}}}
+    if svg:
+        kinds["svg"] = {"metadata": {"Date": None}}
+    for kind, options in kinds.items():
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=kind, **options)
+        write(stem.with_name(f"{stem.name}.{kind}"), drawn.getvalue())
+
+
+def plain(text: str) -> str:
+    """A name as it is: no dollar in it begins a formula."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,121 @@
+"""Why nothing fits: closest misses, the budgets that bind, and what relaxing each would open."""
+
+import math
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
+
+import numpy as np
+
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+
+MISSES = 3  # shown as the closest
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The smallest limit of one budget, the others kept, at which something becomes feasible.
+
+    `limit` is None when no relaxation of this budget alone suffices; `opens` counts the
+    architectures feasible at `limit`, `met_by` those that meet this budget (None: not counted).
+    """
+
+    budget: Budget
+    limit: float | None
+    opens: int
+    met_by: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor."""
+
+    examined: int
+    failed: int
+    relaxations: tuple[Relaxation, ...]
+    closest: Evaluations
+    together: float
+
+
+def diagnose(evaluations: Evaluations) -> Diagnosis:
+    """Explain infeasibility over the given architectures; failed ones are left out."""
+    usable = evaluations[evaluations.ok]
+    violations = usable.violations
+    relaxations = tuple(_relaxed(usable, violations, i) for i in range(len(usable.budgets)))
+    together = float(violations.max(axis=1, initial=-np.inf).min()) if len(usable) else float("inf")
+    return Diagnosis(len(usable), len(evaluations) - len(usable), relaxations, closest(usable), together)
+
+
+def closest(evaluations: Evaluations) -> Evaluations:
+    """The few rows of the smallest largest violation, the closest first; of equal ones the smaller key."""
+    worst = evaluations.violations.max(axis=1, initial=-np.inf)
+    return evaluations[np.lexsort((evaluations.keys, worst))[:MISSES]]
+
+
+def _relaxed(usable: Evaluations, violations: np.ndarray[tuple[int, int], np.dtype[np.float64]], i: int) -> Relaxation:
+    budget = usable.budgets[i]
+    others = (np.delete(violations, i, axis=1) <= 0).all(axis=1)
+    values = usable.metrics[budget.metric]
+    met = int((violations[:, i] <= 0).sum())
+    if not others.any():
+        return Relaxation(budget, None, 0, met)
+    limit = float(values[others].min())
+    return Relaxation(budget, limit, int((others & (values <= limit)).sum()), met)
+
+
+def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
+    """The diagnosis in sentences."""
+    scope = (
+        f"all {diagnosis.examined:,} architectures of the space"
+        if whole_space
+        else f"the {diagnosis.examined:,} architectures evaluated"
+    )
+    if diagnosis.examined == diagnosis.failed == 0:
+        return ["No architecture satisfies the budgets, and none is at hand to say how far they are missed."]
+    if diagnosis.examined == 0:
+        return [f"All {diagnosis.failed:,} evaluations failed; their reasons are in evaluations.csv."]
+    said = [f"No architecture satisfies the budgets, among {scope}."]
+    said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
+    if np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
+        said.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
+    said.append("Closest misses:")
+    said += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
+    return said
+
+
+def _opening(diagnosis: Diagnosis) -> float:
+    """Per cent, to a tenth and rounded up, by which relaxing every budget opens the closest miss."""
+    tenths, step = math.ceil(1000 * diagnosis.together), 1
+    while not _opened(diagnosis.closest, tenths / 10):
+        tenths, step = tenths + step, 2 * step
+    return tenths / 10
+
+
+def _opened(closest: Evaluations, percent: float) -> bool:
+    relaxed = tuple(replace(budget, limit=budget.limit * (1 + percent / 100)) for budget in closest.budgets)
+    return bool(replace(closest, budgets=relaxed).feasible.any())
+
+
+def _relaxation(r: Relaxation) -> str:
+    alone = "" if r.met_by is None else f" ({r.met_by:,} meet it alone)"
+    if r.limit is None:
+        return f"relaxing it alone opens nothing{alone}"
+    if r.limit <= r.budget.limit:
+        return f"not binding{alone}"
+    opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
+    return f"binds; at {at_least(r.limit)} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
+
+
+def at_least(limit: float, digits: int = 6) -> str:
+    """A limit to some digits, rounded up, so that typing it opens what was said."""
+    exact = Decimal(limit)
+    up = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding=ROUND_CEILING)
+    return f"{float(up):.{max(digits, 6)}g}"
+
+
+def _miss(closest: Evaluations, row: int) -> str:
+    over = [
+        f"{budget.metric} {closest.metrics[budget.metric][row]:.4g} ({100 * violation:+.1f} %)"
+        for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
+    ]
+    return f"loss {closest.metrics['loss'][row]:.4f}, " + ", ".join(over)

@@ -1,0 +1,157 @@
+"""The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, Objective
+from nas.problem.questions import Question
+from objectives.assessment import Assessment
+from objectives.metrics.perplexity import LARGEST_LOSS
+from objectives.plugins import importable
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import SearchSpace
+
+Caller = Callable[[Objective, Architectures], tuple[FloatArray, list[str]]]
+METRIC_ORDER = (
+    *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
+    *("memory_gb", "resident_gb", "params_total", "params_active"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
+
+    `vocabulary` and `tied` dress every architecture; `questions` is what the result must answer.
+    """
+
+    space: SearchSpace
+    scenario: Scenario
+    objectives: tuple[Objective, ...]
+    budgets: tuple[Budget, ...] = ()
+    functions: tuple[Objective, ...] = ()
+    vocabulary: int = 0
+    tied: bool = True
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Every metric that is computed and stored, in file order."""
+        shipped = importable("objectives.metrics")
+        ordered = [*(m for m in METRIC_ORDER if m in shipped), *(m for m in shipped if m not in METRIC_ORDER)]
+        asked = (*(o.name for o in self.objectives), *(b.metric for b in self.budgets))
+        quantiles = dict.fromkeys(name for name in asked if "@" in name)
+        return (*ordered, *quantiles, *(f.name for f in self.functions))
+
+    @property
+    def analytic(self) -> bool:
+        """Whether every metric is a shipped formula, so that the whole space may be enumerated."""
+        return not self.functions
+
+    def with_vocabulary(self, vocabulary: int | None) -> "Problem":
+        """The same problem with another vocabulary; None is the study's own."""
+        return self if vocabulary is None else replace(self, vocabulary=vocabulary)
+
+    def architectures(self, genotypes: IntArray) -> Architectures:
+        """Architectures of canonical genotypes, with the study's vocabulary."""
+        return self.with_own_vocabulary(self.space.architectures(genotypes))
+
+    def with_own_vocabulary(self, architectures: Architectures) -> Architectures:
+        """Any architectures with the study's vocabulary, as a baseline is compared."""
+        return architectures.with_vocabulary(self.vocabulary, tied=self.tied)
+
+    def assess(self, architectures: Architectures) -> Assessment:
+        """Metrics of any architectures in the study's scenario."""
+        return Assessment(architectures, self.scenario)
+
+    def evaluate(
+        self, genotypes: IntArray, names: tuple[str, ...] | None = None, call: Caller | None = None
+    ) -> Evaluations:
+        """Metrics of canonical genotypes (n, 6); every one unless `names` says which.
+
+        `call` evaluates a user's metric, in this process unless it is given.
+        A row whose user metric raises or is not finite is failed, with the reason; so is one whose loss has no
+        finite perplexity, whichever metrics are asked for.
+        """
+        architectures = self.architectures(genotypes)
+        assessment = self.assess(architectures)
+        wanted = self.metric_names if names is None else names
+        own = {f.name: f for f in self.functions}
+        metrics = {name: assessment[name] for name in wanted if name not in own}
+        reasons = unusable({"loss": assessment["loss"], **metrics})
+        for name in (n for n in wanted if n in own):
+            metrics[name], failures = (call or call_user_metric)(own[name], architectures)
+            if any(failures):
+                reasons = [a or b for a, b in zip(reasons or [""] * len(failures), failures, strict=True)]
+        if reasons:
+            failed = np.array([bool(reason) for reason in reasons])
+            metrics = {name: np.where(failed, np.nan, column) for name, column in metrics.items()}
+        names_of = tuple(objective.name for objective in self.objectives)
+        found = None if reasons is None else tuple(reasons)
+        return Evaluations(genotypes, self.space.keys(genotypes), metrics, found, names_of, self.budgets)
+
+
+def unusable(metrics: Mapping[str, FloatArray]) -> list[str] | None:
+    """Why each row of shipped metrics, the loss among them, cannot be used ("" where it can); None where all can."""
+    said = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
+    said["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), f"beyond {LARGEST_LOSS:g} nats no perplexity is finite")
+    if not any(rows.any() for rows, _ in said.values()):
+        return None
+    reasons = [""] * len(metrics["loss"])
+    for name, (rows, why) in said.items():
+        for row in np.flatnonzero(rows).tolist():
+            reasons[row] = reasons[row] or f"{name}: {metrics[name][row]:g}, {why}"
+    return reasons
+
+
+def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[FloatArray, list[str]]:
+    """A user's function on a batch; where it raises, once per architecture to find which fail."""
+    try:
+        return checked(metric, architectures, metric.function(architectures))  # type: ignore[misc]
+    except (UsageError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit and asyncio's CancelledError are none of Exception
+        if len(architectures) == 1:
+            return np.full(1, np.nan), [failure(metric.name, error)]
+    rows = [call_user_metric(metric, architectures[i : i + 1]) for i in range(len(architectures))]
+    return np.concatenate([values for values, _ in rows]), [reason for _, reasons in rows for reason in reasons]
+
+
+def checked(metric: Objective, architectures: Architectures, returned: Any) -> tuple[FloatArray, list[str]]:
+    """A user's values as float64 (n,), with a reason for each that is not finite."""
+    try:
+        values: FloatArray = np.array(returned, dtype=np.float64) + 0.0  # no negative zero
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{metric.name}: expected numbers of shape (n,), got {type(returned).__name__}; return an array"
+        ) from None
+    if values.shape != (len(architectures),):
+        raise UsageError(
+            f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture"
+        )
+    return values, [reason_against(metric, value) for value in values.tolist()]
+
+
+def reason_against(metric: Objective, value: float) -> str:
+    """Why a user's value cannot be used; "" when it can."""
+    if not math.isfinite(value):
+        return f"{metric.name}: {value}"
+    return f"{metric.name}: {value}, which has no logarithm (LOG_SCALE)" if metric.log_scale and value <= 0 else ""
+
+
+def failure(name: str, error: BaseException) -> str:
+    """The reason of a metric that raised."""
+    return f"{name}: {type(error).__name__}: {one_line(error)}"
+
+
+def one_line(error: BaseException) -> str:
+    """An exception's message without line breaks, at most 200 characters."""
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,87 @@
+"""Candidate files: architectures with an id and any metrics, CSV or JSON lines; a frontier.csv is one."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+from nas.files.tables import csv_text, finite, write
+from nas.files.yaml_source import whole_number
+from objectives.written_text import csv_fault, read_cell, shown_name
+from search_spaces.architectures import DEFAULTS, FILE_COLUMNS, Architectures, stack
+
+MOST_BYTES = 100_000_000
+
+
+def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns as .csv or .jsonl.
+
+    Raises:
+        UsageError: another ending.
+        PlasError: the folder cannot be written.
+    """
+    if path.suffix == ".csv":
+        write(path, csv_text(columns))
+    elif path.suffix == ".jsonl":
+        rows = [
+            dict(zip(columns, (v.item() if hasattr(v, "item") else v for v in row), strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
+        write(path, "".join(json.dumps(finite(row), ensure_ascii=False) + "\n" for row in rows))
+    else:
+        raise UsageError(f"out: expected a .csv or .jsonl file, got {path}; change its ending")
+
+
+def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
+    """Architectures and ids of a candidate file, in order; ids are the questions of a picks.csv, else row numbers.
+
+    Raises:
+        UsageError: unreadable, or rows that are no architectures, with their line.
+    """
+    rows = _rows(path)
+    if not rows:
+        raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
+    known = {*FILE_COLUMNS, *DEFAULTS}
+    given = [{name: value for name, value in row.items() if name in known and value not in ("", None)} for row in rows]
+    try:
+        found = stack(given)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    return found, [_identity(path, number, row) for number, row in enumerate(rows)]
+
+
+def _identity(path: Path, number: int, row: Mapping[str, Any]) -> str:
+    try:
+        return shown_name(read_cell(str(row.get("id") or row.get("question") or number)))
+    except ValueError as error:
+        raise UsageError(f"{path}: row {number + 1}: id: {error}") from None
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB of candidates, got more; choose fewer")
+        text = path.read_bytes().decode("utf-8")
+        if path.suffix == ".jsonl":
+            return [_object(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise UsageError(f"{path}: expected a candidate file, got {csv_fault(error)}; correct the file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: expected a candidate file, got {error}; write CSV or JSON lines") from None
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line, parse_int=whole_number)
+    except (ValueError, RecursionError) as error:
+        reason = "lists within lists" if isinstance(error, RecursionError) else error
+        raise UsageError(
+            f"{path}: row {number}: expected a candidate file's JSON object, got {reason}; correct the line"
+        ) from None
+    if not isinstance(row, dict):
+        raise UsageError(f"{path}: row {number}: expected an object, got {line[:40]}; write one architecture per line")
+    return row

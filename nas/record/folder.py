@@ -1,0 +1,249 @@
+"""A run's folder: created once, locked while in use, verified before it is continued."""
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from nas.errors import PlasError, UsageError
+from nas.files import own_files, yaml_source
+from nas.files.tables import write_json
+from nas.problem.objective import Budget
+from nas.record.description import check_description
+from nas.record.store import FILE, LAYOUT, RunStore, read_meta
+from objectives.installed import DISTRIBUTION, version_of
+
+SECTIONS = {
+    "space": ("space",),
+    "law": ("law",),
+    "device": ("device",),
+    "scenario": (
+        "preset",
+        *("precision", "latency", "attention", "causal", "complete", "vocabulary", "tied", "head_bytes"),
+        *("int4_group_size", "calibration", "batch", "input_tokens", "output_tokens"),
+    ),
+    "objectives": ("objectives",),
+    "budgets": ("budgets",),
+    "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
+}
+UNDECIDING = ("name", "description", "source", "note", "provenance", "implied_residual_sd")
+PACKAGES = (DISTRIBUTION, "numpy", "scipy", "pymoo", "moocore", "optuna")
+
+
+def create(study_name: str, out: Path | None) -> Path:
+    """A new folder: `out` itself if given, else runs/<study>[-n].
+
+    Raises:
+        UsageError: it exists and is not empty, or cannot be written.
+    """
+    if out is not None:
+        _make(out, exist_ok=True)
+        if any(out.iterdir()):
+            raise UsageError(
+                f"out: expected a new or empty folder, got {out} with files in it; name another, or use --resume {out}"
+            )
+        return out
+    for n in range(1, 100_000):
+        path = Path("runs") / (study_name if n == 1 else f"{study_name}-{n}")
+        try:
+            _make(path, exist_ok=False)
+        except FileExistsError:
+            continue
+        return path
+    raise UsageError(f"out: expected a free name for {study_name} in runs, got none; name a folder with --out")
+
+
+def _make(path: Path, *, exist_ok: bool) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=exist_ok)
+        with TemporaryFile(dir=path):
+            pass
+    except FileExistsError:
+        if exist_ok:
+            raise UsageError(f"out: expected a folder, got a file {path}; name another") from None
+        raise
+    except OSError as error:
+        raise UsageError(
+            f"out: expected a writable folder, got {path} ({error.strerror}); name another with --out"
+        ) from None
+
+
+def discard(path: Path) -> None:
+    """Remove a folder that `create` made and nothing was written to."""
+    (path / ".lock").unlink(missing_ok=True)
+    path.rmdir()
+
+
+@contextmanager
+def locked(path: Path, *, new: bool = False) -> Iterator[None]:
+    """Hold a run folder for one process; a new one that cannot be held is removed again.
+
+    Raises:
+        UsageError: another process works on it, or it cannot be written.
+    """
+    try:
+        lock = own_files.opened(path / ".lock", 0)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: expected a writable run folder, got {error.strerror}; copy it somewhere writable"
+        ) from None
+    try:
+        _hold(lock, path, new=new)
+        own_files.clear_leftovers(path)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _hold(lock: int, path: Path, *, new: bool) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"{path}: expected a free run folder, got one that another process works on; wait for it"
+        ) from None
+    except OSError as error:
+        if new:
+            discard(path)
+        raise UsageError(
+            f"{path}: expected a file system with locks, got one without ({error.strerror}); "
+            "name a folder on a local disk with --out"
+        ) from None
+
+
+def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
+    """Versions of Python and of the packages that decide results."""
+    return {"python": platform.python_version()} | {package: version_of(package) for package in packages}
+
+
+def now() -> str:
+    """UTC time to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass
+class Manifest:
+    """What a run was, is and became."""
+
+    path: Path
+    content: dict[str, Any]
+
+    def update(self, **changes: Any) -> None:
+        """Change and write."""
+        self.content |= changes
+        write_json(self.path / "manifest.json", self.content)
+
+
+def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
+    """Hash per section of what must not differ between a run and its continuation."""
+    return {
+        name: hashlib.sha256(json.dumps(_section(resolved, name), sort_keys=True).encode()).hexdigest()[:16]
+        for name in SECTIONS
+    }
+
+
+def _section(resolved: Mapping[str, Any], name: str) -> Any:
+    content = {key: resolved[key] for key in SECTIONS[name]}
+    for part in content.values():
+        if isinstance(part, dict) and name in ("space", "law", "device"):
+            return {key: value for key, value in part.items() if key not in UNDECIDING}
+    return content
+
+
+def difference(recorded: Mapping[str, Any], now_: Mapping[str, Any]) -> str | None:
+    """The first difference between two resolved studies that forbids continuing one as the other."""
+    for name in SECTIONS:
+        old, new = _section(recorded, name), _section(now_, name)
+        if old != new:
+            return _first_difference(name, old, new)
+    return None
+
+
+def _first_difference(path: str, old: Any, new: Any) -> str:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(k for k in new if k not in old)]:
+            if old.get(key) != new.get(key):
+                return _first_difference(f"{path}.{key}", old.get(key, "nothing"), new.get(key, "nothing"))
+    return f"{path}: {_short(old)} in the run, {_short(new)} now"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A run folder read without executing anything in it."""
+
+    path: Path
+    resolved: dict[str, Any]
+    meta: dict[str, Any]
+    store: RunStore
+
+
+def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) -> None:
+    """Say so when a path is no run folder.
+
+    Raises:
+        UsageError: no folder, or none of the needed files is in it.
+    """
+    try:
+        found = any((path / name).is_file() for name in needed)
+        reason = "" if found else "no folder" if not path.is_dir() else f"no {' or '.join(needed)} in it"
+    except OSError as error:
+        reason = str(error.strerror)
+    if reason:
+        raise UsageError(f"{path}: expected a run folder, got {reason}; list runs with 'ls runs'")
+
+
+def open_run(path: Path) -> OpenRun:
+    """Open an existing run.
+
+    Raises:
+        UsageError: not a run folder.
+        PlasError: a damaged one.
+    """
+    refuse_other(path, (FILE,))
+    meta = read_meta(path / FILE)
+    if meta.get("layout") != LAYOUT or "resolved" not in meta or "metrics" not in meta:
+        raise PlasError(
+            f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
+        )
+    keys = [key for section in SECTIONS.values() for key in section]
+    check_description(path / FILE, meta, [*keys, "evaluations"])
+    resolved = meta["resolved"]
+    budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
+    store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=True)
+    return OpenRun(path, resolved, meta, store)
+
+
+CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")
+
+
+def current(run: OpenRun) -> dict[str, Any]:
+    """The run's study with the limits that it was last asked for, from its config.yaml.
+
+    Raises:
+        UsageError: a config.yaml that says something else than the run.
+    """
+    path = run.path / "config.yaml"
+    if not path.exists():
+        return dict(run.resolved)
+    content, _ = yaml_source.read(path)
+    if not isinstance(content, dict) or any(key not in content for keys in SECTIONS.values() for key in keys):
+        raise UsageError(
+            f"{path}: expected the run's own configuration, got another; delete it and resume, the store holds it too"
+        )
+    found = difference(run.resolved, content)
+    if found:
+        raise UsageError(f"{path}: {found}; restore it, or start a new run with --config {path}")
+    return run.resolved | {key: content[key] for key in CHANGEABLE if key in content}

@@ -1,0 +1,389 @@
+"""The run's store: every distinct architecture evaluated, in order, in one SQLite file."""
+
+import hashlib
+import itertools
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.errors import PlasError, UsageError
+from nas.files.own_files import refuse_links
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.space import GENES
+
+FILE = "evaluations.sqlite"
+LAYOUT = "1"
+NOTES = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT NOT NULL, digest TEXT NOT NULL)"
+STRATEGY, SOLVING = "strategy", "solving"
+BLOCK = 20_000
+TABLES = ("meta", "evaluations", "batches", "retried", "notes")
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One ask of the strategy: rows asked and seconds of strategy and objectives."""
+
+    batch: int
+    asked: int
+    strategy_s: float
+    objectives_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """What a store holds: evaluations in order, the batch of each, and the batches."""
+
+    evaluations: Evaluations
+    batches: IntArray
+    retried: tuple[IntArray, Evaluations]
+
+
+def final(told: Evaluations, retried: tuple[IntArray, Evaluations]) -> Evaluations:
+    """What is true now: the rows that the strategy was told, failed ones replaced by their retries."""
+    rows, found = retried
+    if len(rows) == 0:
+        return told
+    reasons = list(told.reasons or ("",) * len(told))
+    for row, reason in zip(rows.tolist(), found.reasons or ("",) * len(found), strict=True):
+        reasons[row] = reason
+    metrics = {name: column.copy() for name, column in told.metrics.items()}
+    for name, column in metrics.items():
+        column[rows] = found.metrics[name]
+    return replace(told, metrics=metrics, reasons=tuple(reasons) if any(reasons) else None)
+
+
+class RunStore:
+    """Append-only log; WAL and synchronous=NORMAL, one transaction a batch, unique key per architecture."""
+
+    def __init__(
+        self,
+        path: Path,
+        metrics: tuple[str, ...],
+        objectives: tuple[str, ...],
+        budgets: tuple[Budget, ...],
+        *,
+        readonly: bool = False,
+    ) -> None:
+        self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
+        self.connection = connect(path, readonly=readonly)
+
+    def create(self, meta: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+        """Lay out an empty store; `columns` are the architecture columns with their SQL types."""
+        genes = ", ".join(f"gene_{gene} INTEGER NOT NULL" for gene in GENES)
+        described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
+        values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
+        with explained(self.path), self.connection:
+            self.connection.execute("BEGIN")
+            self.connection.execute(
+                'CREATE TABLE evaluations ("index" INTEGER PRIMARY KEY, batch INTEGER NOT NULL, key INTEGER NOT NULL UNIQUE, '
+                f"state TEXT NOT NULL, reason TEXT NOT NULL, {genes}{described}{values})"
+            )
+            self.connection.execute(
+                "CREATE TABLE batches (start INTEGER PRIMARY KEY, batch INTEGER, rows INTEGER, asked INTEGER, "
+                "strategy_s REAL, objectives_s REAL, digest TEXT NOT NULL)"
+            )
+            self.connection.execute(
+                'CREATE TABLE retried ("index" INTEGER PRIMARY KEY, reason TEXT NOT NULL, digest TEXT NOT NULL'
+                + "".join(f", {_quoted(name)} REAL" for name in self.metrics)
+                + ")"
+            )
+            self.connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            content = [("layout", LAYOUT), *((name, json.dumps(value)) for name, value in meta.items())]
+            self.connection.executemany(
+                "INSERT INTO meta VALUES (?, ?)", [*content, ("digest", json.dumps(meta_digest(dict(content))))]
+            )
+            self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
+
+    def _violation_names(self) -> list[str]:
+        return [f"violation_{budget.metric}" for budget in self.budgets]
+
+    def append(
+        self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]
+    ) -> None:
+        """Add a batch's new rows, whole or not at all; rows are numbered from `start`."""
+        n = len(evaluations)
+        reasons = evaluations.reasons or ("",) * n
+        rows = zip(
+            range(start, start + n),
+            [record.batch] * n,
+            evaluations.keys.tolist(),
+            ["failed" if reason else "ok" for reason in reasons],
+            reasons,
+            *(column.tolist() for column in evaluations.genotypes.T),
+            *(column.tolist() for column in columns.values()),
+            *(evaluations.metrics[name].tolist() for name in self.metrics),
+            *(column.tolist() for column in evaluations.violations.T),
+            strict=True,
+        )
+        places = ", ".join("?" * (5 + len(GENES) + len(columns) + len(self.metrics) + len(self.budgets)))
+        with explained(self.path), self.connection:
+            self.connection.executemany(f"INSERT INTO evaluations VALUES ({places})", rows)
+            self.connection.execute(
+                "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (start, record.batch, n, record.asked, record.strategy_s, record.objectives_s, digest(evaluations)),
+            )
+
+    def read(self) -> Recorded:
+        """Every evaluation in order.
+
+        Raises:
+            PlasError: rows are missing or out of order.
+        """
+        wanted = ['"index"', "batch", "key", "reason", *(f"gene_{gene}" for gene in GENES), *map(_quoted, self.metrics)]
+        with explained(self.path), self._snapshot():
+            n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
+            cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
+            batches, keys = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+            genotypes: AnyArray = np.zeros((n, len(GENES)), dtype=np.int32)
+            values, reasons, start = np.zeros((len(self.metrics), n)), dict[int, str](), 0
+            while rows := cursor.fetchmany(BLOCK):
+                columns, part = list(zip(*rows, strict=True)), slice(start, start + len(rows))
+                if columns[0] != tuple(range(part.start, part.stop)):
+                    raise PlasError(
+                        f"{self.path}: expected rows numbered from {part.start}, got a gap; the store was altered, start a new run"
+                    )
+                batches[part], keys[part] = columns[1], columns[2]
+                reasons.update((start + i, reason) for i, reason in enumerate(columns[3]) if reason)
+                genotypes[part] = np.array(columns[4 : 4 + len(GENES)]).T
+                values[:, part] = [_floats(column) for column in columns[4 + len(GENES) :]]
+                start = part.stop
+            told = tuple(reasons.get(row, "") for row in range(n)) if reasons else None
+            metrics = dict(zip(self.metrics, values, strict=True))
+            found = Evaluations(genotypes, keys, metrics, told, self.objectives, self.budgets)
+            self._verify(found, batches)
+            return Recorded(found, batches, self.retried(found))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Several reads of one state, while another process may be writing."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.rollback()
+
+    def batches(self) -> IntArray:
+        """Batch of every evaluation, in order, (n,)."""
+        with explained(self.path):
+            parts = self.connection.execute("SELECT batch, rows FROM batches ORDER BY start").fetchall()
+        numbers, counts = np.array(parts, dtype=np.int64).reshape(-1, 2).T
+        return np.repeat(numbers, counts)
+
+    def retry(self, rows: IntArray, found: Evaluations) -> None:
+        """Note what failed rows gave when they were evaluated again; the log of what was told stays as it is."""
+        places = ", ".join("?" * (3 + len(self.metrics)))
+        content = [
+            (
+                row,
+                (found.reasons or ("",) * len(found))[i],
+                digest(found[slice(i, i + 1)]),
+                *(float(found.metrics[name][i]) for name in self.metrics),
+            )
+            for i, row in enumerate(rows.tolist())
+        ]
+        with explained(self.path), self.connection:
+            self.connection.executemany(f"INSERT OR REPLACE INTO retried VALUES ({places})", content)
+
+    def retried(self, told: Evaluations) -> tuple[IntArray, Evaluations]:
+        """Rows that were evaluated again, and what they gave."""
+        with explained(self.path):
+            rows = self.connection.execute('SELECT * FROM retried ORDER BY "index"').fetchall()
+        columns = list(zip(*rows, strict=True)) if rows else [()] * (3 + len(self.metrics))
+        indices = np.array(columns[0], dtype=np.int64)
+        if len(indices) and indices[-1] >= len(told):
+            raise PlasError(
+                f"{self.path}: a retried row {indices[-1]} was never evaluated; the store was altered, start a new run"
+            )
+        metrics = {name: _floats(column) for name, column in zip(self.metrics, columns[3:], strict=True)}
+        found = replace(told[indices], metrics=metrics, reasons=tuple(columns[1]))
+        for i, written in enumerate(columns[2]):
+            if digest(found[slice(i, i + 1)]) != written:
+                raise PlasError(
+                    f"{self.path}: retried row {indices[i]} is not what was written; the store is damaged, start a new run"
+                )
+        return indices, found
+
+    def keep(self, name: str, content: Mapping[str, Any]) -> None:
+        """Keep plain content that helps to continue, with its hash, in place of what the name held; no result depends on it."""
+        text = json.dumps(content)
+        with explained(self.path), self.connection:
+            self.connection.execute(NOTES)
+            self.connection.execute(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (name, text, meta_digest({name: text}))
+            )
+
+    def kept(self, name: str) -> dict[str, Any] | None:
+        """What is kept under a name; None where there is nothing, or not as it was written."""
+        with explained(self.path):
+            tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'notes'").fetchone()[0]
+            found = "SELECT text, digest FROM notes WHERE name = ?"
+            row = self.connection.execute(found, (name,)).fetchone() if tables else None
+        if row is None or row[1] != meta_digest({name: row[0]}):
+            return None
+        return dict(json.loads(row[0]))
+
+    def check(self) -> None:
+        """Refuse a file whose structure is damaged before anything is added to it."""
+        with explained(self.path):
+            said = self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if said != "ok":
+            raise PlasError(f"{self.path}: expected an intact store, got {said}; it cannot be trusted, start a new run")
+
+    def _verify(self, found: Evaluations, batches: IntArray) -> None:
+        """Every batch must still hash to what was written: a flipped bit is never taken for a result."""
+        with explained(self.path):
+            parts = self.connection.execute("SELECT start, rows, digest, batch FROM batches ORDER BY start").fetchall()
+        covered = 0
+        for start, rows, written, batch in parts:
+            part = slice(start, start + rows)
+            if start != covered or digest(found[part]) != written or (batches[part] != batch).any():
+                raise PlasError(
+                    f"{self.path}: rows {start} to {start + rows - 1} are not what was written; the store is damaged, start a new run"
+                )
+            covered += rows
+        if covered != len(found):
+            raise PlasError(
+                f"{self.path}: expected {covered} rows, got {len(found)}; the store was altered, start a new run"
+            )
+
+    def seconds(self) -> tuple[float, float]:
+        """Seconds of strategy and of objectives over all batches, interruptions included."""
+        with explained(self.path):
+            strategy, objectives = self.connection.execute(
+                "SELECT TOTAL(strategy_s), TOTAL(objectives_s) FROM batches"
+            ).fetchone()
+        return float(strategy), float(objectives)
+
+    def spent(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Per logged block, in order: its rows, seconds of strategy, seconds of objectives; each (blocks,)."""
+        with explained(self.path):
+            parts = self.connection.execute(
+                "SELECT rows, strategy_s, objectives_s FROM batches ORDER BY start"
+            ).fetchall()
+        rows, strategy, objectives = np.array(parts, dtype=np.float64).reshape(-1, 3).T
+        return rows.astype(np.int64), strategy, objectives
+
+    def close(self) -> None:
+        """Fold the write-ahead log in and close."""
+        with explained(self.path):
+            self.connection.close()
+
+
+def begun(path: Path) -> bool:
+    """Whether a store was laid out; one that was killed before holds nothing."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    connection = connect(path, readonly=True)
+    with explained(path):
+        found = connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0]
+        connection.close()
+    return bool(found)
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """What a store was created with."""
+    connection = connect(path, readonly=True)
+    with explained(path):
+        written = dict(connection.execute("SELECT name, value FROM meta"))
+        connection.close()
+    if written.pop("digest", "") != json.dumps(meta_digest(written)):
+        raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
+    return {name: value if name == "layout" else json.loads(value) for name, value in written.items()}
+
+
+def meta_digest(written: Mapping[str, str]) -> str:
+    """Hash of texts by name."""
+    return hashlib.blake2b(json.dumps(sorted(written.items())).encode(), digest_size=16).hexdigest()
+
+
+def digest(rows: Evaluations) -> str:
+    """Hash of what a batch's rows say: keys, genotypes, metrics and reasons; SQLite keeps no sign of zero."""
+    content = hashlib.blake2b(np.column_stack([rows.keys, rows.genotypes]).astype("<i8").tobytes(), digest_size=16)
+    for values in rows.metrics.values():
+        content.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
+    content.update("\0".join(rows.reasons if rows.reasons and any(rows.reasons) else ()).encode())
+    return content.hexdigest()
+
+
+def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
+    """An open store file; read-only works in folders that cannot be written."""
+    refuse_links(path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal")))
+    with explained(path):
+        if readonly:
+            return _connect_readonly(path)
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def _connect_readonly(path: Path) -> sqlite3.Connection:
+    """Shares the log of a run that goes on; a finished run is opened without leaving files beside it."""
+    going_on = path.with_name(path.name + "-wal").exists()
+    address = path.resolve().as_uri()
+    connection = sqlite3.connect(f"{address}?{'mode=ro' if going_on else 'immutable=1'}", uri=True)
+    try:
+        connection.execute("SELECT name FROM sqlite_master LIMIT 1")
+    except sqlite3.OperationalError:
+        connection.close()
+        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
+    _refuse_code(connection, path)
+    return connection
+
+
+def _refuse_code(connection: sqlite3.Connection, path: Path) -> None:
+    """Tables hold rows; views, triggers and virtual tables compute, without end if they like.
+
+    Raises:
+        PlasError: a trigger, or one of our names that is no table.
+    """
+    calls = itertools.count(1)
+    most = 100 + path.stat().st_size // 1_000
+    connection.set_progress_handler(lambda: next(calls) > most, 1_000_000)
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+        virtual = kind == "table" and re.match(r"\s*CREATE\s+VIRTUAL", str(sql), re.IGNORECASE)
+        if kind == "trigger" or virtual or (kind == "view" and str(name).lower() in TABLES):
+            connection.close()
+            what = "virtual table" if virtual else kind
+            raise PlasError(f"{path}: expected plain tables, got a {what} {str(name)!r:.60}; start a new run")
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as one clear line."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise PlasError(
+            f"{path}: expected an intact store, got {error}; it cannot be trusted, start a new run"
+        ) from None
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "full" in text or "disk I/O" in text:
+            raise PlasError(
+                f"{path}: the disk is full or failing ({text}); free some space and continue with --resume"
+            ) from None
+        if "readonly" in text or "unable to open" in text:
+            raise UsageError(f"{path}: expected a writable folder, got {text}; choose another with --out") from None
+        if "locked" in text:
+            raise UsageError(f"{path}: expected a free store, got one in use; wait for the other process") from None
+        raise PlasError(
+            f"{path}: expected an intact store, got {text}; it cannot be trusted, start a new run"
+        ) from None
+
+
+def _floats(column: tuple[Any, ...]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,5 @@
+"""How a study is searched: what a strategy is, the loop that asks, evaluates, logs and tells, and what strategies share.
+
+`assembly` is the one place that turns names into objects, `recording` runs a study in its folder. The strategies
+themselves stand above, one file each, in `nas.strategies`.
+"""

@@ -1,0 +1,273 @@
+"""The one place that turns names into objects: a raw study becomes a problem and a strategy."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.faults import Faults, Path
+from nas.problem.objective import Budget, Objective
+from nas.problem.problem import Problem
+from nas.problem.quantile_budgets import plain_limits
+from nas.problem.questions import OWN, Baseline, Question
+from nas.search.constraints import Handling, problem_as_seen
+from nas.search.discovery import able_to, parameters_of, strategy_module
+from nas.search.notebook import Notebook
+from nas.search.start_designs import start_of
+from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
+from nas.study.baselines import baseline_questions, baselines_of
+from nas.study.catalogue import FOLDERS, load_device, named, named_device
+from nas.study.configuration import StudyConfig, without_password
+from nas.study.metrics import applications_of, budgets_of, objectives_of
+from objectives.device import Calibration, Device
+from objectives.loss_law.law import Law
+from objectives.plugins import documents
+from objectives.profile_choice import calibration_for
+from objectives.scenario import Scenario, precision
+from search_spaces.architectures import SHAPE
+from search_spaces.arrays import IntArray
+from search_spaces.space import SearchSpace
+from search_spaces.specification import SpaceSpecification
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """An assembled study: what to search, what to ask of the result, how to search.
+
+    horizon: distinct evaluations that a schedule is spread over when the run was laid out for
+    another number than it is asked for now (None: the same).
+    """
+
+    config: StudyConfig
+    problem: Problem
+    baselines: tuple[Baseline, ...]
+    parameters: BaseModel
+    start: IntArray
+    handling: Handling
+    notices: tuple[str, ...]
+    calibration_note: str
+    horizon: int | None = None
+
+    @property
+    def traits(self) -> Traits:
+        """What the chosen strategy can do."""
+        found: Traits = strategy_module(self.config.algo).TRAITS
+        return found
+
+    @property
+    def limit(self) -> int | None:
+        """Distinct evaluations that a run of this study asks for."""
+        return (self.config.evaluations or self.traits.evaluations) if self.traits.takes_evaluations else None
+
+    def strategy(
+        self, notebook: Notebook | None = None, report: Callable[[int], None] = lambda settled: None
+    ) -> Strategy:
+        """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
+        seen = problem_as_seen(self.problem, self.handling)
+        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit, notebook or Notebook(), report)
+        built: Strategy = strategy_module(self.config.algo).build(brief, self.parameters)
+        return built
+
+    def resolved(self) -> dict[str, Any]:
+        """Everything of the study as plain content: spaces, law and device embedded, no paths."""
+        problem, scenario = self.problem, self.problem.scenario
+        content = self.config.model_dump(mode="json")
+        content |= {
+            "space": problem.space.mapping(),
+            "law": scenario.law.mapping(),
+            "device": scenario.device.mapping(),
+            "calibration": "none"
+            if scenario.calibration is None
+            else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "budgets": {budget.metric: budget.limit for budget in problem.budgets},
+            "default_budget": "none",
+            "applications": {
+                q.label: {q.budget.metric: q.budget.limit} for q in problem.questions if q.budget and not q.baseline
+            },
+            "baselines": [baseline.mapping() for baseline in self.baselines],
+            "params": self.parameters.model_dump(mode="json"),
+            "constraints": self.handling,
+            "seed_from": self._start_rows() or None,
+            "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
+        }
+        return {key: "none" if value is None else value for key, value in content.items()}
+
+    def _start_rows(self) -> list[dict[str, Any]]:
+        columns = self.problem.space.architectures(self.start)
+        return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
+
+
+def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
+    """A study from its raw configuration.
+
+    Raises:
+        UsageError: every fault at once, each with its line or flag.
+    """
+    faults = Faults(origins)
+    config = _checked_config(raw, faults)
+    space = named(raw, "space", SpaceSpecification, faults)
+    law = named(raw, "law", Law, faults)
+    device = named_device(raw, faults)
+    objectives = objectives_of(raw, faults)
+    budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
+    applications = applications_of(raw, budgets, objectives, faults)
+    baselines = baselines_of(raw, faults)
+    parameters = parameters_of(raw, faults)
+    faults.raise_if_any()
+    assert config is not None
+    assert space is not None
+    assert law is not None
+    assert device is not None
+    assert parameters is not None
+    return _joined(config, SearchSpace(space), law, device, objectives, budgets, applications, baselines, parameters)
+
+
+def _joined(
+    config: StudyConfig,
+    space: SearchSpace,
+    law: Law,
+    device: Device,
+    objectives: dict[str, Objective],
+    budgets: dict[str, float | None],
+    applications: dict[str, tuple[str, float]],
+    baselines: list[Baseline],
+    parameters: BaseModel,
+) -> Study:
+    law = _with_residual_sd(config, law)
+    scenario, note = scenario_of(config, law, device)
+    budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note, config.batch)
+    limits = _with_default(config, device, budgets)
+    problem = Problem(
+        space,
+        scenario,
+        tuple(objectives[name] for name in config.objectives),
+        tuple(Budget(metric, limit) for metric, limit in limits.items()),
+        tuple(o for o in objectives.values() if o.function is not None),
+        config.vocabulary,
+        config.tied,
+    )
+    _refuse_impossible(problem)
+    asked = [Question(OWN, None), *(Question(label, Budget(*limit)) for label, limit in applications.items())]
+    notices = [*([warning] if (warning := device.warning()) else []), *at_quantiles]
+    for known in baselines:
+        try:
+            asked += baseline_questions(problem, known)
+        except ValueError as error:
+            notices.append(f"baseline {known.label} is left out of the comparison: {error}")
+    problem = replace(problem, questions=tuple(asked))
+    if config.evaluation_timeout is not None and config.workers is None:
+        raise UsageError("evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more")
+    traits: Traits = strategy_module(config.algo).TRAITS
+    refuse_more_objectives(config.algo, traits, len(problem.objectives))
+    handling = handling_of(config, traits, problem, notices)
+    start = start_of(config, traits, problem)
+    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+
+
+def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
+    return law if config.residual_sd is None else law.model_copy(update={"residual_sd": config.residual_sd})
+
+
+def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
+    """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
+    able = traits.constraints or not problem.budgets
+    if not traits.takes_evaluations and config.constraints not in (None, "native"):
+        raise UsageError(
+            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
+        )
+    if config.constraints is not None and (able or config.constraints != "native"):
+        return config.constraints
+    if able:
+        return "native"
+    if config.constraints == "native":
+        raise UsageError(
+            f"constraints: expected penalty or reject with {config.algo}, which has no constraints of its own, got native; "
+            f"choose one, or a strategy that has: {', '.join(able_to('constraints'))}"
+        )
+    notices.append(
+        f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
+        "--constraints reject is the alternative"
+    )
+    return "penalty"
+
+
+def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
+    """The scenario of a configuration, and how to name its calibration.
+
+    Raises:
+        UsageError: a precision whose peak the device does not state.
+    """
+    _refuse_without_peak(config, device)
+    profile, note = (None, "datasheet peaks")
+    if config.calibration == "shipped":
+        profile, note = calibration_for(device, config.precision, config.batch)
+    elif isinstance(config.calibration, Calibration):
+        profile, note = config.calibration, "calibrated (given in the study)"
+    scenario = Scenario(
+        law=law,
+        device=device,
+        precision=precision(config.precision, config.int4_group_size),
+        batch=config.batch,
+        input_tokens=config.input_tokens,
+        output_tokens=config.output_tokens,
+        latency=config.latency,
+        attention=config.attention,
+        causal=config.causal,
+        complete=config.complete,
+        head_bytes=config.head_bytes,
+        calibration=profile,
+    )
+    return scenario, note
+
+
+def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
+    try:
+        device.peak(peak := precision(config.precision).linear_peak)
+    except ValueError as error:
+        able = [name for name in documents(FOLDERS["device"]) if peak in load_device(name).other_peaks]
+        raise UsageError(f"precision: {config.precision}: {error}, or choose one of {', '.join(able)}") from None
+
+
+def under_preset(study: Study, preset: str) -> Problem:
+    """The study's problem with a preset's conventions for latency and memory."""
+    shipped, _ = yaml_source.read(documents("nas.study.presets")[preset])
+    keys = ("latency", "attention", "causal", "complete", "vocabulary", "tied", "int4_group_size", "calibration")
+    config = StudyConfig.model_validate({**study.config.model_dump(), **{key: shipped[key] for key in keys}})
+    old = study.problem
+    scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device)
+    return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
+
+
+def _checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig | None:
+    try:
+        return StudyConfig.model_validate(dict(raw))
+    except ValidationError as error:
+        faults.add_validation(error, model=StudyConfig)
+        return None
+
+
+def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float | None]) -> dict[str, float]:
+    default = config.default_budget
+    limits = dict(budgets)
+    if default is not None and default.metric not in limits:
+        limits = {default.metric: default.share * device.memory_gb, **limits}
+    return {metric: limit for metric, limit in limits.items() if limit is not None}
+
+
+def _refuse_impossible(problem: Problem) -> None:
+    """Options that the closed form lacks are said before anything is evaluated."""
+    first = problem.architectures(problem.space.genotypes(_zero()))
+    quantiles = [name for name in problem.metric_names if "@" in name]
+    try:
+        for name in ("total_ms", *quantiles):
+            problem.assess(first)[name]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _zero() -> IntArray:
+    return np.zeros(1, dtype=np.int64)

@@ -1,0 +1,314 @@
+"""The loop between strategy and objectives: repairs, answers repeats, charges, logs, tells, stops."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nas.errors import AllFailedError, UsageError
+from nas.frontier.dominance import frontier_rows
+from nas.problem.evaluations import Evaluations
+from nas.problem.problem import Problem
+from nas.record.store import STRATEGY, BatchRecord, Recorded, RunStore
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Restorable, Strategy
+from nas.search.workers import Pace
+from search_spaces.arrays import AnyArray, IntArray
+
+STALLED_ASKS = 20
+STALLED_ROWS = 500
+TELLING = 10  # evaluations that all fail for one reason before a metric is taken to be broken
+
+
+class Archive:
+    """Everything evaluated so far, as growing columns with an index by key; genes in as few bytes as they need."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.index = problem, KeyIndex()
+        genes = np.int16 if problem.space.gene_sizes.max() < 2**15 else np.int32
+        self._genotypes: AnyArray = np.zeros((len(problem.space.gene_sizes), 1024), dtype=genes)
+        self._keys: AnyArray = np.zeros(1024, dtype=np.int64)
+        self._metrics: AnyArray = np.zeros((len(problem.metric_names), 1024))
+        self._reasons: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Append rows whose keys are new."""
+        start, end = len(self), len(self) + len(evaluations)
+        if end > len(self._keys):
+            size = max(end, 2 * len(self._keys))
+            self._genotypes, self._keys, self._metrics = (
+                longer(columns, start, size) for columns in (self._genotypes, self._keys, self._metrics)
+            )
+        self._genotypes[:, start:end], self._keys[start:end] = evaluations.genotypes.T, evaluations.keys
+        for row, name in enumerate(self.problem.metric_names):
+            self._metrics[row, start:end] = evaluations.metrics[name]
+        self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
+        self.index.add(evaluations.keys)
+
+    @property
+    def only_reason(self) -> str:
+        """The one reason for which every row failed; "" where a row was evaluated or reasons differ."""
+        return one_of(self._reasons.values()) if len(self._reasons) == len(self) else ""
+
+    def rows(self, rows: IntArray | slice) -> Evaluations:
+        """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
+        metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
+        chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
+        reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
+        names = tuple(objective.name for objective in self.problem.objectives)
+        genotypes = self._genotypes[:, rows].T
+        if not isinstance(rows, slice):
+            genotypes = np.ascontiguousarray(genotypes, dtype=np.int64)
+        return Evaluations(genotypes, self._keys[rows], metrics, reasons, names, self.problem.budgets)
+
+    def all(self) -> Evaluations:
+        """Every row, in order of evaluation."""
+        return self.rows(slice(0, len(self)))
+
+
+def one_of(reasons: Iterable[str]) -> str:
+    """The reason that all of them are; "" where they differ or there is none."""
+    different = set(reasons)
+    return different.pop() if len(different) == 1 else ""
+
+
+def longer(columns: AnyArray, used: int, size: int) -> AnyArray:
+    """The same columns with room for `size` rows; memory is taken when rows are written."""
+    grown = np.zeros((*columns.shape[:-1], size), dtype=columns.dtype)
+    grown[..., :used] = columns[..., :used]
+    return grown
+
+
+class RunningFrontier:
+    """The feasible frontier of an archive that grows, and how many evaluations it took to change last."""
+
+    def __init__(self) -> None:
+        self.rows: IntArray = np.zeros(0, dtype=np.int64)
+        self.covered = self.changed = 0
+
+    def update(self, archive: Archive) -> int:
+        """Take in what is new, a block at a time; returns the number of evaluations at the last change."""
+        while self.covered < len(archive):
+            end = min(self.covered + 100, len(archive))
+            candidates = np.concatenate([self.rows, np.arange(self.covered, end)])
+            kept = np.sort(candidates[frontier_rows(archive.rows(candidates))])
+            if len(kept) and kept[-1] >= self.covered:
+                self.changed = int(kept[-1]) + 1
+            self.rows, self.covered = kept, end
+        return self.changed
+
+
+@dataclass
+class Progress:
+    """What a search has done so far."""
+
+    repeats: int = 0
+    batch: int = 0
+    replayed: int = 0
+    barren_asks: int = 0
+    barren_rows: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"strategy": 0.0, "objectives": 0.0, "store": 0.0})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search stops: distinct evaluations, seconds of search, evaluations without progress, or none of them."""
+
+    evaluations: int | None = None
+    time_s: float | None = None
+    stable: int | None = None
+
+
+class Search:
+    """One strategy on one problem, logged to a store.
+
+    A recorded log is replayed first: the strategy must ask for the recorded architectures again,
+    and is told the recorded values without calling an objective; a stored state shortens this. `evaluate` turns new genotypes
+    into evaluations; `pace` cuts a batch into logged blocks; `shown` is what
+    the strategy is told.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        strategy: Strategy,
+        store: RunStore,
+        recorded: Recorded | None = None,
+        *,
+        evaluate: Callable[[IntArray], Evaluations] | None = None,
+        pace: Pace | None = None,
+        shown: Callable[[Evaluations], Evaluations] = lambda evaluations: evaluations,
+    ) -> None:
+        self.problem, self.strategy, self.store = problem, strategy, store
+        self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
+        self.evaluate, self.shown = evaluate or problem.evaluate, shown
+        self.front, self.pace = RunningFrontier(), pace
+        self.report: Callable[[Search], None] = lambda search: None
+
+    def run(self, limits: Limits, report: Callable[["Search"], None] | None = None) -> str:
+        """Search until a limit; returns the reason for stopping.
+
+        `report` sees every block of rows, evaluated or replayed, before the strategy does.
+
+        Raises:
+            AllFailedError: nothing but the same failure in the first evaluations; they are logged.
+        """
+        started, self.report = time.monotonic(), report or self.report
+        self._restore()
+        while True:
+            remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
+            if not self._left() and (limit := self._limit(limits, remaining, started)):
+                return limit
+            if ended := self._step(remaining):
+                return ended
+
+    def _limit(self, limits: Limits, remaining: int | None, started: float) -> str:
+        """The limit that is reached, if any."""
+        if remaining is not None and remaining <= 0:
+            return f"{limits.evaluations} distinct evaluations"
+        if limits.time_s is not None and time.monotonic() - started >= limits.time_s:
+            return f"time limit of {limits.time_s:g} s"
+        if limits.stable is not None and len(self.archive) - self._improved() >= limits.stable:
+            return f"stable: nothing new on the frontier in {limits.stable} evaluations"
+        return ""
+
+    def _improved(self) -> int:
+        """Evaluations at the last change of the frontier; updated only when somebody asks."""
+        return self.front.update(self.archive)
+
+    def _left(self) -> int:
+        """Recorded rows that were not replayed yet."""
+        return 0 if self.recorded is None else len(self.recorded.evaluations) - self.progress.replayed
+
+    def _step(self, remaining: int | None) -> str | None:
+        """One ask, its evaluations and its tell; a reason when the search ends here."""
+        progress, start = self.progress, time.perf_counter()
+        asked = self.strategy.ask(self.problem.space.size if remaining is None else max(remaining, 1))
+        genotypes = self.problem.space.repair(asked)
+        self._spent("strategy", start)
+        if len(genotypes) == 0:
+            return self._unreplayed() or getattr(self.strategy, "finished", "") or "nothing left to ask"
+        keys = self.problem.space.keys(genotypes)
+        first = np.sort(np.unique(keys, return_index=True)[1])
+        new = first[self.archive.index.rows(keys[first]) < 0]
+        progress.repeats += len(genotypes) - len(new)
+        complete = self._evaluate(genotypes[new], len(genotypes), remaining)
+        progress.batch += 1
+        if not complete:
+            return None
+        start = time.perf_counter()
+        self.strategy.tell(self.shown(self.archive.rows(self.archive.index.rows(keys))))
+        self._spent("strategy", start)
+        ended = self._barren(len(genotypes), len(new))
+        if isinstance(self.strategy, Restorable) and not self._left() and (remaining is None or len(asked) < remaining):
+            start = time.perf_counter()
+            self.store.keep(STRATEGY, {**self._counters(), "strategy": self.strategy.state()})
+            self._spent("store", start)
+        return ended
+
+    def _counters(self) -> dict[str, int]:
+        """What a stored state says besides the strategy's own: rows evaluated, and what the loop has counted."""
+        progress = self.progress
+        counted = {name: getattr(progress, name) for name in ("batch", "repeats", "barren_asks", "barren_rows")}
+        return {"rows": len(self.archive), **counted}
+
+    def _restore(self) -> None:
+        """Skip the replay of what a stored state covers; where it does not fit the log, everything is replayed."""
+        saved = self.store.kept(STRATEGY) if self.recorded and isinstance(self.strategy, Restorable) else None
+        if saved is None or self.recorded is None or not isinstance(self.strategy, Restorable):
+            return
+        count, found = saved["rows"], self.recorded.evaluations
+        if count > len(found) or not self.strategy.restore(saved["strategy"], self.shown(found[slice(0, count)])):
+            return
+        batches = self.recorded.batches[:count]
+        for batch in np.unique(batches).tolist():
+            self.progress.batch = batch
+            self._take(found[np.flatnonzero(batches == batch)])
+        self.progress = replace(self.progress, **{name: saved[name] for name in self._counters() if name != "rows"})
+
+    def _barren(self, asked: int, new: int) -> str | None:
+        """Stop when the space is exhausted, or the last asks held nothing new."""
+        progress = self.progress
+        if len(self.archive) == self.problem.space.size:
+            return "space exhausted"
+        if new:
+            progress.barren_asks = progress.barren_rows = 0
+            return None
+        progress.barren_asks, progress.barren_rows = progress.barren_asks + 1, progress.barren_rows + asked
+        stalled = progress.barren_asks >= STALLED_ASKS and progress.barren_rows >= STALLED_ROWS
+        return "stalled" if stalled else None
+
+    def _evaluate(self, new: IntArray, asked: int, remaining: int | None) -> bool:
+        """Replay what is recorded of a batch, evaluate and log what the limit allows; whether that was all."""
+        known = self._replay(new)
+        rest = new[known:]
+        if remaining is not None:
+            rest = rest[: max(remaining - known, 0)]
+        done = 0
+        while done < len(rest):
+            block = rest[done : done + (len(rest) if self.pace is None else self.pace.size)]
+            self._evaluate_block(block, asked)
+            done += len(block)
+        return known + len(rest) == len(new)
+
+    def _evaluate_block(self, block: IntArray, asked: int) -> None:
+        """Evaluate and log part of a batch; a killed process loses no more than this."""
+        start = time.perf_counter()
+        found = self.evaluate(block)
+        spent = self._spent("objectives", start)
+        if self.pace is not None:
+            self.pace.took(len(block), spent)
+        start = time.perf_counter()
+        record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
+        self._logged = self.progress.seconds["strategy"]
+        self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
+        self._spent("store", start)
+        self.archive.add(found)
+        self.report(self)
+        if len(self.archive) >= TELLING and (reason := self.archive.only_reason):
+            raise AllFailedError(reason, len(self.archive))
+
+    _logged = 0.0
+
+    def _replay(self, new: IntArray) -> int:
+        """Take a batch's recorded rows after checking that the strategy asked for them; how many."""
+        if self.recorded is None or not self._left():
+            return 0
+        start, rows = self.progress.replayed, self.recorded.evaluations
+        count = int((self.recorded.batches[start:] == self.progress.batch).sum())
+        last = start + count == len(rows)
+        if count > len(new) or (count < len(new) and not last):
+            raise self._mismatch(min(count, len(new)), f"{len(new)} new architectures", f"{count} recorded")
+        part = rows[slice(start, start + count)]
+        differs = np.flatnonzero((part.genotypes != new[:count]).any(axis=1))
+        if len(differs):
+            i = int(differs[0])
+            raise self._mismatch(i, f"genotype {new[i].tolist()}", f"{part.genotypes[i].tolist()} recorded")
+        self._take(part)
+        return count
+
+    def _take(self, part: Evaluations) -> None:
+        """Recorded rows of the current batch, as if they had just been evaluated."""
+        self.archive.add(part)
+        self.progress.replayed += len(part)
+        self.report(self)
+
+    def _mismatch(self, row: int, proposed: str, recorded: str) -> UsageError:
+        return UsageError(
+            f"resume: batch {self.progress.batch}, row {row}: expected {recorded}, got {proposed} from the strategy; "
+            "code or library versions differ, start a new run"
+        )
+
+    def _unreplayed(self) -> str | None:
+        if self._left():
+            raise self._mismatch(0, "nothing", f"{self._left()} rows recorded")
+        return None
+
+    def _spent(self, what: str, start: float) -> float:
+        spent = time.perf_counter() - start
+        self.progress.seconds[what] += spent
+        return spent

@@ -1,0 +1,42 @@
+"""What a long solution keeps so that it can go on after being killed: plain content by section, never code."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nas.problem.problem import Problem
+
+SAVE_EVERY_S = 2.0
+
+
+def section_of(kind: str, problem: Problem, *further: str) -> str:
+    """A name that no other question about the space has: how it is answered, vocabulary, objectives, budgets to the last digit."""
+    objectives = [objective.name for objective in problem.objectives]
+    limits = [[budget.metric, budget.limit] for budget in problem.budgets]
+    return json.dumps([kind, problem.vocabulary, objectives, limits, *further])
+
+
+class Notebook:
+    """Sections by name, as they were kept; `keep` receives all of them, and is due every SAVE_EVERY_S seconds."""
+
+    def __init__(
+        self, kept: Mapping[str, Any] | None = None, keep: Callable[[Mapping[str, Any]], None] = lambda sections: None
+    ) -> None:
+        self.sections, self.keep, self.saved = dict(kept or {}), keep, time.monotonic()
+
+    def read(self, section: str) -> dict[str, Any]:
+        """What was written to a section; nothing yet is empty."""
+        found: dict[str, Any] = self.sections.get(section, {})
+        return found
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write again."""
+        return time.monotonic() - self.saved >= SAVE_EVERY_S
+
+    def write(self, section: str, content: dict[str, Any]) -> None:
+        """Replace a section and keep all of them."""
+        self.sections[section] = content
+        self.keep(self.sections)
+        self.saved = time.monotonic()

@@ -1,0 +1,128 @@
+"""A study in its run folder: laid out, searched with what is recorded replayed first, ended like Ctrl-C by SIGTERM."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.errors import AllFailedError, PlasError, UsageError
+from nas.files import yaml_source
+from nas.files.tables import write
+from nas.record import folder as run_folder
+from nas.record.folder import Manifest
+from nas.record.store import FILE, SOLVING, Recorded, RunStore, final
+from nas.search.assembly import Study
+from nas.search.constraints import as_seen
+from nas.search.loop import TELLING, Search, one_of
+from nas.search.notebook import Notebook
+from nas.search.workers import Pace, WorkerPool
+
+
+def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
+    """A run folder with its configuration, an empty store and a manifest that says it is running."""
+    resolved, problem = study.resolved(), study.problem
+    write(folder / "config.yaml", yaml_source.dump(resolved))
+    store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
+    scales = {o.name: o.log_scale for o in problem.objectives}
+    meta = {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}
+    store.create(meta, store_columns(study))
+    manifest = new_manifest(folder, study)
+    manifest.update(state="running")
+    return store, manifest
+
+
+def new_manifest(folder: Path, study: Study) -> Manifest:
+    """The manifest of a run that starts now."""
+    content = {
+        "fingerprints": run_folder.fingerprints(study.resolved()),
+        "versions": run_folder.versions(),
+        "seed": study.config.seed,
+        "started": run_folder.now(),
+        "ended": None,
+        "stop_reason": None,
+    }
+    return Manifest(folder, content)
+
+
+def store_columns(study: Study) -> dict[str, str]:
+    """Architecture columns of the store with their SQL types."""
+    columns = study.problem.architectures(study.problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
+    kinds = {"f": "REAL", "i": "INTEGER", "b": "INTEGER"}
+    return {name: kinds.get(column.dtype.kind, "TEXT") for name, column in columns.items()}
+
+
+def read_manifest(folder: Path, study: Study) -> Manifest:
+    """The run's manifest, made again if it was lost."""
+    path = folder / "manifest.json"
+    with suppress(UsageError):
+        content = yaml_source.read(path)[0]
+        if isinstance(content, dict) and isinstance(content.get("versions"), dict):
+            return Manifest(folder, content)
+    return new_manifest(folder, study)
+
+
+def search_of(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    pool: WorkerPool | None,
+    settled: Callable[[int], None] = lambda count: None,
+) -> Search:
+    """The search of a study, which replays what is recorded first; `settled` hears how far a solution is."""
+    config, problem = study.config, study.problem
+    return Search(
+        problem,
+        study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), settled),
+        store,
+        recorded,
+        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
+        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
+        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
+    )
+
+
+def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
+    """Evaluate failed architectures again; the strategy keeps what it was told then.
+
+    Raises:
+        AllFailedError: nothing was ever evaluated, and the first of them fail for one reason again.
+    """
+    now = final(recorded.evaluations, recorded.retried)
+    rows = np.flatnonzero(~now.ok)
+    at_once = search.pace.size if search.pace else len(rows)
+    reasons: list[str] = [""] * bool(now.ok.any())
+    while len(rows):
+        block, rows = rows[:at_once], rows[at_once:]
+        found = search.evaluate(now.genotypes[block])
+        store.retry(block, found)
+        reasons += found.reasons or [""]
+        if len(reasons) >= TELLING and (reason := one_of(reasons)):
+            raise AllFailedError(reason, len(reasons))
+
+
+def try_update(manifest: Manifest, **changes: Any) -> None:
+    """Note a failure where the folder can still be written; the failure itself is what gets reported."""
+    with suppress(PlasError):
+        manifest.update(**changes)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends a search as Ctrl-C does."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        previous = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,51 @@
+"""The designs that a search starts from."""
+
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.problem.problem import Problem
+from nas.record.candidates import read_candidates
+from nas.search.discovery import able_to
+from nas.search.strategy import Traits
+from nas.study.configuration import StudyConfig
+from search_spaces.architectures import Architectures, stack
+from search_spaces.arrays import IntArray
+
+
+def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
+    """Genotypes of the designs to start from, distinct, in their order.
+
+    Raises:
+        UsageError: a strategy that cannot, or designs outside the space.
+    """
+    if not config.seed_from:
+        return np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64)
+    if not traits.seedable:
+        raise UsageError(
+            f"seed_from: expected a strategy that starts from given designs ({', '.join(able_to('seedable'))}), got {config.algo}; choose one"
+        )
+    keys = problem.space.find(given_designs(config.seed_from))
+    if (keys < 0).any():
+        outside = int((keys < 0).argmax())
+        raise UsageError(
+            f"seed_from: expected designs of the {problem.space.name} space, got row {outside + 1} outside it "
+            f"({int((keys < 0).sum())} of {len(keys)} are); remove them"
+        )
+    return problem.space.genotypes(keys[np.sort(np.unique(keys, return_index=True)[1])])
+
+
+def given_designs(source: str | list[dict[str, Any]]) -> Architectures:
+    """The designs of a candidate file, or written out in the study.
+
+    Raises:
+        UsageError: rows that are no architectures.
+    """
+    if isinstance(source, str):
+        return read_candidates(FilePath(source))[0]
+    try:
+        return stack(source)
+    except ValueError as error:
+        raise UsageError(f"seed_from: {error}") from None

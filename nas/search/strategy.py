@@ -1,0 +1,106 @@
+"""What a search strategy is: ask for genotypes, be told what they are worth."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.problem.evaluations import Evaluations
+from nas.problem.problem import Problem
+from nas.search.notebook import Notebook
+from search_spaces.arrays import IntArray
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the study must know about a strategy; a module states it as `TRAITS`.
+
+    evaluations: distinct architectures when the user says nothing (None: as many as it asks for);
+    takes_evaluations: whether a number of evaluations means anything to it;
+    cap: distinct evaluations beyond which it is not worth its own cost (None: no cap);
+    constraints: whether it handles budgets itself; seedable: whether it starts from given designs;
+    horizon: whether its schedule depends on the number of evaluations, so that an extended run
+    differs from one asked for at once; objectives: how many it can handle at most (None: any).
+    """
+
+    evaluations: int | None = 5000
+    takes_evaluations: bool = True
+    cap: int | None = None
+    constraints: bool = True
+    seedable: bool = False
+    horizon: bool = False
+    objectives: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Brief:
+    """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
+
+    start: canonical genotypes (k, 6), distinct, possibly none; evaluations: the distinct
+    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps
+    its progress in `notebook` and tells `report` how many more architectures it has settled.
+    """
+
+    problem: Problem
+    seed: int
+    start: IntArray
+    evaluations: int | None
+    notebook: Notebook = field(default_factory=Notebook)
+    report: Callable[[int], None] = lambda settled: None
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """A fresh generator of the seed."""
+        return np.random.default_rng(self.seed)
+
+
+class Strategy(Protocol):
+    """A search algorithm's state; it knows nothing of stores, limits or files.
+
+    Laws: `ask` returns genotypes (k, 6), repaired by the caller; no rows mean that nothing more
+    will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
+    `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
+    and the same answers give the same questions. A strategy that stops by itself says why in
+    `finished` (an attribute, absent or empty otherwise).
+    """
+
+    def ask(self, at_most: int) -> IntArray:
+        """The next genotypes to evaluate."""
+        ...
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """What the last asked genotypes are worth."""
+        ...
+
+
+@runtime_checkable
+class Restorable(Strategy, Protocol):
+    """A strategy whose replay takes long, so that a resumed run skips it.
+
+    Law: after `restore` it asks what it would ask after having asked for and been told the same rows.
+    """
+
+    def state(self) -> dict[str, Any]:
+        """What it needs besides the log, as JSON takes it; called when everything asked was told."""
+        ...
+
+    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+        """Be where `state` was taken, in a fresh strategy; `evaluations` are the distinct rows told until then.
+
+        False, and nothing done, when they are not.
+        """
+        ...
+
+
+def refuse_more_objectives(name: str, traits: Traits, count: int) -> None:
+    """Say so when a strategy cannot take this many objectives.
+
+    Raises:
+        UsageError: with the limit.
+    """
+    if traits.objectives is not None and count > traits.objectives:
+        raise UsageError(
+            f"objectives: expected at most {traits.objectives} with {name}, got {count}; choose another strategy"
+        )

@@ -1,0 +1,115 @@
+"""Published models, and architectures written out, to compare with."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.faults import Faults, unknown
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.problem.questions import Baseline, Question
+from nas.study.catalogue import normalised
+from nas.study.configuration import StudyConfig
+from objectives.plugins import documents
+from objectives.written_text import shown_name
+from search_spaces.architectures import Architectures, one
+
+LOCAL = ("n_local", "window")  # layers with a sliding window, and its tokens
+
+
+def baselines_of(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
+    given = raw.get("baselines", StudyConfig.model_fields["baselines"].default)
+    names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else given
+    found = []
+    for i, item in enumerate(names if isinstance(names, list) else []):
+        if not isinstance(item, (str, dict)):
+            continue
+        try:
+            found.append(baseline(item))
+        except (UsageError, ValueError) as error:
+            faults.add(("baselines", i), str(error))
+    return found
+
+
+def baseline(item: str | Mapping[str, Any]) -> Baseline:
+    """A published model by name, or an architecture given by its columns.
+
+    Raises:
+        UsageError: no such model.
+        ValueError: columns that are no architecture, a line a fault.
+    """
+    if isinstance(item, str):
+        models = documents("search_spaces.models")
+        if normalised(item) not in models:
+            raise UsageError(unknown("a published model", item, models))
+        content = _model(normalised(item))
+    else:
+        content = dict(item)
+    columns = {key: value for key, value in content.items() if key not in ("name", "source", *LOCAL)}
+    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns), *_local(content))
+
+
+def _local(content: Mapping[str, Any]) -> tuple[int, int]:
+    """How many layers have a sliding window, and its tokens; 0 and 0 without.
+
+    Raises:
+        ValueError: one without the other, or no positive integers.
+    """
+    given = [content.get(name, 0) for name in LOCAL]
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given) or (given[0] > 0) != (given[1] > 0):
+        raise ValueError(f"n_local, window: expected two positive integers or neither, got {given}; correct them")
+    return given[0], given[1]
+
+
+@lru_cache
+def _model(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml_source.read(documents("search_spaces.models")[name])[0]
+    return content
+
+
+def architecture_from(text: str) -> Architectures:
+    """An architecture from `depth=16,width=2048,…`."""
+    pairs = [part.partition("=") for part in re.split(r"[,\s]+", text.strip()) if part]
+    if not pairs or not all(sign for _, sign, _ in pairs):
+        raise UsageError(f"architecture: expected name=value pairs, got {text!r}; write depth=16,width=2048,…")
+    known = {*Architectures.__dataclass_fields__, "gqa", "expert_ffn_ratio", "ffn_ratio"}
+    for name, _, _ in pairs:
+        if name not in known:
+            raise UsageError(f"architecture: {unknown('a column', name, known)}")
+    try:
+        return one({name: value for name, _, value in pairs})
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
+    """The picks at most as slow as a baseline: of any memory, of its memory, dense of its memory, of twice its memory.
+
+    Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both.
+
+    Raises:
+        ValueError: the latency model does not cover the baseline.
+    """
+    own = int(known.architecture.vocabulary[0])
+    with_head = () if problem.scenario.latency == "closed_form" or not own else (own,)
+    asked = []
+    for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
+        variant = problem.with_vocabulary(vocabulary)
+        theirs = variant.assess(variant.with_own_vocabulary(known.architecture))
+        label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
+        as_fast, same, twice = (
+            Budget(metric, factor * float(theirs[metric][0]))
+            for metric, factor in (("total_ms", 1), ("memory_gb", 1), ("memory_gb", 2))
+        )
+        at_once = Question(label, as_fast, vocabulary, known.label)
+        asked += [
+            at_once,
+            replace(at_once, label=f"{label}, equal memory", within=(same,)),
+            replace(at_once, label=f"{label}, equal memory, dense", within=(same,), dense=True),
+            replace(at_once, label=f"{label}, twice the memory", within=(twice,)),
+        ]
+    return asked

@@ -1,0 +1,149 @@
+"""A study's raw configuration: defaults < preset < file < flags, with where each value came from."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path as FilePath
+from typing import Any
+
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.faults import Path, unknown
+from nas.study.configuration import split_budgets
+from objectives.plugins import documents
+
+EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
+
+
+def layered(
+    flags: Mapping[str, Any], settings: list[str], config: str | None
+) -> tuple[dict[str, Any], dict[Path, str]]:
+    """The merged raw study and the origin (`file:line` or flag) of every value.
+
+    `flags` are study keys, `settings` the texts of --set, `config` a file or the name of a shipped study.
+    """
+    return over(*(from_file(config) if config else ({}, {})), flags, settings)
+
+
+def over(
+    raw: dict[str, Any], origins: dict[Path, str], flags: Mapping[str, Any], settings: list[str]
+) -> tuple[dict[str, Any], dict[Path, str]]:
+    """Flags over a raw study, and its preset beneath."""
+    raw, given = deepcopy(raw), {**flags, **parsed_settings(settings)}
+    if given.get("algo", raw.get("algo")) != raw.get("algo"):
+        raw = {key: value for key, value in raw.items() if key != "params"}  # they were the other strategy's
+    for name, value in given.items():
+        origin = flag_name(name) if name in flags else f"--set {name}"
+        place(raw, origins, tuple(name.split(".")), value, origin)
+    presets = documents("nas.study.presets")
+    chosen = raw.get("preset", "paper")
+    if isinstance(chosen, str) and chosen in presets:
+        shipped, _ = yaml_source.read(presets[chosen])
+        if "preset" in flags and all(key in raw and (key,) in origins and key not in given for key in shipped):
+            raise UsageError(
+                f"--preset: expected a study that leaves conventions open, got one that sets {', '.join(shipped)}; "
+                "change those there or with --set"
+            )
+        raw |= {key: value for key, value in shipped.items() if key not in raw}
+    return raw, origins
+
+
+def flag_name(key: str) -> str:
+    """The flag that gives a study key."""
+    return {"budgets": "--budget", "params": "--param"}.get(key, f"--{key.replace('_', '-')}")
+
+
+def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
+    """Content of a study file given by path or by the name of a shipped one."""
+    path = located(config)
+    content, origins = yaml_source.read(path)
+    if content is not None and not isinstance(content, dict):
+        raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
+    if content and "studies" in content:
+        raise UsageError(
+            f"{path}: expected a study, got a comparison of several; plas compare --config {config} runs them"
+        )
+    return beside(path, content or {}), origins
+
+
+def located(config: str, inside: str = "config.yaml") -> FilePath:
+    """The file of a study given by path, by its run folder (the file `inside` it), or by the name of a shipped one."""
+    path, shipped = FilePath(config), documents("configs")
+    if not exists(path) and config in shipped:
+        path = shipped[config]
+    elif not exists(path):
+        raise UsageError(f"config: {unknown('a file or a shipped study', config, shipped)}")
+    return path / inside if path.is_dir() and (path / inside).exists() else path
+
+
+def exists(path: FilePath) -> bool:
+    """Whether something is there; a name that no file can have is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
+    """File names in a study are relative to the study's own folder."""
+    for key in ("space", "law", "device", "seed_from"):
+        named = content.get(key)
+        if (
+            isinstance(named, str)
+            and named.endswith((".yaml", ".yml", ".csv", ".jsonl"))
+            and not FilePath(named).is_absolute()
+        ):
+            content[key] = str(path.parent / named)
+    return content
+
+
+def as_parameters(value: Any) -> Any:
+    """--param name=value texts as a mapping, each value read as YAML."""
+    texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return parsed_settings(value, "--param") if texts else value
+
+
+def parsed_settings(settings: list[str], flag: str = "--set") -> dict[str, Any]:
+    """`path=value` texts; the value is read as YAML."""
+    parsed = {}
+    for setting in settings:
+        path, sign, value = setting.partition("=")
+        if not sign or not path.strip():
+            raise UsageError(f"{flag}: expected name=value, got {setting!r}; write for example {flag} {EXAMPLES[flag]}")
+        parsed[path.strip()] = yaml_source.parse(value, f"{flag} {path.strip()}")[0]
+    return parsed
+
+
+def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any, origin: str) -> None:
+    """Put a flag's value over the file's; budgets and params add key by key."""
+    try:
+        if path == ("budgets",):
+            value = split_budgets(value)
+        elif path == ("params",):
+            value = as_parameters(value)
+    except ValueError as error:
+        raise UsageError(f"{origin}: {error}") from None
+    target: Any = raw
+    for i, part in enumerate(path[:-1]):
+        origins.setdefault(path[: i + 1], origin)
+        child = target.get(part)
+        if not isinstance(child, dict):
+            child = target[part] = {}
+        target = child
+    last = path[-1]
+    if path in (("budgets",), ("params",)) and isinstance(target.get(last, {}), dict) and isinstance(value, dict):
+        target[last] = {**target.get(last, {}), **value}
+        origins.update({(*path, key): f"{origin} {key}" if origin == flag_name(path[0]) else origin for key in value})
+    else:
+        target[last] = value
+    for known in [
+        known
+        for known in origins
+        if known[: len(path)] == path and len(known) > len(path) and path[0] not in ("budgets", "params")
+    ]:
+        del origins[known]
+    origins[path] = origin
+
+
+def preset_keys() -> set[str]:
+    """Every key that presets set."""
+    return {key for path in documents("nas.study.presets").values() for key in yaml_source.read(path)[0]}

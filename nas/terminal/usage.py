@@ -1,0 +1,64 @@
+"""What the command-line parser refuses, in one line of our form."""
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from nas.files.faults import plain, unknown
+
+CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
+NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
+UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
+EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
+
+
+def usage_line(error: Any, program: str) -> str:
+    """`--rows: expected an integer, got 'x'; correct it` for an exception of the parser."""
+    kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
+    option = getattr(error, "option_name", None) or _name(getattr(error, "param", None))
+    if kind == "NoSuchOption":
+        near = ", ".join(getattr(error, "possibilities", None) or [])
+        return f"{option}: expected an option of {program}, got none of them; " + (
+            f"did you mean {near}?" if near else f"see {program} --help"
+        )
+    if kind == "MissingParameter":
+        return f"{option}: expected a value, got nothing; see {program} --help"
+    if kind == "BadOptionUsage":
+        wanted = "no value, got one; drop it" if "not take" in message else "a value, got nothing; add it"
+        return f"{option}: expected {wanted}"
+    if extra := EXTRA.search(message):
+        return f"{program}: expected no further words, got {extra[1]!r}; drop them, or see {program} --help"
+    return f"{option or program}: {_refused(error, message)}"
+
+
+def _name(param: Any) -> str:
+    names: list[str] = getattr(param, "opts", None) or [""]
+    return max(names, key=len)
+
+
+def _refused(error: Any, message: str) -> str:
+    """What was expected instead of a value, as the check behind the parser says it."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return f"{message.rstrip('.')}; correct it"
+    detail: Any = cause.errors()[0]
+    if choices := CHOICE.search(detail["msg"]):
+        return unknown("one", detail["input"], re.findall(r"'([^']*)'", choices[1]))
+    said = plain(detail)
+    if not detail["type"].endswith("_parsing"):
+        return said
+    meant = written_out(str(detail["input"]), whole=detail["type"] == "int_parsing")
+    return f"{said.rpartition('; ')[0]}; write {meant}" if meant else said
+
+
+def written_out(text: str, *, whole: bool) -> str:
+    """The plain number that `5,000`, `1e4`, `1k` or `10s` mean; "" where it is none, or not a whole one."""
+    found = NUMBER.match(text.strip())
+    if found is None:
+        return ""
+    digits, power, unit = found.groups()
+    value = float(digits.replace(",", "").replace("_", "")) * 10.0 ** int(power or 0) * UNITS[unit.lower()]
+    if value == round(value):
+        return f"{value:.0f}"
+    return "" if whole else f"{value:g}"

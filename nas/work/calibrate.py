@@ -1,0 +1,181 @@
+"""A measured CSV becomes calibrated profiles, with how wrong they are."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nas.errors import PlasError, UsageError
+from nas.exporting.bench_results import bench_lines
+from nas.files import yaml_source
+from nas.files.tables import write
+from nas.study.baselines import baseline
+from nas.study.catalogue import id_and_mode, load_device, load_law, normalised
+from objectives.calibrating.group import Calibrated, calibrate, groups
+from objectives.calibrating.table import LeftOut, Measurement, read, reasons
+from objectives.device import Calibration, Device
+from objectives.written_text import csv_fault
+from search_spaces.architectures import Architectures
+
+LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Calibrated groups of one device in one power mode, and the rows that were not used.
+
+    device: with all its power modes. mode: the one that was measured.
+    """
+
+    device: Device
+    mode: str
+    groups: list[Calibrated]
+    left_out: list[LeftOut]
+    elsewhere: int
+
+    def profiled(self) -> Device:
+        """The device with the new profiles and all its others; new ones replace those of the same key."""
+        profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
+        return self.device.model_copy(update={"profiles": list(profiles.values())})
+
+    def report(self) -> dict[str, Any]:
+        """Everything that the text says, as plain content."""
+        return {
+            "device": self.device.name,
+            "groups": [group_report(group) for group in self.groups],
+            "left_out": [asdict(row) for row in self.left_out],
+            "rows_of_other_devices": self.elsewhere,
+        }
+
+
+def _key(profile: Calibration) -> tuple[str, str, str, int]:
+    return profile.mode, profile.engine, profile.precision, profile.batch
+
+
+def group_report(group: Calibrated) -> dict[str, Any]:
+    """Profile, errors by phase and prediction, and the rows that do not fit."""
+    predictions = {"datasheet": group.datasheet, "in_sample": group.in_sample, "held_out": group.held_out}
+    return {
+        "profile": group.profile.model_dump(mode="json", exclude_none=True),
+        "rows": len(group.rows),
+        "models": group.models,
+        "errors": {
+            phase: {name: asdict(group.errors(phase, ms)) for name, ms in predictions.items()}
+            for phase in ("prefill", "decode")
+        },
+        "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
+        "remarks": group.remarks(),
+        "doubts": group.doubts(),
+    }
+
+
+def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
+    """Name and architecture of a row: a published model's name, or columns of an architecture.
+
+    Raises:
+        ValueError: neither.
+    """
+    columns = {name: row[name] for name in Architectures.__dataclass_fields__ if row.get(name)}
+    try:
+        known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))
+    except UsageError as error:
+        raise ValueError(f"model: {error}; or give the architecture's columns") from None
+    return known.label, known.architecture
+
+
+def measured_rows(
+    lines: Iterable[str], device: str, *, contended: bool = False
+) -> tuple[list[Measurement], list[LeftOut], int]:
+    """Rows of one device, rows left out, and how many belong to other devices."""
+    found, left = read(lines, device, resolve, contended=contended)
+    base, mode = id_and_mode(device)
+    wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
+    here = [m for m in found if normalised(m.device) in wanted]
+    unused = [row for row in left if normalised(row.device) in wanted]
+    return here, unused, len(found) + len(left) - len(here) - len(unused)
+
+
+def calibrated(
+    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: bool = False
+) -> Outcome:
+    """Every group of a device's measured rows, calibrated.
+
+    Raises:
+        UsageError: no row of the device can be used.
+    """
+    rows, left, elsewhere = measured_rows(lines, device, contended=contended)
+    if not rows:
+        why = f"; {reasons(left)}" if left else ""
+        raise UsageError(
+            f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
+            "see docs/measure-and-calibrate.md"
+        )
+    base, mode = id_and_mode(device)
+    known, law = load_device(device), load_law(LAW)
+    done, refused = [], []
+    for members in groups(rows).values():
+        try:
+            done.append(calibrate(members, known, law, source, request=request))
+        except ValueError as error:
+            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+    return Outcome(load_device(base), mode, done, left + refused, elsewhere)
+
+
+def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
+    """Calibrate from a file, or an export whose benches have run, and write the device file.
+
+    A file that this wrote of the same device keeps its profiles.
+
+    Raises:
+        UsageError: nothing to read, or `out` is another file.
+    """
+    earlier = written_before(out, load_device(id_and_mode(device)[0]))
+    lines = bench_lines(path) if path.is_dir() else csv_lines(path)
+    outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
+    if not outcome.groups:
+        raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
+    found = outcome.profiled()
+    if earlier is not None:
+        found = replace(outcome, device=earlier).profiled()
+    write(out, device_text(found))
+    return outcome
+
+
+def csv_lines(path: Path) -> list[str]:
+    """Lines of a CSV file.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        list(csv.reader(lines, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
+        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
+    return lines
+
+
+def device_text(device: Device) -> str:
+    """A device file as `calibrate` writes it."""
+    return yaml_source.dump(device.mapping())
+
+
+def written_before(out: Path, device: Device) -> Device | None:
+    """The device in a file that `calibrate` wrote of the same device, None where there is no file.
+
+    Raises:
+        UsageError: any other file; one that was edited by hand would lose its comments.
+    """
+    if not out.exists():
+        return None
+    with suppress(UsageError, OSError, UnicodeDecodeError):
+        earlier = load_device(str(out))
+        same = earlier.model_copy(update={"profiles": []}) == device.model_copy(update={"profiles": []})
+        if same and out.read_text(encoding="utf-8") == device_text(earlier):
+            return earlier
+    raise UsageError(
+        f"--out: expected a new file, or one that calibrate wrote of {device.name}, got {out}; name another"
+    )

@@ -1,0 +1,233 @@
+"""The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nas.answer.gain_sentences import described, gain_lines
+from nas.answer.model_remarks import blind_spots, head
+from nas.answer.recorded import recorded_run
+from nas.answer.restudied import study_of
+from nas.answer.sentences import count, describe, headline
+from nas.errors import InfeasibleError, UsageError
+from nas.exact.decomposition.search import Exceeded
+from nas.exact.gains import Gains, gains
+from nas.frontier.blind_axes import blind_axes, blind_lines
+from nas.frontier.breakdown import Explanation, OperatorRow, explained
+from nas.frontier.selection import check_form, parse_budget, select
+from nas.problem.questions import Baseline
+from nas.search.assembly import Study, assemble
+from nas.study.baselines import architecture_from, baseline
+from nas.study.layers import layered, parsed_settings
+from nas.terminal.console import say, say_json, table
+from search_spaces.architectures import Architectures
+
+SIDES = ("compute", "memory")
+WORDS = {
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "launch": "launch overhead",
+    "epilogue": "epilogues",
+    "constant": "a constant",
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `explain` was asked for."""
+
+    run: Path | None
+    how: str
+    index: int | None
+    model: str | None
+    architecture: str | None
+    config: str | None
+    settings: list[str]
+    flags: Mapping[str, Any]
+    json: bool
+
+
+def explain(request: Request) -> None:
+    """Find the architecture, explain it, print it.
+
+    Raises:
+        UsageError: not exactly one architecture named, or unknown names.
+        InfeasibleError: a run without a feasible architecture to choose.
+    """
+    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
+    if len(named) != 1:
+        raise UsageError(
+            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
+        )
+    study, known = _from_run(request, request.run) if request.run is not None else _named(request)
+    chosen = study.problem.with_own_vocabulary(known.architecture)
+    try:
+        explanation = explained(study.problem, chosen)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    found, why_not = _gains(study, request.how)
+    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario)]
+    if request.json:
+        remarked = {"remarks": remarks} if remarks else {}
+        bought = None if found is None else described(found)
+        say_json({"architecture": known.label, **remarked, **asdict(explanation), "gains": bought})
+        return
+    _show(study, chosen, known.label, explanation, remarks)
+    if found is not None:
+        for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
+            say(line)
+    elif why_not:
+        say(f"\nWhat more would buy is not said: {why_not}")
+
+
+def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
+    """What the study's budgets, and the one that chose, hold back; or why that cannot be said."""
+    problem = study.problem
+    if how.startswith("budget:"):
+        budget = parse_budget(how.partition(":")[2], problem.metric_names)
+        others = tuple(b for b in problem.budgets if b.metric != budget.metric)
+        problem = replace(problem, budgets=(*others, budget))
+    try:
+        return (gains(problem), "") if problem.budgets else (None, "")
+    except UsageError as error:
+        return None, str(error)
+    except Exceeded:
+        return None, f"exact answers in the {problem.space.name} space would take more than seconds"
+
+
+def _named(request: Request) -> tuple[Study, Baseline]:
+    """A published model, or an architecture written out, in a study that has its vocabulary."""
+    raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
+    if request.model is not None:
+        known = baseline(request.model)
+    else:
+        known = Baseline("Architecture", architecture_from(request.architecture or ""))
+    return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
+
+
+def _own_head(request: Request, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:
+    """An architecture's own vocabulary and tying as study keys, where it has one and the flags give no other."""
+    given = {*request.flags, *parsed_settings(request.settings)}
+    headless = request.model is not None and raw.get("latency") == "closed_form"
+    if "vocabulary" in given or headless or not chosen.vocabulary[0]:
+        return {}
+    own = {"vocabulary": int(chosen.vocabulary[0]), "tied": bool(chosen.tied[0])}
+    return {name: value for name, value in own.items() if name not in given}
+
+
+def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
+    """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
+    if request.config is not None:
+        raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
+    check_form(request.how)
+    if request.how.partition(":")[0] in ("frontier", "diverse"):
+        raise UsageError(
+            f"--select: expected best, knee or budget:metric=limit, got {request.how!r}; one architecture is explained"
+        )
+    run = recorded_run(path)
+    study = study_of(run, request.flags, request.settings)
+    if request.index is None:
+        feasible = run.evaluations.feasible.any()
+        rows = select(run.evaluations, request.how, run.scale()).tolist() if feasible else []
+        if len(rows) == 0:
+            raise InfeasibleError(
+                f"{path}: nothing feasible to explain; python -m nas.select {path} says why, --index N explains any row"
+            )
+        row = rows[0]
+    elif request.index < len(run.evaluations):
+        row = request.index
+    else:
+        raise UsageError(
+            f"--index: expected a row up to {len(run.evaluations) - 1}, got {request.index}; choose one of evaluations.csv"
+        )
+    chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
+    return study, Baseline(f"row {row} of {path}", chosen)
+
+
+def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
+    say(
+        f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{count(e.metrics['params_active'])} active"
+    )
+    for line in headline(study)[1:]:
+        say(line)
+    for text in (*remarks, *(f"Extrapolates: {text}" for text in e.outside_law)):
+        say(text)
+    law = study.problem.scenario.law
+    for line in blind_lines(law, blind_axes(study.problem.space, law), "steps along them change costs alone"):
+        say(line)
+    say("\nMetrics")
+    table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
+    _show_head(e)
+    say("\nLoss, nats per token")
+    table(
+        ("term", "nats", "share"),
+        [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()],
+    )
+    for phase, rows in e.operators.items():
+        _show_phase(phase, rows, e)
+    say("\nResident memory, GB")
+    table(
+        ("part", "GB", "share"),
+        [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()],
+    )
+    say("\nBudgets")
+    for budget in e.budgets:
+        state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
+        say(
+            f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}"
+        )
+    if not e.budgets:
+        say("  none")
+    _show_steps(e)
+
+
+def _show_head(e: Explanation) -> None:
+    """What the LM head takes of each phase and of the total time; depth, experts and KV heads do not change it."""
+    head = {phase: sum(r.ms for r in rows if r.operator == "lm_head") for phase, rows in e.operators.items()}
+    if any(head.values()):
+        of = head | {"total": sum(head.values())}
+        parts = (
+            f"{ms:.4g} of {name} {(t := e.metrics[f'{name}_ms']):.4g} ms ({100 * ms / t:.0f} %)"
+            for name, ms in of.items()
+        )
+        say(f"LM head: {', '.join(parts)}")
+
+
+def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
+    total = e.metrics[f"{phase}_ms"]
+    if not rows:
+        say(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators")
+        return
+    times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in WORDS}
+    shares = ", ".join(
+        f"{100 * times[kind] / total:.0f} % {WORDS[kind]}" for kind in WORDS if times[kind] or kind in SIDES
+    )
+    say(f"\n{phase.capitalize()} {total:.4f} ms: {shares}")
+    beside = [kind for kind in ("launch", "epilogue") if times[kind]]
+    body = [
+        (
+            r.operator,
+            r.part,
+            f"{r.instances:g}",
+            f"{r.gflop:.4g}",
+            f"{r.mb:.4g}",
+            f"{r.ms:.4f}",
+            *(f"{r.ms_by_kind[kind]:.4f}" for kind in beside),
+            f"{100 * r.ms / total:.1f} %",
+            r.bound,
+        )
+        for r in sorted(rows, key=lambda r: -r.ms)
+    ]
+    header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
+    table((*header, "share", "bound by"), body, left=2)
+
+
+def _show_steps(e: Explanation) -> None:
+    say("\nWhat one step along an axis buys")
+    if not e.steps:
+        say("  not in the study's space: no neighbours")
+        return
+    names = list(e.steps[0].change)
+    table(("step", *names), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in e.steps])

@@ -1,0 +1,315 @@
+"""One run from configuration to files: assemble, search or replay, conclude, write, say."""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from nas.answer.outcome import Outcome, conclude, summary, write_files
+from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
+from nas.files import own_files, yaml_source
+from nas.files.tables import write
+from nas.record import folder as run_folder
+from nas.record.folder import Manifest, OpenRun
+from nas.record.store import FILE, Recorded, RunStore, begun, final
+from nas.search.assembly import Study, assemble
+from nas.search.loop import Limits, Search
+from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
+from nas.search.workers import WorkerPool
+from nas.study.configuration import without_password
+from nas.study.layers import layered, over, parsed_settings
+from nas.terminal.console import Ticker, notice, say_json
+from nas.terminal.streams import LostOutputError
+from objectives.quantities import short
+
+if TYPE_CHECKING:
+    from nas.answer.optuna_mirror import OptunaMirror
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `run` was asked for."""
+
+    flags: Mapping[str, Any]
+    settings: list[str]
+    config: str | None
+    resume: Path | None
+    retry_failed: bool
+    out: Path | None
+    quiet: bool
+    json: bool
+
+
+def execute(request: Request) -> Path:
+    """Run or continue a study; its folder.
+
+    Raises:
+        UsageError: anything that cannot be done as asked, before anything is written; a metric that always fails.
+        InfeasibleError: the search ended without a feasible architecture.
+    """
+    if request.resume is not None:
+        outcome, folder = resumed(request, request.resume)
+    else:
+        outcome, folder = started(request)
+    try:
+        answer(outcome, folder, request)
+    except LostOutputError:
+        notice(f"{folder}: holds the whole answer (summary.json, picks.csv, frontier.csv)")
+        raise
+    if len(outcome.evaluations) and not outcome.evaluations.ok.any():
+        reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
+        raise UsageError(
+            f"objectives: expected values, got {len(outcome.evaluations):,} failures, {times:,} times {reason}; "
+            f"correct it, then go on with: {retrying(folder)}"
+        )
+    if len(outcome.frontier) == 0:
+        raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
+    return folder
+
+
+def answer(outcome: Outcome, folder: Path, request: Request) -> None:
+    """Print the answer as it was asked for.
+
+    Raises:
+        LostOutputError: standard output does not take it.
+    """
+    if request.json:
+        say_json({"run": str(folder), **summary(outcome)})
+    elif not request.quiet:
+        from nas.answer.screen import show
+
+        show(outcome, folder)
+    sys.stdout.flush()
+
+
+def retrying(folder: Path) -> str:
+    """The command that evaluates failed architectures of a run again."""
+    return f"python -m nas.run --resume {folder} --retry-failed"
+
+
+def started(request: Request) -> tuple[Outcome, Path]:
+    """A new run in a new folder."""
+    if request.retry_failed:
+        raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
+    study = assembled(*layered(request.flags, request.settings, request.config), request)
+    folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
+    with run_folder.locked(folder, new=True):
+        try:
+            mirror = mirrored(study, folder, None)
+        except UsageError:
+            run_folder.discard(folder)
+            raise
+        return begin(study, folder, request, mirror), folder
+
+
+def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMirror | None":
+    """The run's copy in an Optuna storage, where one is wanted.
+
+    Raises:
+        UsageError: the storage cannot be used, or holds another run under this name.
+    """
+    if study.config.optuna_storage is None:
+        return None
+    from nas.answer.optuna_mirror import OptunaMirror
+
+    keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
+    identity = run_folder.fingerprints(study.resolved())
+    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
+
+
+def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | None") -> Outcome:
+    """Lay out a run folder and search."""
+    store, manifest = laid_out(study, folder)
+    return searched(study, store, None, manifest, request, mirror)
+
+
+def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
+    """A recorded run replayed and continued."""
+    if request.config is not None or request.out is not None:
+        raise UsageError(
+            "resume: expected --resume without --config and --out, got both; the run folder holds its own configuration"
+        )
+    run_folder.refuse_other(folder)
+    with run_folder.locked(folder):
+        if (folder / "plots").is_symlink():
+            own_files.inner_folder(folder, "plots")  # refused now, not after the search
+        if not begun(folder / FILE):
+            return begun_again(request, folder), folder
+        probe = run_folder.open_run(folder)
+        study = continued(request, probe)
+        probe.store.check()
+        recorded = probe.store.read()
+        probe.store.close()
+        if study.limit is not None and study.limit < len(recorded.evaluations):
+            raise UsageError(
+                f"evaluations: expected at least {len(recorded.evaluations)}, which {folder} holds, got {study.limit}; ask for more"
+            )
+        mirror = mirrored(study, folder, recorded)
+        store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
+        manifest = read_manifest(folder, study)
+        warn_versions(manifest, request.quiet)
+        manifest.update(state="running", ended=None, stop_reason=None)
+        write(folder / "config.yaml", yaml_source.dump(study.resolved()))
+        return searched(study, store, recorded, manifest, request, mirror), folder
+
+
+def begun_again(request: Request, folder: Path) -> Outcome:
+    """A run that was killed before its store was laid out starts from its configuration."""
+    run_folder.refuse_other(folder, (FILE,) if (folder / "manifest.json").exists() else ("config.yaml",))
+    if (folder / "manifest.json").exists():
+        raise PlasError(
+            f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
+        )
+    study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
+    mirror = mirrored(study, folder, None)
+    for leftover in folder.glob(f"{FILE}*"):
+        leftover.unlink()
+    return begin(study, folder, request, mirror)
+
+
+def continued(request: Request, run: OpenRun) -> Study:
+    """The run's own study with another limit; anything else that differs is refused by name."""
+    algo = request.flags.get("algo", run.resolved["algo"])
+    if algo != run.resolved["algo"]:
+        raise UsageError(
+            f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
+        )
+    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
+    found = run_folder.difference(run.resolved, study.resolved())
+    if found:
+        raise UsageError(f"resume: {found}; start a new run instead")
+    return within_horizon(study, run.resolved["evaluations"], request.quiet)
+
+
+def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
+    """A continued study whose schedule stays as it was laid out for the evaluations first asked for; said if it matters."""
+    horizon = study.traits.evaluations if first == "none" else first
+    if not study.traits.horizon or study.limit == horizon:
+        return study
+    if not quiet:
+        notice(
+            f"Warning: the schedule of {study.config.algo} was laid out for {horizon:,} evaluations and stays so; "
+            f"a new run of {study.limit:,} would ask for others"
+        )
+    return replace(study, horizon=horizon)
+
+
+def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
+    """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
+    study = assemble(typed_storage(raw, request), origins)
+    flag = origins.get(("evaluations",), "")
+    if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
+        raise UsageError(
+            f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
+            "drop it, or choose random or nsga2"
+        )
+    study.strategy()  # parameters that do not fit the study are refused before anything is written
+    for text in study.notices if not request.quiet else ():
+        notice(f"Warning: {text}")
+    return study
+
+
+def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+    """The raw study with a storage only where the command line names it: a file's could be any place of anybody's."""
+    left = raw.get("optuna_storage", "none")
+    if left in (None, "none") or "optuna_storage" in {**request.flags, **parsed_settings(request.settings)}:
+        return raw
+    if not request.quiet:
+        notice(
+            f"Warning: optuna_storage: {short(without_password(str(left)))} of the study's file is not written to; "
+            "name it with --optuna-storage to mirror this run there"
+        )
+    return {key: value for key, value in raw.items() if key != "optuna_storage"}
+
+
+def warn_versions(manifest: Manifest, quiet: bool) -> None:
+    """Another version is a warning: replay stops at the first proposal that differs."""
+    now = run_folder.versions()
+    changed = [
+        f"{name} {old} -> {now[name]}"
+        for name, old in manifest.content["versions"].items()
+        if name in now and now[name] != old
+    ]
+    if changed and not quiet:
+        notice(
+            f"Warning: versions differ from the run's ({', '.join(changed)}); replay will stop where a proposal differs"
+        )
+
+
+def searched(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    manifest: Manifest,
+    request: Request,
+    mirror: "OptunaMirror | None",
+) -> Outcome:
+    """Search, and leave a run that can be continued whatever happens."""
+    config = study.config
+    limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
+    solving = Ticker(study.problem.space.size, quiet=request.quiet)
+    search = search_of(study, store, recorded, pool, solving.settled)
+    ticker = Ticker(limits.evaluations, quiet=request.quiet)
+
+    def report(search: Search) -> None:
+        ticker(len(search.archive), lambda: best_so_far(search))
+        if mirror is not None:
+            mirror.follow(search)
+
+    try:
+        with terminable():
+            if request.retry_failed and recorded is not None:
+                retry_failed(search, store, recorded)
+            reason = search.run(limits, report)
+        ticker.close()
+        told = search.archive.all()
+        found = final(told, store.retried(told))
+        outcome = conclude(study, search, found, store.batches(), reason)
+        write_files(manifest.path, outcome)
+        draw(outcome, manifest.path)
+    except KeyboardInterrupt:
+        ticker.close()
+        manifest.update(state="interrupted", ended=run_folder.now())
+        raise KeyboardInterrupt(
+            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
+        ) from None
+    except AllFailedError as error:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path)}") from None
+    except BaseException:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now())
+        raise
+    finally:
+        store.close()
+        if pool is not None:
+            pool.close()
+        if mirror is not None:
+            mirror.close()
+    manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
+    return outcome
+
+
+def draw(outcome: Outcome, folder: Path) -> None:
+    """The run's pictures."""
+    from nas.answer.pictures import draw_all
+
+    try:
+        draw_all(outcome, folder / "plots")
+    except OSError as error:
+        raise PlasError(
+            f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
+        ) from None
+
+
+def best_so_far(search: Search) -> str:
+    """The lowest feasible loss evaluated so far."""
+    found = search.archive.all()
+    losses = found.metrics["loss"][found.feasible]
+    return f"best loss {losses.min():.4f}" if len(losses) else "nothing feasible yet"

@@ -1,0 +1,158 @@
+"""Operator latency: each operator takes max(FLOPs/π, bytes/β); layers and passes add up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from objectives.dimensions import Dimensions
+from objectives.latency.operators import (
+    Operator,
+    Phase,
+    Values,
+    attention_operators,
+    ffn_operators,
+    head_operators,
+    phases,
+)
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import FloatArray
+
+CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorTime:
+    """Seconds of an operator over all passes of a phase, (n,), all its instances together.
+
+    `compute` and `memory` are its two roofline sides; `seconds` takes the larger in every pass, and what comes on
+    top of it. `bound` is the larger side alone, of one instance.
+    """
+
+    operator: Operator
+    seconds: Values
+    compute: Values
+    memory: Values
+    bound: Values
+
+
+def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
+    """Σ over passes of max(F/(η_c π), B/(η_b β)) + τ + epilogue, times the instances."""
+    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte
+    compute, memory = operator.flops * per_flop, operator.bytes * per_byte
+    if operator.flops_per_kv is None or operator.bytes_per_kv is None:
+        passes = float(phase.passes)
+        bound = passes * np.maximum(compute, memory)
+        compute, memory = passes * compute, passes * memory
+    else:
+        slopes = operator.flops_per_kv * per_flop, operator.bytes_per_kv * per_byte
+        bound = sum_of_larger((compute, slopes[0]), (memory, slopes[1]), phase.first_kv, phase.last_kv)
+        compute = line_sum(compute, slopes[0], phase.first_kv, phase.last_kv)
+        memory = line_sum(memory, slopes[1], phase.first_kv, phase.last_kv)
+    fixed = launch_seconds(operator, phase, scenario) + operator.fixed_seconds
+    if operator.epilogue_flops is not None:
+        fixed = fixed + epilogue_seconds(operator, phase, scenario)
+    return OperatorTime(
+        operator, operator.count * (bound + fixed), operator.count * compute, operator.count * memory, bound
+    )
+
+
+def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
+    """τ of every pass, seconds of one instance over a phase, (n,)."""
+    return operator.present * (scenario.overhead_s * phase.passes)
+
+
+def epilogue_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
+    """Fused dequantise at the FP16 peak, seconds of one instance over a phase, (n,); 0 without."""
+    if operator.epilogue_flops is None:
+        return 0.0
+    return operator.epilogue_flops * (scenario.seconds_per_flop("fp16") * phase.passes)
+
+
+def line_sum(constant: Values, slope: Values, first: Values, last: Values) -> Values:
+    """Σ_{s=first…last} (constant + slope·s); 0 where last < first."""
+    return (last - first + 1) * (constant + slope * (0.5 * (first + last)))
+
+
+def sum_of_larger(a: tuple[Values, Values], b: tuple[Values, Values], first: int, last: int) -> Values:
+    """Σ_{s=first…last} max(a_0 + a_1 s, b_0 + b_1 s), exact in O(1).
+
+    Two lines cross at most once: the flatter is the larger up to the crossing, the steeper after it.
+    """
+    (a_0, a_1), (b_0, b_1) = a, b
+    if first == last:
+        return np.maximum(a_0 + a_1 * first, b_0 + b_1 * first)
+    slope, gap = np.asarray(a_1 - b_1), np.asarray(b_0 - a_0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = np.where(slope == 0.0, np.where(gap < 0.0, np.inf, -np.inf), np.floor(gap / slope))
+    turn = np.clip(crossing, first - 1, last)
+    a_later = slope > 0.0
+    low_0, low_1 = np.where(a_later, b_0, a_0), np.where(a_later, b_1, a_1)
+    high_0, high_1 = np.where(a_later, a_0, b_0), np.where(a_later, a_1, b_1)
+    total: Values = line_sum(low_0, low_1, first, turn) + line_sum(high_0, high_1, turn + 1, last)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseTimes:
+    """Operators of a phase with their times: `attention` and `ffn` per layer, `head` per pass."""
+
+    phase: Phase
+    attention: list[OperatorTime]
+    ffn: list[OperatorTime]
+    head: list[OperatorTime]
+
+
+def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
+    """All operators of a phase; `explain` shows them, `phase_seconds` adds them."""
+
+    def timed(operators: Iterator[Operator]) -> list[OperatorTime]:
+        return [time_operator(operator, phase, scenario) for operator in operators]
+
+    return PhaseTimes(
+        phase,
+        timed(attention_operators(x, phase, scenario)),
+        timed(ffn_operators(x, phase, scenario)),
+        timed(head_operators(x, phase, scenario)),
+    )
+
+
+def phase_seconds(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray:
+    """l · (Σ attention + Σ FFN) + Σ head, seconds of the whole phase, (n,)."""
+    parts = phase_times(x, phase, scenario)
+    layer = total(parts.attention) + total(parts.ffn)
+    seconds: FloatArray = x.depth * layer + total(parts.head)
+    return seconds
+
+
+def part_seconds(
+    architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
+) -> FloatArray:
+    """Seconds of a layer's attention or FFN, or of the head (`base`), in a whole phase, (n,)."""
+    operators = {"base": head_operators, "attention": attention_operators, "ffn": ffn_operators}[part]
+    passes = phases(scenario)[phase == "decode"]
+    seconds = np.zeros(len(architectures))
+    for start in range(0, len(architectures), CHUNK):
+        x = Dimensions(architectures[start : start + CHUNK])
+        times = [time_operator(operator, passes, scenario) for operator in operators(x, passes, scenario)]
+        seconds[start : start + CHUNK] = total(times)
+    return seconds
+
+
+def total(times: list[OperatorTime]) -> Values:
+    """Σ seconds, added in operator order."""
+    return sum((time.seconds for time in times), 0.0)
+
+
+def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:
+    """Prefill and decode of the operator model, ms, each (n,); evaluated in cache-sized blocks."""
+    prefill, decode = phases(scenario)
+    n = len(architectures)
+    result = np.empty((2, n))
+    for start in range(0, n, CHUNK):
+        x = Dimensions(architectures[start : start + CHUNK])
+        for row, phase in enumerate((prefill, decode)):
+            result[row, start : start + CHUNK] = phase_seconds(x, phase, scenario) * 1e3
+    return result[0], result[1]

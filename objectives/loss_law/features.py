@@ -1,0 +1,44 @@
+"""Quantities that a loss law may depend on: of an architecture, or of its training (tokens)."""
+
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from objectives.counts import active, total
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import FloatArray
+
+Owner = Part | Literal["whole", "training"]
+OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
+    {
+        "depth": "base",
+        "width": "base",
+        "kv_dim": "attention",
+        "n_experts": "ffn",
+        "top_k": "ffn",
+        "activation_rate": "ffn",
+        "expert_ffn_ratio": "ffn",
+        "ffn_ratio": "ffn",
+        "parameters": "whole",
+        "active_parameters": "whole",
+        "tokens": "training",
+    }
+)
+MOVED_BY: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "n_experts": "n_experts",
+        "activation_rate": "n_experts",
+        "expert_ffn_ratio": "expert_size",
+        "ffn_ratio": "expert_size",
+    }
+)  # the axis that a quantity of the FFN follows while width and top_k stay
+COUNTS = {"parameters": total, "active_parameters": active}
+
+
+def feature(architectures: Architectures, name: str) -> FloatArray:
+    """One quantity of each architecture, (n,); parameters are counted without embeddings."""
+    if name in COUNTS:
+        return COUNTS[name](architectures.with_vocabulary(0))
+    column: FloatArray = np.asarray(getattr(architectures, name), dtype=np.float64)
+    return column

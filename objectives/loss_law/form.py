@@ -1,0 +1,144 @@
+"""The form of a loss law: what its terms are, which coefficients are linear and which are exponents.
+
+    u(x) = Σ_j scale_j · sign_j · Π_f x_f^(±exponent) · Π_g ln(x_g / reference_g)
+
+and the loss is u, or exp(u). Scales are linear, so that a fit searches over the exponents alone.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from objectives.loss_law.features import MOVED_BY, OWNERS
+from objectives.quantities import Name
+from search_spaces.architectures import Part
+from search_spaces.arrays import FloatArray
+
+Feature = Callable[[str], FloatArray]
+EXPONENT = (0.0, 3.0)
+
+
+class Term(BaseModel):
+    """One term: its scale, exponents per quantity ("-alpha" falls), logarithms with their reference."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    scale: str
+    powers: dict[str, str] = {}
+    logs: dict[str, float] = {}
+    sign: Literal[-1, 1] = 1
+    any_sign: bool = Field(False, description="Whether the scale may be negative.")
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The quantities that the term depends on."""
+        return (*self.powers, *self.logs)
+
+    @property
+    def part(self) -> Part | None:
+        """The part of an architecture that alone decides the term; None when several do."""
+        owners = {OWNERS[name] for name in self.features if name != "width"} - {"training"}
+        if not owners <= {"base", "attention", "ffn"} or len(owners) > 1:
+            return None
+        found: Part = next(iter(owners), "base")  # type: ignore[arg-type]
+        return found
+
+    @property
+    def turns(self) -> bool:
+        """Whether it may rise and fall along one axis of the FFN: a logarithm beside a power, or two logarithms."""
+        logs = [MOVED_BY[name] for name in self.logs if name in MOVED_BY]
+        powers = {MOVED_BY[name] for name in self.powers if name in MOVED_BY}
+        return len(set(logs)) < len(logs) or bool(powers.intersection(logs))
+
+
+class Form(BaseModel):
+    """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    terms: dict[Name, Term] = Field(min_length=1)
+    of: Literal["loss", "log_loss"] = "loss"
+    residuals: Literal["loss", "log_loss"] = "loss"
+    bounds: dict[str, tuple[float, float]] = {}
+
+    @model_validator(mode="after")
+    def _known(self) -> "Form":
+        faults = [
+            f"terms.{name}: expected quantities among {', '.join(OWNERS)}, got {feature!r}; correct it"
+            for name, term in self.terms.items()
+            for feature in term.features
+            if feature not in OWNERS
+        ]
+        faults += [
+            f"terms.{name}: expected logarithms of a quantity over a positive finite number, got {at:g}; correct it"
+            for name, term in self.terms.items()
+            for at in term.logs.values()
+            if not 0 < at < np.inf
+        ]
+        faults += [
+            f"bounds.{e}: expected an exponent of the terms; remove it" for e in self.bounds if e not in self.exponents
+        ]
+        faults += [
+            f"bounds.{e}: expected two finite numbers, the lower first, got {low:g} and {high:g}; correct them"
+            for e, (low, high) in self.bounds.items()
+            if not -np.inf < low <= high < np.inf
+        ]
+        if len(set(self.scales)) < len(self.scales) or set(self.scales) & set(self.exponents):
+            faults.append("terms: expected a scale of its own in every term, other than the exponents; rename them")
+        if self.of == "log_loss" and self.residuals == "loss":
+            faults.append("residuals: expected log_loss where the terms add up to log_loss, got loss; write log_loss")
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """Linear coefficients, one per term, in order."""
+        return tuple(term.scale for term in self.terms.values())
+
+    @property
+    def exponents(self) -> tuple[str, ...]:
+        """Exponents in the order of their first use."""
+        used = (name.removeprefix("-") for term in self.terms.values() for name in term.powers.values())
+        return tuple(dict.fromkeys(used))
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """All coefficients: each term's scale, then the exponents it brings."""
+        names: list[str] = []
+        for term in self.terms.values():
+            names += [term.scale, *(name.removeprefix("-") for name in term.powers.values())]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Every quantity that the law depends on."""
+        return tuple(dict.fromkeys(name for term in self.terms.values() for name in term.features))
+
+    def bound(self, exponent: str) -> tuple[float, float]:
+        """Range in which a fit looks for an exponent."""
+        return self.bounds.get(exponent, EXPONENT)
+
+    def values(self, feature: Feature, c: dict[str, float]) -> dict[str, FloatArray | float]:
+        """The terms, each (n,) or a number."""
+        powers: dict[tuple[str, float], FloatArray] = {}
+        return {name: _value(term, feature, c, powers) for name, term in self.terms.items()}
+
+
+def signed_exponent(written: str, c: dict[str, float]) -> float:
+    """The power of a quantity as written in a term, "alpha" or "-alpha"."""
+    return -c[written[1:]] if written.startswith("-") else c[written]
+
+
+def _value(
+    term: Term, feature: Feature, c: dict[str, float], powers: dict[tuple[str, float], FloatArray]
+) -> FloatArray | float:
+    value: FloatArray | float = term.sign * c[term.scale]
+    for name, written in term.powers.items():
+        key = (name, signed_exponent(written, c))
+        if key not in powers:
+            powers[key] = feature(name) ** key[1]
+        value = value * powers[key]
+    for name, reference in term.logs.items():
+        value = value * np.log(feature(name) / reference)
+    return value

@@ -1,0 +1,225 @@
+"""Loss laws: a form (a module of `law_forms`) with coefficients and the range they were fitted on."""
+
+import importlib
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from objectives.loss_law.features import feature
+from objectives.loss_law.form import Form
+from objectives.plugins import importable
+from objectives.quantities import Name
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import BoolArray, FloatArray
+
+RANGED = (
+    "depth",
+    "width",
+    "head_dim",
+    "n_experts",
+    "top_k",
+    "activation_rate",
+    "expert_ffn_ratio",
+    "ffn_ratio",
+    "kv_dim",
+    "parameters",
+    "active_parameters",
+)
+BLOCK = 65_536
+
+
+def _is_row(text: str) -> str:
+    try:
+        finite = bool(np.isfinite([float(number) for number in text.split()]).all())
+    except ValueError:
+        finite = False
+    if not finite:
+        raise ValueError(f"expected finite numbers with spaces between, got {text[:40]!r}; correct the row")
+    return text
+
+
+Row = Annotated[str, AfterValidator(_is_row)]
+
+
+class Rival(BaseModel):
+    """Another form that the same data allow: draws of its coefficients, as many as its share of the evidence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    form: str | Form
+    draws: tuple[Row, ...] = Field(min_length=1)
+
+
+class Law(BaseModel):
+    """A fitted loss law: natural-log loss per token of an architecture.
+
+    `covariance` and `draws` are rows of numbers in the order of the form's coefficients: the one of
+    linear theory, the other coefficients refitted to resampled data. `rivals` are draws of other forms.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: Name = "custom"
+    description: str = ""
+    form: str | Form
+    coefficients: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
+    fitted_on: dict[str, tuple[float, float]] = {}
+    tokens: Annotated[float, Field(gt=0)] | None = None
+    residual_sd: Annotated[float, Field(ge=0)] | None = None
+    implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="What a published R² implies for the residuals, nats: offered, never used by itself"
+    )
+    source: str = ""
+    covariance: tuple[Row, ...] = ()
+    draws: tuple[Row, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    provenance: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _known(self) -> "Law":
+        needed = list(named_form(self.form).coefficients)
+        faults = [
+            f"coefficients.{c}: expected a number, got nothing; add it" for c in needed if c not in self.coefficients
+        ]
+        faults += [
+            f"coefficients.{c}: expected one of {', '.join(needed)}; remove it"
+            for c in self.coefficients
+            if c not in needed
+        ]
+        faults += [
+            f"fitted_on.{c}: expected one of {', '.join(RANGED)}; remove it" for c in self.fitted_on if c not in RANGED
+        ]
+        if "tokens" in named_form(self.form).features and self.tokens is None:
+            faults.append("tokens: expected the training tokens to predict for, got nothing; add them")
+        own = [("covariance", needed, self.covariance), ("draws", needed, self.draws)]
+        others = [(f"rivals[{i}].draws", named_form(r.form), r.draws) for i, r in enumerate(self.rivals)]
+        for name, names, rows in [*own, *((name, list(form.coefficients), rows) for name, form, rows in others)]:
+            if any(len(row.split()) != len(names) for row in rows):
+                faults.append(f"{name}: expected {len(names)} numbers a row, {', '.join(names)}; correct it")
+        if self.rivals and not self.draws:
+            faults.append("rivals: expected draws of the law's own form beside those of others, got none; add them")
+        if any("tokens" in form.features for _, form, _ in others) and self.tokens is None:
+            faults.append("tokens: expected the training tokens to predict for, as a rival has them; add them")
+        if self.covariance and len(self.covariance) != len(needed):
+            faults.append(f"covariance: expected {len(needed)} rows, got {len(self.covariance)}; correct it")
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+    @cached_property
+    def law_form(self) -> Form:
+        """The formula."""
+        return named_form(self.form)
+
+    @property
+    def drawn(self) -> tuple[tuple[Form, dict[str, float]], ...]:
+        """Form and coefficients of every draw, the forms mixed so that the first few hold each by its share."""
+        sources = [(self.law_form, self.draws), *((named_form(rival.form), rival.draws) for rival in self.rivals)]
+        placed = [
+            ((i + 0.5) / len(draws), at, form, [float(number) for number in row.split()])
+            for at, (form, draws) in enumerate(sources)
+            for i, row in enumerate(draws)
+        ]
+        placed.sort(key=lambda draw: draw[:2])
+        return tuple((form, dict(zip(form.coefficients, row, strict=True))) for _, _, form, row in placed)
+
+    def feature(self, architectures: Architectures, name: str) -> FloatArray:
+        """A quantity that the law depends on, (n,)."""
+        if name == "tokens":
+            return np.full(len(architectures), self.tokens, dtype=np.float64)
+        return feature(architectures, name)
+
+    def terms(self, architectures: Architectures) -> dict[str, FloatArray]:
+        """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum."""
+        known: dict[str, FloatArray] = {}
+        values = self._values(self.law_form, architectures, self.coefficients, known)
+        if self.law_form.of == "log_loss":
+            with np.errstate(over="ignore"):
+                return {"loss": np.exp(sum(values.values(), np.zeros(len(architectures))))}
+        return values
+
+    def _values(
+        self, form: Form, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]
+    ) -> dict[str, FloatArray]:
+        def remembered(name: str) -> FloatArray:
+            if name not in known:
+                known[name] = self.feature(architectures, name)
+            return known[name]
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = form.values(remembered, coefficients)
+        return {name: np.full(len(architectures), v) if np.ndim(v) == 0 else np.asarray(v) for name, v in terms.items()}
+
+    def drawn_losses(self, architectures: Architectures, most: int | None = None) -> FloatArray:
+        """Loss of each architecture under each draw, or under the first `most` of them, nats, (draws, n)."""
+        n, known = len(architectures), dict[str, FloatArray]()
+        losses = np.empty((len(drawn := self.drawn[:most]), n))
+        for row, (form, coefficients) in zip(losses, drawn, strict=True):
+            row[:] = sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n))
+            if form.of == "log_loss":
+                with np.errstate(over="ignore"):
+                    np.exp(row, out=row)
+        return losses
+
+    def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
+        """A quantile of the loss over the draws, nats, (n,).
+
+        Raises:
+            ValueError: the law carries no draws.
+        """
+        if not self.draws:
+            raise ValueError(
+                f"loss@q{100 * level:g}: expected a law with draws, got {self.name} without; fit one with 'plas fit'"
+            )
+        blocks = [architectures[start : start + BLOCK] for start in range(0, len(architectures), BLOCK)]
+        found = [np.quantile(self.drawn_losses(block), level, axis=0) for block in blocks]
+        return np.concatenate([np.zeros(0), *found])
+
+    def loss(self, architectures: Architectures) -> FloatArray:
+        """Natural-log loss per token, nats, (n,): the sum of the terms in their order."""
+        return sum(self.terms(architectures).values(), np.zeros(len(architectures)))
+
+    @property
+    def separable(self) -> bool:
+        """Whether each of its terms belongs to one part of an architecture and never turns along an axis of the FFN."""
+        return self.law_form.of == "loss" and all(term.part and not term.turns for term in self.law_form.terms.values())
+
+    def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
+        """The terms of one part, each (n,); of a separable law."""
+        terms = self.terms(architectures)
+        return tuple(terms[name] for name, term in self.law_form.terms.items() if term.part == part)
+
+    def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
+        """Which rows lie outside the fitted range, per quantity that any row leaves."""
+        flags = {}
+        for name, (least, most) in self.fitted_on.items():
+            values = feature(architectures, name)
+            out = (values < least * (1 - 1e-12)) | (values > most * (1 + 1e-12))
+            if out.any():
+                flags[name] = out
+        return flags
+
+    def extrapolates(self, architectures: Architectures) -> BoolArray:
+        """Whether each prediction is an extrapolation, (n,)."""
+        flags = self.outside(architectures).values()
+        outside: BoolArray = np.logical_or.reduce([np.zeros(len(architectures), dtype=bool), *flags])
+        return outside
+
+    def mapping(self) -> dict[str, Any]:
+        """The law as YAML content."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def named_form(form: str | Form) -> Form:
+    """A shipped form by its name, or the given one.
+
+    Raises:
+        ValueError: no such form.
+    """
+    if isinstance(form, Form):
+        return form
+    choices = importable("objectives.law_forms")
+    if form not in choices:
+        raise ValueError(f"form: expected one of {', '.join(choices)}, got {form!r}; choose one")
+    found: Form = importlib.import_module(f"objectives.law_forms.{form}").FORM
+    return found

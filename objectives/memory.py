@@ -1,0 +1,64 @@
+"""Bytes that an architecture takes: the paper's weights, and what must be resident."""
+
+import numpy as np
+
+from objectives.counts import count
+from objectives.dimensions import Dimensions
+from objectives.parts import PartAssessment
+from objectives.scenario import Scenario
+from objectives.shares import Share, embeddings, small_tensors, weights_of_a_layer
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
+
+GB = 1e9
+
+
+def weights_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
+    """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings."""
+    return count(architectures).linear * scenario.precision.weight_bytes / GB
+
+
+def resident_parts_gb(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:
+    """What must be held at once, GB by part, each (n,): weights, embeddings, KV cache, activations."""
+    g, x, p = count(architectures), Dimensions(architectures), scenario.precision
+    batch, read = float(scenario.batch), float(scenario.input_tokens)
+    context = read + scenario.output_tokens
+    shared = np.zeros(len(architectures)) if x.shared is None else x.shared
+    activations = batch * read * (4.0 * x.width + 2.0 * x.kv_dim + 2.0 * x.activated_size + 2.0 * shared)
+    if scenario.attention == "unfused":
+        activations = activations + batch * x.n_heads * read**2
+    return {
+        "linear weights": g.linear * p.weight_bytes / GB,
+        "router, norms, biases": (g.router + g.small) * p.activation_bytes / GB,
+        "embeddings and head": g.embedding * scenario.head_bytes / GB,
+        "kv cache": 2.0 * x.depth * batch * context * x.kv_dim * p.kv_bytes / GB,
+        "activations": activations * p.activation_bytes / GB,
+    }
+
+
+def resident_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
+    """Weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
+    return sum(resident_parts_gb(architectures, scenario).values(), np.zeros(len(architectures)))
+
+
+def weights_share(shares: PartAssessment) -> Share:
+    """What a part adds to `weights_gb`."""
+    return weights_of_a_layer(shares.architectures, shares.part).times(shares.scenario.precision.weight_bytes / GB)
+
+
+def resident_share(shares: PartAssessment) -> Share:
+    """What a part adds to `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
+    scenario = shares.scenario
+    p, x = scenario.precision, Dimensions(shares.architectures)
+    batch, read = float(scenario.batch), float(scenario.input_tokens)
+    tokens = batch * read * p.activation_bytes / GB
+    share = weights_share(shares) + small_tensors(shares.architectures, shares.part).times(p.activation_bytes / GB)
+    share += embeddings(shares.architectures, shares.part).times(scenario.head_bytes / GB)
+    if shares.part == "base":
+        scores = batch * x.n_heads * read**2 * p.activation_bytes / GB
+        return share + Share(once=(tokens * 4.0 * x.width, scores * (scenario.attention == "unfused")))
+    if shares.part == "attention":
+        cache = 2.0 * batch * (read + scenario.output_tokens) * x.kv_dim * p.kv_bytes / GB
+        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim,))
+    shared = 0.0 if x.shared is None else x.shared
+    return share + Share(once=(tokens * 2.0 * (x.activated_size + shared),))

@@ -1,0 +1,68 @@
+"""What one part of an architecture (base, attention, FFN) adds to a quantity, and to its counts of parameters."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from objectives.counts import count
+from search_spaces.architectures import Architectures, Part
+from search_spaces.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """What one part adds to a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
+
+    per_layer: tuple[FloatArray, ...] = ()
+    once: tuple[FloatArray, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)((*self.per_layer, *other.per_layer), (*self.once, *other.once))
+
+    def times(self, factor: float) -> Self:
+        """The share of `factor` times the quantity; factor is positive."""
+        per_layer = tuple(term * factor for term in self.per_layer)
+        return type(self)(per_layer, tuple(term * factor for term in self.once))
+
+
+def total_share(architectures: Architectures, part: Part) -> Share:
+    """What a part adds to the number of all parameters."""
+    return (
+        weights_of_a_layer(architectures, part) + small_tensors(architectures, part) + embeddings(architectures, part)
+    )
+
+
+def active_share(architectures: Architectures, part: Part) -> Share:
+    """What a part adds to the number of active parameters."""
+    g, rest = count(architectures), small_tensors(architectures, part) + embeddings(architectures, part)
+    if part == "ffn":
+        return Share(per_layer=(g.experts_active + g.shared_expert,)) + rest
+    return weights_of_a_layer(architectures, part) + rest
+
+
+def body_share(architectures: Architectures, part: Part, *, active: bool) -> Share:
+    """What a part adds to the number of (active) parameters without embeddings."""
+    if active and part == "ffn":
+        g = count(architectures)
+        return Share(per_layer=(g.experts_active + g.shared_expert,)) + small_tensors(architectures, part)
+    return weights_of_a_layer(architectures, part) + small_tensors(architectures, part)
+
+
+def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:
+    g = count(architectures)
+    if part == "base":
+        return Share()
+    return Share(per_layer=(g.attention if part == "attention" else g.experts_total + g.shared_expert,))
+
+
+def small_tensors(architectures: Architectures, part: Part) -> Share:
+    """Norms, biases and gates go with attention, the final norm with the base, the router with the FFN."""
+    g, width = count(architectures), architectures.width.astype(np.float64)
+    if part == "base":
+        return Share(once=(width,))
+    return Share(per_layer=(g.small - width if part == "attention" else g.router,))
+
+
+def embeddings(architectures: Architectures, part: Part) -> Share:
+    return Share(once=(count(architectures).embedding,)) if part == "base" else Share()

@@ -1,0 +1,129 @@
+"""Pictures are there, can be read and show something, from no frontier point to many."""
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+from nas.answer import pictures
+from nas.answer.outcome import Outcome
+from nas.answer.pictures import draw_all, running_median, thinned, volume_over_time
+
+Concluded = Callable[..., Outcome]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(folder: Path) -> set[str]:
+    """Names of the pictures, each of which can be read and is not of one colour."""
+    for path in folder.glob("*.png"):
+        pixels = image.imread(path)
+        assert pixels.shape[0] > 300
+        assert pixels.shape[1] > 600
+        assert len(np.unique(pixels.reshape(-1, pixels.shape[2])[::7], axis=0)) > 3, path
+    for path in folder.glob("*.svg"):
+        root = ElementTree.parse(path).getroot()
+        assert root.tag == f"{SVG}svg"
+        assert sum(1 for _ in root.iter(f"{SVG}path")) > 5
+        assert not any("nan" in node.get("d", "").lower() for node in root.iter(f"{SVG}path"))
+    return {path.name for path in folder.iterdir()}
+
+
+def named(*stems: str) -> set[str]:
+    """PNG and SVG of each."""
+    return {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")}
+
+
+def texts(path: Path) -> str:
+    """Every text of an SVG."""
+    return "\n".join("".join(node.itertext()) for node in ElementTree.parse(path).getroot().iter(f"{SVG}text"))
+
+
+CASES: dict[str, tuple[tuple[Any, ...], dict[str, Any], set[str]]] = {
+    "three objectives": (
+        (60,),
+        {"objectives": ["loss", "total_ms", "memory_gb"]},
+        named("frontier", "evolution", "convergence"),
+    ),
+    "one point": (
+        (1,),
+        {"objectives": ["total_ms", "memory_gb"], "baselines": []},
+        named("frontier", "evolution", "convergence"),
+    ),
+    "one objective": ((30,), {"objectives": ["loss"]}, named("convergence")),
+    "nothing feasible": ((30,), {"budgets": {"total_ms": 1e-6}}, set()),
+    "exact": ((None,), {"algo": "exact", "applications": {}}, named("frontier", "evolution")),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_kind_of_run_has_its_pictures(case: str, concluded: Concluded, tmp_path: Path) -> None:
+    arguments, raw, expected = CASES[case]
+    draw_all(concluded(*arguments, **raw), tmp_path / "plots")
+    assert drawn(tmp_path / "plots") == expected
+
+
+def test_the_frontier_picture_marks_baselines_and_picks_and_says_its_units(
+    concluded: Concluded, tmp_path: Path
+) -> None:
+    draw_all(concluded(120), tmp_path)
+    assert drawn(tmp_path) == named("frontier", "evolution", "convergence")
+    said = texts(tmp_path / "frontier.svg")
+    for part in (
+        "Qwen2.5-0.5B*",
+        "embodied AI",
+        "exact frontier",
+        "random frontier",
+        "Prefill + decode (ms)",
+        "Predicted loss (nats per token)",
+        "Jetson AGX Orin",
+    ):
+        assert part in said, part
+    evolution = texts(tmp_path / "evolution.svg")
+    for part in ("Depth (layers)", "Width", "Experts E", "FFN ratio r", "KV heads"):
+        assert part in evolution, part
+
+
+def test_the_same_outcome_draws_the_same_svg(concluded: Concluded, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        draw_all(concluded(25, objectives=["loss"]), tmp_path / name)
+    svg = "convergence.svg"
+    assert (tmp_path / "a" / svg).read_bytes() == (tmp_path / "b" / svg).read_bytes()
+
+
+def test_a_users_metric_with_negative_values_is_drawn(
+    concluded: Concluded, user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = user_module("def fn(a):\n    return -a.depth / 3\n") + ":fn"
+    draw_all(concluded(40, objectives=["loss", name]), tmp_path / "plots")
+    assert drawn(tmp_path / "plots") == named("frontier", "evolution", "convergence")
+
+
+def test_huge_runs_are_thinned_to_what_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "THINNED", 100)
+    assert thinned(100) == slice(None)
+    rows = thinned(12_345)
+    assert (len(rows), rows[0], rows[-1]) == (100, 0, 12_344)
+    assert (np.diff(rows) > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 14, 15, 40, 2000])
+def test_the_running_median_is_a_median_of_neighbours(n: int) -> None:
+    values = np.random.default_rng(0).normal(size=n)
+    smooth = running_median(values)
+    half = min(max(15, n // 50), n) // 2
+    assert smooth.tolist() == [float(np.median(values[max(0, i - half) : i + half + 1])) for i in range(n)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 162])
+def test_convergence_never_falls_and_ends_with_everything(count: int, concluded: Concluded) -> None:
+    outcome = concluded(count)
+    counts, volumes = volume_over_time(outcome)
+    assert counts[-1] == count
+    assert (np.diff(counts) > 0).all()
+    assert (np.diff(volumes) >= 0).all()
+    assert outcome.scale is not None
+    assert volumes[-1] == outcome.scale.hypervolume(outcome.frontier.values)

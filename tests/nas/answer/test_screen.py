@@ -1,0 +1,88 @@
+"""What a run's answer advises: limits and numbers of this very run, never constants."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas.answer.outcome import Outcome
+from nas.answer.screen import next_steps, show
+
+Concluded = Callable[..., Outcome]
+APPLICATIONS = ("embodied AI", "smart home", "autonomous driving", "private serving")
+
+
+@pytest.mark.parametrize("objectives", [["loss", "total_ms"], ["loss"], ["decode_ms", "loss"], ["memory_gb"]])
+@pytest.mark.parametrize("study", [{}, {"device": "raspberry_pi_5"}, {"budgets": {"total_ms": 6}}], ids=str)
+def test_the_suggested_budget_opens_designs_and_leaves_others_out(
+    study: dict[str, Any], objectives: list[str], concluded: Concluded
+) -> None:
+    outcome = concluded(120, objectives=objectives, **study)
+    found = re.search(r"--budget (\w+)=(\S+)", next_steps(outcome, Path("run"))[0])
+    assert found is not None
+    within = outcome.frontier.metrics[found[1]] <= float(found[2])
+    assert within.any()
+    assert len(within) == 1 or not within.all()
+
+
+def test_more_evaluations_than_the_space_holds_are_not_suggested(concluded: Concluded) -> None:
+    assert "--evaluations 162 " in next_steps(concluded(100), Path("run"))[-1]
+    assert not any("--evaluations" in line for line in next_steps(concluded(162), Path("run")))
+
+
+def test_every_budget_is_relaxed_where_one_alone_opens_nothing(concluded: Concluded) -> None:
+    budgets = {"total_ms": 3, "loss": 3.0}
+    (line,) = next_steps(concluded(60, budgets=budgets), Path("run"))
+    relaxed = dict(re.findall(r"--budget (\w+)=(\S+)", line))
+    assert set(relaxed) == {"memory_gb", *budgets}
+    assert len(concluded(None, algo="exact", budgets={name: float(v) for name, v in relaxed.items()}).frontier) > 0
+
+
+@pytest.mark.parametrize(
+    ("study", "asked"),
+    [
+        ({}, APPLICATIONS),
+        ({"budgets": {"memory_gb": "none"}}, APPLICATIONS),
+        ({"budgets": {"tpot_ms": 1}}, ()),
+        ({"budgets": {"tpot_ms": 1}, "applications": {"robot": {"decode_ms": 20}}}, ("robot",)),
+        ({"applications": {}}, ()),
+    ],
+    ids=str,
+)
+def test_the_papers_applications_are_asked_where_no_budget_is_given(
+    study: dict[str, Any], asked: tuple[str, ...], concluded: Concluded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = concluded(60, **study)
+    labels = [q.label for q in outcome.study.problem.questions if not q.baseline]
+    assert labels == ["your budgets", *asked]
+    show(outcome, Path("run"))
+    table = capsys.readouterr().out.partition("Lowest predicted loss")[2].splitlines()
+    assert table[2].lstrip().startswith("your budgets: ")
+
+
+def test_how_many_time_limits_are_missed_on_the_device_is_said_with_the_reason(
+    concluded: Concluded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = concluded(162, precision="fp16", applications={"a": {"decode_ms": 5}, "b": {"total_ms": 1e5}})
+    show(outcome, Path("run"))
+    said = capsys.readouterr().out
+    missed = sum(
+        there[f"device_{p.question.budget.metric}"] > p.question.budget.limit
+        for p, there in zip(outcome.picks, outcome.device_times, strict=True)
+        if p.question.budget and not p.question.baseline
+    )
+    assert missed == 1
+    assert "1 of 2 time limits are missed there" in said
+    assert "an LM head of 151,936 tokens" in said
+    assert "fp16; efficiencies borrowed from an int4 measurement" in said
+
+
+def test_a_study_under_preset_device_has_no_second_time(
+    concluded: Concluded, shipped: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = concluded(60, preset="device", **shipped("nas.study.presets", "device"))
+    show(outcome, Path("run"))
+    picks = capsys.readouterr().out.partition("Lowest predicted loss")[2].partition("At most as slow")[0]
+    assert "device_ms" not in picks

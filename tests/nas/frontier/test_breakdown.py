@@ -1,0 +1,125 @@
+"""An explanation adds up to the metrics, since it comes from the same formulas."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.errors import UsageError
+from nas.frontier.breakdown import STEP_METRICS, explained
+from nas.problem.problem import Problem
+from nas.study.baselines import architecture_from, baseline
+
+Made = Callable[..., Problem]
+STUDIES: list[dict[str, Any]] = [
+    {},
+    {"preset": "device"},
+    {"preset": "device", "precision": "int8", "batch": 3},
+    {"precision": "int4", "int4_group_size": 64, "complete": True},
+    {"calibration": {"compute_efficiency": 0.5, "bandwidth_efficiency": 0.8, "overhead": "5 us"}},
+    {"calibration": {"compute_efficiency": 0.5, "request_overhead": "30 ms"}},
+]
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=str)
+@pytest.mark.parametrize("key", [0, 80, 161])
+def test_parts_sum_to_the_metrics(study: dict[str, Any], key: int, problem_of: Made) -> None:
+    problem = problem_of(**study)
+    chosen = problem.architectures(problem.space.genotypes(np.array([key])))
+    e = explained(problem, chosen)
+    for phase in ("prefill", "decode"):
+        assert sum(row.ms for row in e.operators[phase]) == pytest.approx(e.metrics[f"{phase}_ms"], rel=1e-12)
+        for row in e.operators[phase]:
+            assert sum(row.ms_by_kind.values()) == pytest.approx(row.ms, rel=1e-14)
+            assert row.ms_by_kind[row.bound] == max(row.ms_by_kind.values())
+            assert (row.bound == "constant") == (row.operator == "request")
+    assert sum(e.loss_terms.values()) == pytest.approx(e.metrics["loss"], rel=1e-12)
+    assert sum(e.resident_gb.values()) == pytest.approx(e.metrics["resident_gb"], rel=1e-12)
+    assert e.metrics == {
+        name: column[0] for name, column in problem.evaluate(problem.space.genotypes(np.array([key]))).metrics.items()
+    }
+
+
+def test_launches_are_what_the_overhead_adds_and_epilogues_what_their_peak_takes(problem_of: Made) -> None:
+    bare_rates = {"compute_efficiency": 0.5, "bandwidth_efficiency": 0.8}
+    slow = problem_of(precision="int8", calibration={**bare_rates, "overhead": "50 us"})
+    quick = problem_of(precision="int8", calibration=bare_rates)
+    genotype = slow.space.genotypes(np.array([161]))
+    with_launches, without = (explained(p, p.architectures(genotype)).operators for p in (slow, quick))
+    for phase, passes in (("prefill", 1), ("decode", 16)):
+        for row, bare in zip(with_launches[phase], without[phase], strict=True):
+            assert row.ms_by_kind["launch"] == pytest.approx(0.05 * passes * row.instances, rel=1e-12)
+            assert row.ms - bare.ms == pytest.approx(row.ms_by_kind["launch"], rel=1e-9, abs=1e-12)
+            assert bare.ms_by_kind["launch"] == 0
+            assert bare.ms_by_kind["epilogue"] == row.ms_by_kind["epilogue"]
+            assert (row.ms_by_kind["epilogue"] > 0) == (row.operator.endswith("_proj") and "router" not in row.operator)
+    down = next(row for row in without["prefill"] if row.operator == "down_proj")
+    a = slow.architectures(genotype)
+    outputs = 2.0 * 1024 * float(a.depth[0] * a.top_k[0] * a.width[0])  # 2 FLOPs each, of every active expert
+    assert down.ms_by_kind["epilogue"] == pytest.approx(1e3 * outputs / (0.5 * slow.scenario.device.fp16), rel=1e-12)
+    assert {row.bound for row in with_launches["decode"]} == {"launch"}
+    assert {row.bound for row in without["decode"]} <= {"compute", "memory", "epilogue"}
+
+
+def test_steps_are_the_neighbours_and_their_differences(problem_of: Made) -> None:
+    problem = problem_of()
+    own = problem.space.genotypes(np.array([80]))
+    e = explained(problem, problem.architectures(own))
+    near = problem.evaluate(problem.space.neighbours(own))
+    before = problem.evaluate(own)
+    expected = {tuple(float(near.metrics[m][i] - before.metrics[m][0]) for m in STEP_METRICS) for i in range(len(near))}
+    assert {tuple(step.change[m] for m in STEP_METRICS) for step in e.steps} == expected
+    assert all(" -> " in step.step for step in e.steps)
+
+
+def test_a_published_model_is_explained_without_neighbours_and_marked(problem_of: Made) -> None:
+    problem = problem_of()
+    e = explained(problem, problem.with_own_vocabulary(baseline("qwen2.5_0.5b").architecture))
+    assert e.metrics["loss"] == pytest.approx(3.475358, abs=1e-6)
+    assert (e.metrics["prefill_ms"], e.metrics["decode_ms"]) == pytest.approx((36.1394, 57.2792), rel=2e-6)
+    assert e.steps == []
+    assert any("ffn_ratio 5.42857 is outside 0.5 to 4" in text for text in e.outside_law)
+
+
+def test_budgets_are_shown_with_their_violation(problem_of: Made) -> None:
+    problem = problem_of(budgets={"decode_ms": 5})
+    found = problem.evaluate(problem.space.genotypes(np.array([161])))
+    shown = {b["metric"]: b["violation"] for b in explained(problem, problem.architectures(found.genotypes)).budgets}
+    assert shown == pytest.approx(dict(zip(("memory_gb", "decode_ms"), found.violations[0], strict=True)))
+
+
+def test_the_closed_form_has_no_operators_and_refuses_what_it_lacks(problem_of: Made) -> None:
+    problem = problem_of(latency="closed_form")
+    e = explained(problem, problem.architectures(problem.space.genotypes(np.array([0]))))
+    assert e.operators == {"prefill": [], "decode": []}
+    with pytest.raises(ValueError, match="use --latency operator"):
+        explained(
+            replace(problem, vocabulary=100),
+            problem.with_vocabulary(100).architectures(problem.space.genotypes(np.array([0]))),
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected name=value pairs"),
+        ("depth", "expected name=value pairs"),
+        ("depht=4", "did you mean depth?"),
+        ("depth=4", "width: expected a positive integer, got nothing"),
+        ("depth=x,width=768,n_kv_heads=1,expert_size=768", "depth: expected a positive integer, got x"),
+        ("depth=4,width=768,n_kv_heads=5,expert_size=768", "n_kv_heads: expected a divisor of n_heads 12, got 5"),
+        (
+            "depth=4,width=768,n_kv_heads=1,expert_size=768,n_experts=2,top_k=2",
+            "top_k: expected fewer than n_experts 2",
+        ),
+        ("depth=4,width=768,n_kv_heads=1,expert_size=768,tied=maybe", "tied: expected true or false, got maybe"),
+        ("depth=4,width=768,n_kv_heads=1,expert_size=768,vocabulary=-1", "vocabulary: expected a whole number"),
+        ("depth=4,width=768,n_kv_heads=1,expert_size=768,vocabulary=1e400", "vocabulary: expected a whole number"),
+    ],
+)
+def test_an_architecture_that_is_none_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        architecture_from(text)
+    assert said in str(caught.value)

@@ -1,0 +1,189 @@
+"""The problem: batches, budgets, and a user's own metrics that fail in every way."""
+
+import importlib
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nas.errors import UsageError
+from nas.problem.objective import Budget
+from nas.problem.problem import METRIC_ORDER, Problem
+from objectives.plugins import importable
+
+Made = Callable[..., Problem]
+ALL = np.arange(162)
+
+
+def test_every_metric_is_computed_in_file_order(problem_of: Made, user_module: Callable[[str], str]) -> None:
+    name = user_module("def fn(a):\n    return a.depth\n")
+    problem = problem_of(objectives=[f"{name}:fn", "loss"])
+    assert problem.metric_names == (*METRIC_ORDER, f"{name}:fn")
+    assert set(METRIC_ORDER) == set(importable("objectives.metrics"))
+    found = problem.evaluate(problem.space.genotypes(ALL))
+    assert tuple(found.metrics) == problem.metric_names
+    assert found.objectives == (f"{name}:fn", "loss")
+
+
+@given(st.permutations(range(162)), st.integers(0, 162))
+def test_permuted_and_split_batches_give_the_same_bits(problem_of: Made, order: list[int], cut: int) -> None:
+    problem = problem_of(budgets={"decode_ms": 5})
+    genotypes = problem.space.genotypes(ALL)
+    before = genotypes.copy()
+    whole = problem.evaluate(genotypes)
+    parts = [problem.evaluate(genotypes[order][:cut]), problem.evaluate(genotypes[order][cut:])]
+    for name, column in whole.metrics.items():
+        assert np.concatenate([part.metrics[name] for part in parts]).tobytes() == column[order].tobytes(), name
+    assert (np.concatenate([part.violations for part in parts]) == whole.violations[order]).all()
+    assert (genotypes == before).all()
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6))
+def test_a_violation_is_the_value_over_its_limit_less_one(value: float, limit: float) -> None:
+    (violation,) = Budget("total_ms", limit).violation(np.array([value])).tolist()
+    assert violation == value / limit - 1
+    assert (violation <= 0) == (value <= limit) or math.isclose(value, limit, rel_tol=1e-15)
+
+
+def test_a_value_at_its_limit_is_feasible(problem_of: Made) -> None:
+    free = problem_of(default_budget="none")
+    times = free.evaluate(free.space.genotypes(ALL)).metrics["total_ms"]
+    for limit in np.sort(times)[[0, 50, 161]].tolist():
+        found = problem_of(default_budget="none", budgets={"total_ms": limit})
+        assert found.evaluate(found.space.genotypes(ALL)).feasible.sum() == (times <= limit).sum()
+
+
+def with_function(
+    problem_of: Made, user_module: Callable[[str], str], body: str, **study: object
+) -> tuple[Problem, str]:
+    """A problem with a user's metric; its name."""
+    name = user_module(f"import numpy as np\nUNIT = 'never read'\ndef fn(a):\n    {body}\n") + ":fn"
+    return problem_of(objectives=["loss", name], **study), name
+
+
+@pytest.mark.parametrize(
+    ("body", "failed", "reason"),
+    [
+        ("return np.where(a.depth == 8, np.nan, 1.0)", 54, "nan"),
+        ("return np.where(a.depth == 8, -np.inf, 1.0)", 54, "-inf"),
+        (
+            "if (a.depth == 8).any():\n        raise KeyError('no such depth')\n    return a.depth",
+            54,
+            "KeyError: 'no such depth'",
+        ),
+        ("raise RuntimeError('first line\\nsecond')", 162, "RuntimeError: first line second"),
+        ("1 / 0", 162, "ZeroDivisionError: division by zero"),
+        ("assert False", 162, "AssertionError: "),
+        ("raise RuntimeError('x' * 1000)", 162, "RuntimeError: " + "x" * 200),
+    ],
+)
+def test_failures_are_rows_with_a_reason_of_one_line(
+    body: str, failed: int, reason: str, problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    problem, name = with_function(problem_of, user_module, body)
+    found = problem.evaluate(problem.space.genotypes(ALL))
+    assert found.reasons is not None
+    assert (~found.ok).sum() == failed
+    assert {r for r in found.reasons if r} == {f"{name}: {reason}"}
+    assert all(
+        np.isnan(column[~found.ok]).all() and np.isfinite(column[found.ok]).all() for column in found.metrics.values()
+    )
+    assert not found.feasible[~found.ok].any()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return 5",
+        "return a.depth[:-1]",
+        "return np.ones((len(a), 1))",
+        "return None",
+        "return 'fast'",
+        "return [object()] * len(a)",
+        "return {}",
+        "pass",
+        "return a",
+    ],
+)
+def test_a_wrong_shape_or_type_stops_the_run_with_what_was_expected(
+    body: str, problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    problem, name = with_function(problem_of, user_module, body)
+    with pytest.raises(UsageError, match=rf"^{name}: expected .*shape \((162|n),\)"):
+        problem.evaluate(problem.space.genotypes(ALL))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return a.depth",
+        "return a.depth.tolist()",
+        "return a.depth.astype(np.float32)",
+        "return [float(d) for d in a.depth]",
+        "return a.n_experts == 1",
+    ],
+)
+def test_any_numbers_of_the_right_shape_are_taken(
+    body: str, problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    problem, name = with_function(problem_of, user_module, body)
+    found = problem.evaluate(problem.space.genotypes(ALL))
+    assert found.metrics[name].dtype == np.float64
+    assert found.reasons is None
+
+
+def test_a_function_that_changes_its_input_fails_and_changes_nothing(
+    problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    problem, _name = with_function(problem_of, user_module, "a.depth[:] = 1\n    return a.depth")
+    found = problem.evaluate(problem.space.genotypes(ALL))
+    assert found.reasons is not None
+    assert all("read-only" in reason for reason in found.reasons)
+
+
+def test_attributes_of_the_function_declare_unit_and_scale(problem_of: Made, user_module: Callable[[str], str]) -> None:
+    name = user_module(
+        "def fast(a):\n    return a.depth\nfast.LOG_SCALE = True\nfast.UNIT = 'ms'\ndef plain(a):\n    return a.width\n"
+    )
+    problem = problem_of(objectives=[f"{name}:fast", f"{name}:plain"], budgets={f"{name}:fast": "0.006 s"})
+    assert [(o.log_scale, o.unit) for o in problem.objectives] == [(True, "ms"), (False, "")]
+    assert problem.budgets[-1] == Budget(f"{name}:fast", 6.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nomodule_xyz:fn", "expected an importable module, got ModuleNotFoundError"),
+        ("{}:nothing", "expected a function of"),
+        ("{}:VALUE", "expected a function of"),
+        ("{}:thing", "did you mean think?"),
+        ("broken{}:fn", "expected an importable module, got"),
+        ("{}:think:x", "expected a metric"),
+        ("{}.think", "expected a metric"),
+        ("..:fn", "expected a metric"),
+    ],
+)
+def test_names_that_lead_to_no_function_are_refused(
+    text: str, said: str, problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    name = user_module("VALUE = 5\ndef think(a):\n    return a.depth\n")
+    with pytest.raises(UsageError, match=said.replace("?", r"\?")):
+        problem_of(objectives=["loss", text.format(name)])
+
+
+@pytest.mark.parametrize("text", ["raise ValueError('at import')", "def broken(:", "import sys; sys.exit(3)", "1 / 0"])
+def test_a_module_that_cannot_be_imported_is_a_usage_error(
+    text: str, problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    with pytest.raises(UsageError, match="expected an importable module, got"):
+        problem_of(objectives=["loss", f"{user_module(text)}:fn"])
+
+
+def test_functions_see_the_studys_vocabulary(problem_of: Made, user_module: Callable[[str], str]) -> None:
+    name = user_module("SEEN = []\ndef fn(a):\n    SEEN.extend(a.vocabulary.tolist())\n    return a.depth\n")
+    problem = problem_of(objectives=["loss", f"{name}:fn"], vocabulary=1000)
+    problem.evaluate(problem.space.genotypes(ALL[:3]))
+    assert importlib.import_module(name).SEEN == [1000] * 3

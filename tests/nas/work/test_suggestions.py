@@ -1,0 +1,100 @@
+"""What is said of a slip: one line, the flag once, and the name or number that was meant."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nas.files.faults import nearest, squashed
+
+Inside = Callable[..., Any]
+AGX, NANO, SUPER = "jetson_agx_orin_64gb", "jetson_orin_nano_8gb_original", "jetson_orin_nano_super_8gb"
+SLIPS: list[tuple[str, str, str]] = [
+    ("run --algo NSGA-II", "--algo: expected a strategy (", "did you mean nsga2?"),
+    ("run --algo NSGAIII", "--algo: expected a strategy (", "did you mean nsga3?"),
+    ("run --algo SPEA-II", "--algo: expected a strategy (", "did you mean spea2?"),
+    ("run --algo localsearch", "--algo: expected a strategy (", "did you mean local_search?"),
+    ("run --device jetson_orin_nano", "--device: expected a device (", f"did you mean {NANO} or {SUPER}?"),
+    (
+        "run --device orin",
+        "--device: expected a device (",
+        f"did you mean {AGX}, {NANO}, {SUPER} or jetson_orin_nx_16gb?",
+    ),
+    ("run --device jetson_agx_orin", "--device: expected a device (", f"did you mean {AGX}?"),
+    ("run --device rtx", "--device: expected a device (", "rtx_5090 or 1 more?"),
+    ("run --objectives loss,totalms", "--objectives: expected a metric (", "did you mean total_ms?"),
+    ("run --set devicess=h200", "--set devicess: unknown key", "did you mean device?"),
+    ("run --set params.populaton=5", "--set params.populaton: unknown key", "did you mean population?"),
+    ("run --param populaton=5", "--param populaton: unknown key", "did you mean population?"),
+    ("list devicess", "kind: expected one (", "did you mean devices?"),
+    ("run --evaluation 5", "--evaluation: expected an option of", "did you mean --evaluations"),
+    ("run --evaluations 5,000", "--evaluations: expected an integer, got '5,000'", "write 5000"),
+    ("run --evaluations 1e4", "--evaluations: expected an integer, got '1e4'", "write 10000"),
+    ("run --evaluations 1k", "--evaluations: expected an integer, got '1k'", "write 1000"),
+    ("run --evaluations 1.5", "--evaluations: expected an integer, got '1.5'", "correct it"),
+    ("run --evaluations many", "--evaluations: expected an integer, got 'many'", "correct it"),
+    ("run --time-limit 10s", "--time-limit: expected a number, got '10s'", "write 10"),
+    ("run --evaluations", "--evaluations: expected a value, got nothing", "add it"),
+    ("run --quiet=yes", "--quiet: expected no value, got one", "drop it"),
+    ("run more", "got 'more'", "see python -m nas.run --help"),
+    ("run --workers 0", "--workers: expected at least 1, got 0", "correct it"),
+    ("select", "run: expected a value, got nothing", "see python -m nas.select --help"),
+    ("select . --rows 0", "--rows: expected at least 1, got '0'", "correct it"),
+    ("run --budget total_ms<50", "--budget: expected metric<=limit", "write 'total_ms<=50'"),
+    ("run --budget total_ms>=50", "--budget: expected metric<=limit", "there is no lower limit"),
+    ("run --budget total_ms", "--budget: expected metric=limit, got 'total_ms'", "write for example decode_ms=20"),
+    ("run --budget width=1000", "--budget width: expected a metric (", "or give package.module:function"),
+    ("run --budget totalms=50", "--budget totalms: expected a metric (", "did you mean total_ms?"),
+    ("run --budget decode_ms=fast", "--budget decode_ms: expected a time", "write a number and a unit"),
+    (
+        "explain --architecture depth=16,width=1000,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
+        "n_heads: expected a positive integer, got 15.625 from the other columns",
+        "correct the architecture",
+    ),
+    (
+        "explain --architecture depth=4,width=1024,n_experts=0,top_k=2,expert_size=1024,n_kv_heads=4",
+        "n_experts: expected a positive integer, got 0",
+        "correct the architecture",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "said", "remedy"), SLIPS, ids=[line for line, _, _ in SLIPS])
+def test_a_slip_is_one_line_that_names_what_was_meant(line: str, said: str, remedy: str, inside: Inside) -> None:
+    answer = inside(*line.split(" "))
+    assert answer.code == 2, answer
+    assert answer.out == ""
+    (only,) = answer.err.splitlines()
+    assert said in only
+    assert remedy in only.split("; ", 1)[1]
+    flag = only.partition(":")[0]
+    assert not only.removeprefix(f"{flag}: ").startswith(flag.lstrip("-").partition(" ")[0] + ":"), "the name twice"
+
+
+def test_a_file_keeps_its_paths(inside: Inside, tmp_path: Any) -> None:
+    (tmp_path / "study.yaml").write_text("algo: NSGA-II\nbudgets: {width: 5}\n")
+    said = inside("run", "--config", "study.yaml").err.splitlines()
+    assert said[0].startswith("study.yaml:1: algo: expected a strategy")
+    assert said[1].startswith("study.yaml:2: budgets.width: expected a metric")
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "choices", "expected"),
+    [
+        ("x", ["depth", "width"], "choose one"),
+        ("", ["depth", "width"], "choose one"),
+        ("dept", ["depth", "width"], "did you mean depth?"),
+        ("!!!", ["depth", "width"], "choose one"),
+        ("abc", ["xabc", "abcx"], "did you mean abcx or xabc?"),
+    ],
+)
+def test_the_nearest_name(name: str, choices: list[str], expected: str) -> None:
+    assert nearest(name, choices) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"), [("NSGA-II", "nsga2"), ("nsga_iii", "nsga3"), ("Jetson-AGX", "jetsonagx"), ("hawaii", "hawa2")]
+)
+def test_names_are_compared_without_case_signs_and_roman_numerals(name: str, plain: str) -> None:
+    assert squashed(name) == plain
