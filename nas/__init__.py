@@ -1,4 +1,14 @@
-"""PLAS: multi-objective, hardware-aware architecture search of on-device LLMs."""
+"""PLAS: multi-objective, hardware-aware architecture search of on-device LLMs.
+
+    study = nas.load_study(device="jetson_orin_nano_super_8gb", preset="device", precision="int8")
+    frontier = study.solve()
+    frontier.pick("total_ms<=100")
+
+docs/python.md shows the rest.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from nas.startup.import_path import leave_working_folder
 
@@ -8,3 +18,38 @@ leave_working_folder()
 from nas.startup.interrupts import guard_imports  # noqa: E402  (what it imports must not come from the working folder)
 
 guard_imports()
+
+if TYPE_CHECKING:
+    from nas.api.frontier import Frontier as Frontier
+    from nas.api.laws import FittedLaw as FittedLaw
+    from nas.api.laws import fit_law as fit_law
+    from nas.api.runs import Run as Run
+    from nas.api.runs import read_run as read_run
+    from nas.api.study import Study as Study
+    from nas.api.study import load_study as load_study
+    from nas.errors import InfeasibleError as InfeasibleError
+    from nas.errors import PlasError as PlasError
+    from nas.errors import UsageError as UsageError
+
+PUBLIC = {
+    "load_study": "nas.api.study",
+    "Study": "nas.api.study",
+    "Frontier": "nas.api.frontier",
+    "read_run": "nas.api.runs",
+    "Run": "nas.api.runs",
+    "fit_law": "nas.api.laws",
+    "FittedLaw": "nas.api.laws",
+    "PlasError": "nas.errors",
+    "UsageError": "nas.errors",
+    "InfeasibleError": "nas.errors",
+}  # where each lives: imported when first used, so that `import nas` and `--help` stay quick
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'nas' has no attribute {name!r}")
+    return getattr(importlib.import_module(PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *PUBLIC])

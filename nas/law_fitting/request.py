@@ -25,27 +25,27 @@ PAPER_KV_EXPONENT = 0.05
 class Request:
     """What `fit` was asked for."""
 
-    runs: Path | None
-    form: str
-    out: Path | None
-    report: Path | None
-    rename: tuple[str, ...]
-    where: tuple[str, ...]
-    tokens: float | None
-    kv: str
-    fix: tuple[str, ...]
-    delta: str
-    starts: int
-    bootstraps: int
-    seed: int
-    law: str
-    config: str | None
-    space: str | None
-    next: int | None
-    goal: str
-    candidates: Path | None
-    quiet: bool
-    json: bool
+    runs: Path | None = None
+    form: str = "hw_codesign"
+    out: Path | None = None
+    report: Path | None = None
+    rename: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    tokens: float | None = None
+    kv: str = "log"
+    fix: tuple[str, ...] = ()
+    delta: str = "auto"
+    starts: int = 16
+    bootstraps: int = 1000
+    seed: int = 0
+    law: str = "hw_codesign"
+    config: str | None = None
+    space: str | None = None
+    next: int | None = None
+    goal: str = "coefficients"
+    candidates: Path | None = None
+    quiet: bool = False
+    json: bool = False
     last: str | None = None
     loss_unit: str | None = None
     flops: float | None = None

@@ -1,6 +1,7 @@
 """Objectives and budgets: a metric, and a metric with a limit."""
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,17 @@ class Objective:
     name: str
     unit: str = ""
     log_scale: bool = False
-    function: Callable[[Any], Any] | None = None
+    function: Callable[..., Any] | None = None
+
+    @property
+    def wants_scenario(self) -> bool:
+        """Whether the user's function takes the scenario (device, precision, workload) besides the architectures."""
+        return self.function is not None and takes_scenario(self.function)
+
+    def values(self, architectures: Any, scenario: Any) -> Any:
+        """What the user's function returns of architectures, given the scenario where it takes one."""
+        assert self.function is not None
+        return self.function(architectures, scenario) if self.wants_scenario else self.function(architectures)
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Values on the scale that hypervolume and distances use (natural log or as they are)."""
@@ -40,6 +51,16 @@ class Budget:
 
     def __str__(self) -> str:
         return f"{self.metric} <= {self.limit:g}"
+
+
+def takes_scenario(function: Callable[..., Any]) -> bool:
+    """Whether a function has a second positional argument without a default, or one called `scenario`."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some built-in functions tell nothing of theirs
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 1 and (positional[1].name == "scenario" or positional[1].default is positional[1].empty)
 
 
 def built_in(name: str) -> Objective:

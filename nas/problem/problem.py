@@ -19,7 +19,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
-Caller = Callable[[Objective, Architectures], tuple[FloatArray, list[str]]]
+Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (
     *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
     *("memory_gb", "resident_gb", "params_total", "params_active"),
@@ -81,22 +81,32 @@ class Problem:
         A row whose user metric raises or is not finite is failed, with the reason; so is one whose loss has no
         finite perplexity, whichever metrics are asked for.
         """
-        architectures = self.architectures(genotypes)
+        metrics, reasons = self.metrics(self.architectures(genotypes), names, call)
+        names_of = tuple(objective.name for objective in self.objectives)
+        found = None if reasons is None else tuple(reasons)
+        return Evaluations(genotypes, self.space.keys(genotypes), metrics, found, names_of, self.budgets)
+
+    def metrics(
+        self, architectures: Architectures, names: tuple[str, ...] | None = None, call: Caller | None = None
+    ) -> tuple[dict[str, FloatArray], list[str] | None]:
+        """Metrics of any architectures, each (n,), and why each row failed ("" where it did not); None where none did.
+
+        Raises:
+            ValueError: the latency model does not cover an architecture.
+        """
         assessment = self.assess(architectures)
         wanted = self.metric_names if names is None else names
         own = {f.name: f for f in self.functions}
         metrics = {name: assessment[name] for name in wanted if name not in own}
         reasons = unusable({"loss": assessment["loss"], **metrics})
         for name in (n for n in wanted if n in own):
-            metrics[name], failures = (call or call_user_metric)(own[name], architectures)
+            metrics[name], failures = (call or call_user_metric)(own[name], architectures, self.scenario)
             if any(failures):
                 reasons = [a or b for a, b in zip(reasons or [""] * len(failures), failures, strict=True)]
         if reasons:
             failed = np.array([bool(reason) for reason in reasons])
             metrics = {name: np.where(failed, np.nan, column) for name, column in metrics.items()}
-        names_of = tuple(objective.name for objective in self.objectives)
-        found = None if reasons is None else tuple(reasons)
-        return Evaluations(genotypes, self.space.keys(genotypes), metrics, found, names_of, self.budgets)
+        return metrics, reasons
 
 
 def unusable(metrics: Mapping[str, FloatArray]) -> list[str] | None:
@@ -112,16 +122,18 @@ def unusable(metrics: Mapping[str, FloatArray]) -> list[str] | None:
     return reasons
 
 
-def call_user_metric(metric: Objective, architectures: Architectures) -> tuple[FloatArray, list[str]]:
+def call_user_metric(
+    metric: Objective, architectures: Architectures, scenario: Scenario | None
+) -> tuple[FloatArray, list[str]]:
     """A user's function on a batch; where it raises, once per architecture to find which fail."""
     try:
-        return checked(metric, architectures, metric.function(architectures))  # type: ignore[misc]
+        return checked(metric, architectures, metric.values(architectures, scenario))
     except (UsageError, KeyboardInterrupt):
         raise
     except BaseException as error:  # SystemExit and asyncio's CancelledError are none of Exception
         if len(architectures) == 1:
             return np.full(1, np.nan), [failure(metric.name, error)]
-    rows = [call_user_metric(metric, architectures[i : i + 1]) for i in range(len(architectures))]
+    rows = [call_user_metric(metric, architectures[i : i + 1], scenario) for i in range(len(architectures))]
     return np.concatenate([values for values, _ in rows]), [reason for _, reasons in rows for reason in reasons]
 
 

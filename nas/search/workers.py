@@ -21,6 +21,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import call_user_metric, failure
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -32,7 +33,7 @@ class Overdue(KeyboardInterrupt):
     """Raised inside an evaluation whose time is up; not an Exception, so that user code does not catch it."""
 
 
-def in_worker(name: str, architecture: Architectures, timeout_s: float | None) -> Answer:
+def in_worker(name: str, architecture: Architectures, scenario: Scenario | None, timeout_s: float | None) -> Answer:
     """A user metric of one architecture, in a worker: value and reason of failure.
 
     The clock runs from here, so that starting a process or waiting in a queue costs no time.
@@ -46,7 +47,7 @@ def in_worker(name: str, architecture: Architectures, timeout_s: float | None) -
             module, _, attribute = name.partition(":")
             function = getattr(importlib.import_module(module), attribute)
             metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function)
-            values, reasons = call_user_metric(metric, architecture)
+            values, reasons = call_user_metric(metric, architecture, scenario)
             return float(values[0]), reasons[0]
     except UsageError:
         raise
@@ -113,23 +114,30 @@ class WorkerPool:
         self.workers, self.timeout_s, self.make = workers, timeout_s, make
         self.executor: Executor | None = None
 
-    def call(self, metric: Objective, architectures: Architectures) -> tuple[FloatArray, list[str]]:
-        """Values (n,) and reasons of a user metric, in order."""
+    def call(
+        self, metric: Objective, architectures: Architectures, scenario: Scenario | None = None
+    ) -> tuple[FloatArray, list[str]]:
+        """Values (n,) and reasons of a user metric, in order; the scenario goes to one that takes it."""
+        given = scenario if metric.wants_scenario else None
+
+        def submit(row: int) -> Future[Answer]:
+            return self._executor().submit(in_worker, metric.name, architectures[row : row + 1], given, self.timeout_s)
+
         answers: dict[int, Answer] = {}
         waiting = deque(range(len(architectures)))
         while waiting:
-            suspects = self._run(metric, architectures, waiting, answers, self.workers)
+            suspects = self._run(metric.name, submit, waiting, answers, self.workers)
             for row in suspects:  # one of them killed its worker: alone, the guilty one is found
                 alone = deque([row])
-                if self._run(metric, architectures, alone, answers, 1):
+                if self._run(metric.name, submit, alone, answers, 1):
                     answers[row] = (np.nan, f"{metric.name}: the worker process died")
         rows = [answers[row] for row in range(len(architectures))]
         return np.array([value for value, _ in rows]), [reason for _, reason in rows]
 
     def _run(
         self,
-        metric: Objective,
-        architectures: Architectures,
+        name: str,
+        submit: Callable[[int], Future[Answer]],
         waiting: deque[int],
         answers: dict[int, Answer],
         at_once: int,
@@ -140,9 +148,7 @@ class WorkerPool:
             while waiting and len(flying) < at_once:
                 row = waiting.popleft()
                 try:
-                    future = self._executor().submit(
-                        in_worker, metric.name, architectures[row : row + 1], self.timeout_s
-                    )
+                    future = submit(row)
                 except BrokenExecutor:
                     return sorted([row, *self._died(flying)])
                 flying[future] = (row, time.monotonic())
@@ -151,7 +157,7 @@ class WorkerPool:
                 return self._died(flying)
             for future in done:
                 answers[flying.pop(future)[0]] = future.result()
-            self._end_overdue(metric, flying, waiting, answers)
+            self._end_overdue(name, flying, waiting, answers)
         return []
 
     def _executor(self) -> Executor:
@@ -170,7 +176,7 @@ class WorkerPool:
 
     def _end_overdue(
         self,
-        metric: Objective,
+        name: str,
         flying: dict[Future[Answer], tuple[int, float]],
         waiting: deque[int],
         answers: dict[int, Answer],
@@ -187,7 +193,7 @@ class WorkerPool:
         if not late:
             return
         for row in late:
-            answers[row] = (np.nan, overdue(metric.name, self.timeout_s))
+            answers[row] = (np.nan, overdue(name, self.timeout_s))
         waiting.extendleft(sorted((row for row, _ in flying.values() if row not in late), reverse=True))
         flying.clear()
         self.close()

@@ -1,6 +1,6 @@
 """A study's raw configuration: defaults < preset < file < flags, with where each value came from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path as FilePath
 from typing import Any
@@ -15,7 +15,7 @@ EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap"
 
 
 def layered(
-    flags: Mapping[str, Any], settings: list[str], config: str | None
+    flags: Mapping[str, Any], settings: Sequence[str], config: str | None
 ) -> tuple[dict[str, Any], dict[Path, str]]:
     """The merged raw study and the origin (`file:line` or flag) of every value.
 
@@ -25,7 +25,7 @@ def layered(
 
 
 def over(
-    raw: dict[str, Any], origins: dict[Path, str], flags: Mapping[str, Any], settings: list[str]
+    raw: dict[str, Any], origins: dict[Path, str], flags: Mapping[str, Any], settings: Sequence[str]
 ) -> tuple[dict[str, Any], dict[Path, str]]:
     """Flags over a raw study, and its preset beneath."""
     raw, given = deepcopy(raw), {**flags, **parsed_settings(settings)}
@@ -102,7 +102,7 @@ def as_parameters(value: Any) -> Any:
     return parsed_settings(value, "--param") if texts else value
 
 
-def parsed_settings(settings: list[str], flag: str = "--set") -> dict[str, Any]:
+def parsed_settings(settings: Sequence[str], flag: str = "--set") -> dict[str, Any]:
     """`path=value` texts; the value is read as YAML."""
     parsed = {}
     for setting in settings:

@@ -1,6 +1,8 @@
 """The work of `fit`: a table in, a law file, a report and designs out."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,11 +61,36 @@ def execute(request: Request) -> None:
     if request.runs is None:
         _first_designs(request, given, asked)
         return
+    done = worked_out(request, request.runs, given, asked)
+    _write(request, done.law, done.content, done.fit)
+    if not request.json:
+        for line in terminal(done.content):
+            say(line)
+    _show(request, asked, done.planned, done.study, done.content)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkedOut:
+    """A fit with all that is said of it: the law, the report, the designs asked for, the study they are about."""
+
+    law: Law
+    content: dict[str, Any]
+    fit: Fit
+    planned: tuple[dict[str, AnyArray], Plan] | None
+    study: Study
+
+
+def worked_out(request: Request, runs: Path, given: Law, asked: Asked | None) -> WorkedOut:
+    """Fit a table, and everything that follows.
+
+    Raises:
+        UsageError: a table, form or option that cannot be used.
+    """
     name, form, fixed = form_of(request)
     method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        table = read_table(request.runs, request.rename, request.where, request.last, unit_of(request))
+        table = read_table(runs, request.rename, request.where, request.last, unit_of(request))
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")
@@ -81,13 +108,9 @@ def execute(request: Request) -> None:
     stage("the frontier under the draws")
     content["frontier"] = frontier_check(study, law)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
-    content = {"verdict": verdict(content, str(request.runs)), **content}
+    content = {"verdict": verdict(content, str(runs)), **content}
     stage.close()
-    _write(request, law, content, fit)
-    if not request.json:
-        for line in terminal(content):
-            say(line)
-    _show(request, asked, planned, study, content)
+    return WorkedOut(law, content, fit, planned, study)
 
 
 def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:

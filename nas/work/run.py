@@ -2,8 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,14 +34,15 @@ if TYPE_CHECKING:
 class Request:
     """What `run` was asked for."""
 
-    flags: Mapping[str, Any]
-    settings: list[str]
-    config: str | None
-    resume: Path | None
-    retry_failed: bool
-    out: Path | None
-    quiet: bool
-    json: bool
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    settings: Sequence[str] = ()
+    config: str | None = None
+    resume: Path | None = None
+    retry_failed: bool = False
+    out: Path | None = None
+    quiet: bool = False
+    json: bool = False
+    pictures: bool = True
 
 
 def execute(request: Request) -> Path:
@@ -95,7 +96,11 @@ def started(request: Request) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
     if request.retry_failed:
         raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
-    study = assembled(*layered(request.flags, request.settings, request.config), request)
+    return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
+
+
+def ran(study: Study, request: Request) -> tuple[Outcome, Path]:
+    """A study searched in a new folder."""
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
         try:
@@ -271,7 +276,8 @@ def searched(
         found = final(told, store.retried(told))
         outcome = conclude(study, search, found, store.batches(), reason)
         write_files(manifest.path, outcome)
-        draw(outcome, manifest.path)
+        if request.pictures:
+            draw(outcome, manifest.path)
     except KeyboardInterrupt:
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())

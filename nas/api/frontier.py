@@ -1,0 +1,111 @@
+"""A frontier as people hold it: a table that knows its problem, whether it is exact, and how to pick from it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from nas.api.frames import evaluations_table, notebook_html
+from nas.errors import InfeasibleError
+from nas.exact.solution import solve
+from nas.frontier.indicators import Distance, Scale, distance
+from nas.frontier.picks import PickRule
+from nas.frontier.selection import parse_budget, select
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, built_in
+from nas.problem.problem import Problem
+from nas.record.candidates import write_candidates
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier:
+    """Feasible architectures that no other dominates, sorted by the objectives.
+
+    exact: whether every architecture of the space was covered by the call that made it; `how` says in a sentence
+    where it comes from; `evaluated` is what a search evaluated (None of an exact frontier), `folder` where it left
+    its run.
+    """
+
+    problem: Problem
+    members: Evaluations
+    exact: bool
+    how: str
+    evaluated: Evaluations | None = None
+    folder: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The columns of `frontier.csv`, one row a member; `attrs["units"]` holds the metrics' units."""
+        return evaluations_table(self.problem, self.members)
+
+    def pick(self, *budgets: str) -> pd.Series:
+        """The architecture of lowest loss within the study's budgets and these ("total_ms<=100").
+
+        Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
+        digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
+
+        Raises:
+            UsageError: an unknown metric or a limit that is none.
+            InfeasibleError: nothing satisfies them.
+        """
+        asked = tuple(parse_budget(text, self.problem.metric_names) for text in budgets)
+        rule = PickRule(asked[0] if asked else None, asked[1:])
+        row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
+        if row is None:
+            limits = within((*self.problem.budgets, *asked))
+            raise InfeasibleError(f"pick: expected an architecture within {limits}, got none; raise a limit")
+        return evaluations_table(self.problem, row).astype(object).iloc[0]
+
+    def _solved(self, rule: PickRule) -> Evaluations | None:
+        alone = replace(self.problem, objectives=(built_in("loss"),), questions=())
+        return solve(alone, (rule,)).picks[0]
+
+    def select(self, how: str) -> pd.DataFrame:
+        """Members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select`.
+
+        Raises:
+            UsageError: another form.
+        """
+        kind, _, rest = how.partition(":")
+        if self.evaluated is None and (how == "best" or kind == "budget"):
+            return self.pick(*([rest] if rest else [])).to_frame().T.infer_objects()
+        source = self.members if self.evaluated is None else self.evaluated
+        if not len(self):
+            return self.frame
+        return evaluations_table(self.problem, source[select(source, how, self.scale)])
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of hypervolumes and distances: the best values of this frontier at 0, its worst at 1."""
+        return Scale.of(self.problem.objectives, self.members.values)
+
+    def distance_to(self, exact: "Frontier") -> Distance:
+        """Hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that one's scale."""
+        common = len(set(self.members.keys.tolist()) & set(exact.members.keys.tolist()))
+        return distance(exact.scale, self.members.values, exact.members.values, common)
+
+    def save(self, path: str | Path) -> None:
+        """Write a candidate file (.csv or .jsonl), which every command reads."""
+        write_candidates(Path(path), {str(name): column.to_numpy() for name, column in self.frame.items()})
+
+    def __repr__(self) -> str:
+        kind = "exact frontier" if self.exact else "frontier found by a search"
+        names = " and ".join(o.name for o in self.problem.objectives)
+        return f"{len(self):,} architectures: {kind} of {names} in {self.problem.space.name} ({self.how})"
+
+    def _repr_html_(self) -> str:
+        return notebook_html(repr(self), self.frame)
+
+
+def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:
+    row = rule.row(evaluations)
+    return None if row is None else evaluations[row : row + 1]
+
+
+def within(budgets: tuple[Budget, ...]) -> str:
+    """Budgets in words."""
+    return ", ".join(map(str, budgets)) or "no budget"

@@ -1,0 +1,47 @@
+"""A law fitted from Python is the law that the command fits."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nas
+from nas.files import yaml_source
+from nas.study.catalogue import load_law
+from search_spaces.space import SearchSpace
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> pd.DataFrame:
+    """Forty models of the paper's law with noise."""
+    study = nas.load_study()
+    space: SearchSpace = study.problem.space
+    shapes = space.architectures(space.sample(40, np.random.default_rng(0)))
+    loss = load_law("hw_codesign").loss(shapes) + np.random.default_rng(1).normal(0, 0.01, 40)
+    return pd.DataFrame({**shapes.columns(), "loss": loss})
+
+
+def test_a_table_and_a_file_give_one_law(runs: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    runs.to_csv(path, index=False)
+    ours, theirs = (nas.fit_law(given, bootstraps=20, tokens=10e9) for given in (runs, path))
+    assert ours.law.coefficients == theirs.law.coefficients
+    assert set(ours.coefficients.index) == set(ours.law.coefficients)
+    ours.save(tmp_path / "law.yaml")
+    assert yaml_source.read(tmp_path / "law.yaml")[0]["coefficients"] == ours.law.coefficients
+    study = nas.load_study(law=ours)
+    assert study.problem.scenario.law.coefficients == ours.law.coefficients
+    assert str(ours).splitlines()[0] == "Verdict"
+    assert "<table" in ours._repr_html_()
+    with pytest.raises(nas.UsageError, match="expected a new file"):
+        ours.save(tmp_path / "law.yaml")
+
+
+def test_options_are_those_of_the_command(runs: pd.DataFrame) -> None:
+    held = nas.fit_law(
+        runs.rename(columns={"loss": "final"}), rename={"final": "loss"}, fix={"alpha_l": 1.63}, bootstraps=0
+    )
+    assert held.law.coefficients["alpha_l"] == 1.63
+    with pytest.raises(nas.UsageError, match="form: expected a form"):
+        nas.fit_law(runs, "hw_codesing")

@@ -1,0 +1,166 @@
+"""Studies and frontiers from Python: what the commands answer, as tables."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.optimize import minimize
+
+import nas
+from nas.record.store import FILE
+
+KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}
+
+
+@pytest.fixture
+def small(tiny: dict[str, Any]) -> nas.Study:
+    """The tiny space within a budget."""
+    return nas.load_study(space=tiny, budgets={"total_ms": 30}, **KEYS)
+
+
+def test_presets_and_keys_apply_as_on_the_command_line(inside: Any, tmp_path: Path) -> None:
+    keys = {
+        "device": "jetson_orin_nano_super_8gb",
+        "preset": "device",
+        "precision": "int8",
+        "budgets": {"decode_ms": 150},
+    }
+    study = nas.load_study(algo="random", evaluations=60, **keys)
+    found = study.search(out=tmp_path / "python")
+    flags = ("--device", keys["device"], "--preset", "device", "--precision", "int8", "--budget", "decode_ms=150")
+    inside("run", "--algo", "random", "--evaluations", "60", *flags, "--out", str(tmp_path / "shell"), "--quiet")
+    for name in ("evaluations.csv", "frontier.csv", "config.yaml"):
+        assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "shell" / name).read_bytes(), name
+    assert found.folder == tmp_path / "python"
+    table = pd.read_csv(tmp_path / "shell" / "frontier.csv")
+    assert found.frame[table.columns].to_numpy().tolist() == table.to_numpy().tolist()
+
+
+def test_an_exact_frontier_picks_of_the_whole_space(small: nas.Study) -> None:
+    frontier = small.solve()
+    everything = small.sample(10**6)
+    assert (len(everything), frontier.exact) == (162, True)
+    inside_ = everything[everything.feasible]
+    best = inside_[inside_.decode_ms <= 5].sort_values(["loss", "decode_ms"]).iloc[0]
+    picked = frontier.pick("decode_ms<=5")
+    assert picked["loss"] == best["loss"]
+    assert picked["depth"] == best["depth"]
+    assert isinstance(picked["depth"], int)
+    assert frontier.pick()["loss"] == inside_.loss.min() == frontier.frame.loss.min()
+    assert frontier.select("best")["loss"].tolist() == [inside_.loss.min()]
+    assert frontier.select("budget:decode_ms=5")["loss"].tolist() == [best["loss"]]
+    assert len(frontier.select("diverse:3")) == 3
+    with pytest.raises(nas.InfeasibleError, match="within total_ms <= 30, decode_ms <= 1e-05, got none"):
+        frontier.pick("decode_ms<=0.00001")
+    with pytest.raises(nas.UsageError, match="budget: expected a metric"):
+        frontier.pick("speed<=3")
+
+
+def test_a_search_is_measured_by_the_exact_frontier(small: nas.Study) -> None:
+    exact, found = small.solve(), small.search(algo="random", evaluations=60, seed=3)
+    apart = found.distance_to(exact)
+    assert not found.exact
+    assert 0 < apart.share < 1
+    assert apart.gap > 0
+    assert found.evaluated is not None
+    assert found.pick()["loss"] == found.evaluated.metrics["loss"][found.evaluated.feasible].min()
+    assert small.search(algo="exact").distance_to(exact).share == 1
+    assert small.search(algo="random", evaluations=60, seed=3).frame.equals(found.frame)
+
+
+def test_any_architectures_are_evaluated_with_units(small: nas.Study, tmp_path: Path) -> None:
+    row = {"depth": 8, "width": 1024, "n_kv_heads": 2, "expert_ffn_ratio": 2}
+    table = small.evaluate(row)
+    assert table.attrs["units"]["total_ms"] == "ms"
+    assert table[["reason", "feasible"]].to_numpy().tolist() == [["", bool(table.total_ms[0] <= 30)]]
+    path = tmp_path / "frontier.csv"
+    small.solve().save(path)
+    for given in ([row, row], pd.DataFrame([row, row]), {name: [value] * 2 for name, value in row.items()}):
+        assert small.evaluate(given).loss.tolist() == table.loss.tolist() * 2
+    assert small.evaluate(path).loss.tolist() == small.solve().frame.loss.tolist()
+    with pytest.raises(nas.UsageError, match="n_kv_heads: expected a divisor of n_heads 16, got 3"):
+        small.evaluate({**row, "n_kv_heads": 3})
+    with pytest.raises(nas.UsageError, match="expected a row or more"):
+        small.evaluate([])
+
+
+def test_a_metric_of_ones_own_may_take_the_scenario(tiny: dict[str, Any]) -> None:
+    def heat(architectures: Any, scenario: Any) -> Any:
+        return architectures.depth * scenario.device.memory_gb
+
+    heat.UNIT = "K"  # type: ignore[attr-defined]
+    heat.__qualname__, heat.__module__ = "heat", __name__
+    module = sys.modules.setdefault(__name__, type(sys)(__name__))
+    module.heat = heat  # type: ignore[attr-defined]
+    study = nas.load_study(space=tiny, objectives=["loss", heat], **KEYS)
+    table = study.sample(20)
+    assert study.units[f"{__name__}:heat"] == "K"
+    assert table[f"{__name__}:heat"].tolist() == (64.0 * table.depth).tolist()
+
+
+def test_one_architecture_is_explained(small: nas.Study) -> None:
+    member = small.solve().frame.iloc[[0]]
+    explanation = small.explain(member)
+    assert explanation.metrics["loss"] == member.loss.iloc[0]
+    assert explanation.steps
+    with pytest.raises(nas.UsageError, match="expected one architecture, got 2"):
+        small.explain([member.iloc[0].to_dict()] * 2)
+
+
+def test_a_fault_names_the_key(tiny: dict[str, Any]) -> None:
+    with pytest.raises(nas.UsageError) as caught:
+        nas.load_study(space=tiny, precision="fp17", devise="x")
+    assert sorted(line.split(":")[0] for line in str(caught.value).splitlines()) == ["devise", "precision"]
+
+
+def test_pymoo_minimises_it(small: nas.Study) -> None:
+    problem = small.as_pymoo()
+    result = minimize(problem, NSGA2(pop_size=20), ("n_gen", 8), seed=1)
+    losses = small.solve().frame.loss
+    assert result.F[:, 0].min() >= losses.min()
+    assert (result.G <= 0).all()
+    genotypes = small.problem.space.repair(np.rint(np.atleast_2d(result.X)).astype(np.int64))
+    assert np.array_equal(small.problem.evaluate(genotypes).values, result.F)
+
+
+def test_optuna_minimises_it(small: nas.Study) -> None:
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    objective = small.as_optuna_objective()
+    study = optuna.create_study(
+        directions=objective.directions, sampler=optuna.samplers.NSGAIISampler(seed=0, population_size=10)
+    )
+    study.optimize(objective, n_trials=30)
+    assert study.best_trials
+    for trial in study.best_trials:
+        assert trial.values[1] <= 30
+        row = small.problem.space.repair(np.array([[trial.params[name] for name in trial.params]]))
+        assert small.problem.evaluate(row).values[0].tolist() == trial.values
+
+
+def test_a_run_folder_is_read(small: nas.Study, tmp_path: Path) -> None:
+    found = small.search(algo="random", evaluations=40, out=tmp_path / "run")
+    run = nas.read_run(tmp_path / "run")
+    assert (tmp_path / "run" / FILE).exists()
+    assert run.frontier.loss.tolist() == found.frame.loss.tolist()
+    assert len(run.evaluations) == 40
+    assert run.select("best").loss.tolist() == [found.pick()["loss"]]
+    assert nas.load_study(run.folder).problem.space.size == 162
+    assert "40 of 162" in repr(run)
+    assert "<table" in run._repr_html_()
+    assert "(ms)" in found._repr_html_()
+
+
+def test_the_package_is_quick_to_import_and_says_what_it_holds() -> None:
+    code = (
+        "import sys, nas; print(sorted(nas.PUBLIC) == sorted(set(dir(nas)) & set(nas.PUBLIC)), 'numpy' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["True", "False"]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        nas.nothing  # noqa: B018
