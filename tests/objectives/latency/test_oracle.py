@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from objectives.device import Calibration
 from objectives.latency import closed_form
+from objectives.latency.operators import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
+from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures, one
 
 RELATIVE = 1e-9
@@ -255,3 +257,11 @@ def test_every_option_that_the_closed_form_lacks_is_named_at_once(case: Any, ran
     chosen = case.but(latency="closed_form", causal=True, attention="fused", complete=True)
     with pytest.raises(ValueError, match="expected operator for attention, causal, complete, "):
         closed_form.latency_ms(random_architectures(20, 2), chosen.scenario)
+
+
+def test_dynamic_quantisation_takes_two_flops_and_three_bytes_an_activation() -> None:
+    """It is bound by memory on every device, so that only its own row shows its FLOPs."""
+    (found,) = quantise("quantise", np.array([5.0, 7.0]), PRECISIONS["int8"])
+    assert np.asarray(found.flops).tolist() == [10.0, 14.0]
+    assert np.asarray(found.bytes).tolist() == [15.0, 21.0]
+    assert list(quantise("quantise", 5.0, PRECISIONS["fp16"])) == []
