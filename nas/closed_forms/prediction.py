@@ -30,6 +30,9 @@ NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpo
 LARGEST = 1e15  # milliseconds or GB: beyond, nothing is limited
 
 
+LOOKED_AT = 200  # designs whose losses are looked at before anything is solved
+
+
 @dataclass(frozen=True)
 class CheckedForm:
     """A closed form at a width: its loss, the budgets it exceeds, the bounds of the space it leaves, ρ* as the paper has it.
@@ -77,6 +80,18 @@ class Prediction:
     exact: ExactAnswer | None
 
 
+def _refuse_boundless(problem: Problem) -> None:
+    """A law whose losses leave the range of numbers in the space is refused; at both ends of it and at random designs."""
+    space = problem.space
+    ends = space.genotypes(np.array([0, space.size - 1]))
+    some = problem.evaluate(np.concatenate([ends, space.sample(LOOKED_AT, np.random.default_rng(0))]), ("loss",))
+    if not some.ok.all():
+        reason = next(filter(None, some.reasons or ()))
+        raise UsageError(
+            f"theory: expected a law with finite losses all over the space, got {reason}; give another law"
+        )
+
+
 def predict(problem: Problem, width: float | None = None, *, exact: bool = True) -> Prediction:
     """The theory's answer for a problem's budgets.
 
@@ -84,6 +99,7 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
         UsageError: a law or a budget that the theory does not cover.
         InfeasibleError: nothing between the space's bounds, or no design, meets the budgets.
     """
+    _refuse_boundless(problem)
     frame = Frame(problem)
     for metric in frame.limits:
         if metric not in COSTS:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from nas.closed_forms.regimes import DUAL, regime
 from nas.closed_forms.relaxation import relaxed
 from nas.closed_forms.rounding import round_off
 from nas.errors import InfeasibleError, UsageError
+from nas.files.yaml_source import dump
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
+from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law, named_form
 from search_spaces.arrays import FloatArray
 
@@ -283,3 +286,12 @@ def test_the_pictures(inside: Callable[..., Any], tmp_path: Any, monkeypatch: py
     }
     inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=2", "--no-exact", "--plots", "again")
     assert first == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+
+
+def test_a_law_whose_losses_are_infinite_is_refused(inside: Any, tmp_path: Path) -> None:
+    law = load_law("hw_codesign").mapping()
+    law["coefficients"] |= {"beta_1": -200.0}
+    (tmp_path / "law.yaml").write_text(dump(law))
+    answer = inside("theory", "--law", str(tmp_path / "law.yaml"), "--budget", "decode_ms=50")
+    assert answer.code == 2
+    assert "theory: expected a law with finite losses all over the space, got loss: inf" in answer.err
