@@ -29,7 +29,15 @@ def documents(package: str) -> dict[str, Path]:
 
 def summary(package: str, name: str) -> str:
     """First docstring line of a plug-in, without importing it."""
-    tree = ast.parse((folder(package) / f"{name}.py").read_text(encoding="utf-8"))
+    return first_line(folder(package) / f"{name}.py")
+
+
+def first_line(path: Path) -> str:
+    """First docstring line of a module's file, "" where it has none or is no Python; nothing is imported."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
