@@ -2,8 +2,10 @@
 
 import importlib
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +29,11 @@ LONGEST = 1_000_000  # bytes of a file that is looked into
 
 def installed() -> dict[str, list[str]]:
     """Strategies of installed packages: the modules by name, read without importing; shipped names stay ours."""
+    return _installed(tuple(sys.path))
+
+
+@cache
+def _installed(path: tuple[str, ...]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for point in entry_points(group=GROUP):
         if point.name not in importable(SHIPPED):
@@ -41,15 +48,16 @@ def named() -> list[str]:
 
 def is_own(algo: str) -> bool:
     """Whether a name is that of a user's own module; nothing is imported."""
-    return algo not in named() and is_there(algo)
+    return algo not in importable(SHIPPED) and algo not in installed() and is_there(algo)
 
 
 def in_working_folder() -> dict[str, Path]:
     """Files of the working folder that look like strategies, by module; they are read and not imported."""
-    here = Path.cwd()
-    if in_run_folder(here):
-        return {}
-    return {path.stem: path for path in sorted(here.glob("*.py")) if is_own(path.stem) and _looks_like_one(path)}
+    with suppress(OSError):  # the folder is gone, or may not be read
+        here = Path.cwd()
+        files = [] if in_run_folder(here) else sorted(here.glob("*.py"))
+        return {path.stem: path for path in files if is_own(path.stem) and _looks_like_one(path)}
+    return {}
 
 
 def _looks_like_one(path: Path) -> bool:
