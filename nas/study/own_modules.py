@@ -46,9 +46,9 @@ def could_be_own(name: str) -> bool:
 def is_there(name: str) -> bool:
     """Whether the first part of a dotted name is a module that could be a user's; nothing is imported."""
     top = name.partition(".")[0]
-    if not could_be_own(name):
-        return top.isidentifier() and _namesake(top) is not None
     try:
+        if not could_be_own(name):
+            return top.isidentifier() and _namesake(top) is not None
         _look_here_last()
         return find_spec(top) is not None
     except (ImportError, ValueError, OSError):

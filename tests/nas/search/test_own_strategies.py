@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nas.files import yaml_source
+from nas.search.discovery import in_working_folder, named
 from nas.study.own_modules import is_there
 
 Inside = Callable[..., Any]
@@ -280,3 +281,15 @@ def test_init_writes_a_strategy_under_the_name_of_its_file(inside: Inside, tmp_p
     for typed in (("nsga2.py",), ("9.py",), ("select.py",), ("my-search.py",), ("a.py", "--from", "paper")):
         assert inside("init", *typed).code == 2
         assert not (tmp_path / typed[0]).exists()
+
+
+def test_where_the_working_folder_is_gone_nothing_is_a_users_own(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert not any(is_there(name) for name in ("select", "own_search", "objectives"))
+    assert in_working_folder() == {}
+    assert "nsga2" in named()
