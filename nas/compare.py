@@ -13,7 +13,9 @@ COMPARE = "What to compare"
 def compare(
     algos: Annotated[
         str | None,
-        typer.Option("--algos", help="Strategies, or all: nsga2,adaptive_lhs; default all.", rich_help_panel=COMPARE),
+        typer.Option(
+            "--algos", help="Strategies, or all: nsga2,package.module; default all (shipped).", rich_help_panel=COMPARE
+        ),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option("--seeds", help="Runs per strategy and study; default 15.", rich_help_panel=COMPARE)

@@ -1,5 +1,6 @@
-"""Write a commented study to edit."""
+"""Write a commented study, or a strategy of your own, to edit."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,29 +10,66 @@ from nas.terminal import options as o
 
 
 def init(
-    path: Annotated[Path, typer.Argument(help="File to create.")] = Path("study.yaml"),
+    path: Annotated[
+        Path, typer.Argument(help="File to create: a study, or a search strategy where it ends in .py.")
+    ] = Path("study.yaml"),
     study: Annotated[
-        str, typer.Option("--from", help="Shipped study to start from; 'plas list studies' names them.")
-    ] = "paper",
+        str | None,
+        typer.Option("--from", help="Shipped study to start from, default paper; 'plas list studies' names them."),
+    ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write a commented study to edit; an existing file is never overwritten."""
+    """Write a commented study to edit, or a strategy of your own (.py); an existing file is never overwritten."""
     from nas.errors import UsageError
-    from nas.files.faults import unknown
     from nas.files.tables import write
     from nas.terminal.console import notice
+
+    text, command = strategy_text(path, study) if path.suffix == ".py" else study_text(path, study or "paper")
+    if path.exists():
+        raise UsageError(f"{path}: expected a new file, got an existing one; name another")
+    write(path, text)
+    if not quiet:
+        notice(f"{path} written. Edit it, then: python -m nas.{command}")
+
+
+def study_text(path: Path, study: str) -> tuple[str, str]:
+    """A shipped study's text, and the command that runs a copy of it.
+
+    Raises:
+        UsageError: no such study.
+    """
+    from nas.errors import UsageError
+    from nas.files.faults import unknown
     from objectives.plugins import documents
 
     shipped = documents("configs")
     if study not in shipped:
         raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
-    if path.exists():
-        raise UsageError(f"{path}: expected a new file, got an existing one; name another")
     text = shipped[study].read_text(encoding="utf-8")
-    write(path, text)
-    if not quiet:
-        command = "compare" if "\nstudies:" in text else "run"
-        notice(f"{path} written. Edit it, then: python -m nas.{command} --config {path}")
+    command = "compare" if "\nstudies:" in text else "run"
+    return text, f"{command} --config {path}"
+
+
+def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
+    """The template of a strategy, and the command that runs a copy of it.
+
+    Raises:
+        UsageError: a name that --algo does not take, or a study to start from.
+    """
+    from nas.errors import UsageError
+    from nas.search.discovery import named
+    from nas.study.own_modules import could_be_own
+    from objectives.plugins import folder
+
+    if study is not None:
+        raise UsageError(f"--from: expected a study file with it, got {path}; drop it, or name a file in .yaml")
+    module = path.stem if path.is_absolute() else ".".join(path.with_suffix("").parts)
+    if not could_be_own(module) or module in named():
+        raise UsageError(
+            f"{path}: expected a module name of your own, got {module!r}; name it for example my_search.py"
+        )
+    text = (folder("nas.strategies") / "_template.py").read_text(encoding="utf-8")
+    return re.sub(r"(?m)^#   .*", lambda line: re.sub(r"\bstrategy\b", module, line[0]), text), f"run --algo {module}"
 
 
 main = o.command(init)

@@ -12,7 +12,12 @@ SEARCH = "How to search"
 
 def run(
     algo: Annotated[
-        str | None, typer.Option("--algo", help="Strategy; 'plas list strategies' names them.", rich_help_panel=SEARCH)
+        str | None,
+        typer.Option(
+            "--algo",
+            help="Strategy; 'plas list strategies' names them; package.module is your own.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     evaluations: Annotated[
         int | None, typer.Option("--evaluations", help="Distinct architectures to evaluate.", rich_help_panel=SEARCH)

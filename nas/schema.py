@@ -8,7 +8,9 @@ from nas.terminal import options as o
 
 
 def schema(
-    what: Annotated[str, typer.Argument(help="study, space, law, device, recipe, or a strategy's name.")] = "study",
+    what: Annotated[
+        str, typer.Argument(help="study, space, law, device, recipe, or a strategy's name or module.")
+    ] = "study",
 ) -> None:
     """Print a JSON schema, for editors and checkers."""
     from pydantic import BaseModel
@@ -16,12 +18,11 @@ def schema(
     from nas.errors import UsageError
     from nas.exporting.recipe import Recipe
     from nas.files.faults import unknown
-    from nas.search.discovery import strategy_module
+    from nas.search.discovery import is_own, named, strategy_module
     from nas.study.configuration import StudyConfig
     from nas.terminal.console import say_json
     from objectives.device import Device
     from objectives.loss_law.law import Law
-    from objectives.plugins import importable
     from search_spaces.specification import SpaceSpecification
 
     models: dict[str, type[BaseModel]] = {
@@ -33,10 +34,10 @@ def schema(
     }
     if what in models:
         say_json(models[what].model_json_schema(by_alias=True))
-    elif what in importable("nas.strategies"):
+    elif what in named() or is_own(what):
         say_json(strategy_module(what).Parameters.model_json_schema())
     else:
-        raise UsageError(f"schema: {unknown('a kind', what, [*models, *importable('nas.strategies')])}")
+        raise UsageError(f"schema: {unknown('a kind', what, [*models, *named()])}")
 
 
 main = o.command(schema)

@@ -2,16 +2,14 @@
 
 import ast
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def folder(package: str) -> Path:
-    """Where an installed package lies."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(package)
-    return Path(next(iter(spec.submodule_search_locations)))
+    """Where a package of ours lies: beside this code, whatever else has its name on the Python path."""
+    return ROOT.joinpath(*package.split("."))
 
 
 @cache
@@ -23,13 +21,20 @@ def importable(package: str) -> tuple[str, ...]:
 @cache
 def documents(package: str) -> dict[str, Path]:
     """YAML files by name of a package, or of a folder inside one (`objectives.devices`)."""
-    parent, *inner = package.split(".")
-    return {path.stem: path for path in sorted(folder(parent).joinpath(*inner).glob("*.yaml"))}
+    return {path.stem: path for path in sorted(folder(package).glob("*.yaml"))}
 
 
 def summary(package: str, name: str) -> str:
     """First docstring line of a plug-in, without importing it."""
-    tree = ast.parse((folder(package) / f"{name}.py").read_text(encoding="utf-8"))
+    return first_line(folder(package) / f"{name}.py")
+
+
+def first_line(path: Path) -> str:
+    """First docstring line of a module's file, "" where it has none or is no Python; nothing is imported."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 

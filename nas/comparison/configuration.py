@@ -11,9 +11,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
+from nas.search.discovery import is_own, named, untyped
 from nas.study.configuration import NAME, Count, split_names
 from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
-from objectives.plugins import documents, importable
+from objectives.plugins import documents
 
 FILE = "comparison.yaml"
 OWN_KEYS = ("algo", "seed", "params")
@@ -165,7 +166,7 @@ def parameters_by_strategy(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     """`nsga2.population=50` texts as parameters of each strategy."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in parsed_settings(list(texts), "--param").items():
-        strategy, dot, parameter = name.partition(".")
+        strategy, dot, parameter = name.rpartition(".")  # a module's name has dots, a parameter's none
         if not dot:
             raise UsageError(
                 f"--param: expected strategy.name=value in a comparison, got {name!r}; write for example nsga2.{name}"
@@ -180,20 +181,31 @@ def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequ
     Raises:
         UsageError: an unknown name, with the nearest.
     """
-    known = {*importable("nas.strategies"), *config.variants}
+    known = {*named(), *config.variants}
     names: list[str] = []
     for name in config.algos:
         if name == "all":
             names += [*competing, *config.variants]
-        elif name in known:
+        elif name in known or is_own(name):
             names.append(name)
         else:
-            raise UsageError(f"algos: {unknown('a strategy, or all', name, [*known, 'all'])}")
+            raise UsageError(f"algos: {unknown('a strategy, or all', name, [*known, 'all'])}, or give package.module")
     for key, labels in (("params", config.params), ("caps", config.caps)):
         for label in labels:
-            if label not in known:
+            if label not in known and not is_own(label):
                 raise UsageError(f"{key}: {unknown('a strategy', label, known)}")
     for label, strategy in config.variants.items():
-        if strategy not in importable("nas.strategies"):
-            raise UsageError(f"variants.{label}: {unknown('a strategy', strategy, importable('nas.strategies'))}")
+        if strategy not in named() and not is_own(strategy):
+            raise UsageError(f"variants.{label}: {unknown('a strategy', strategy, named())}")
     return list(dict.fromkeys([*names, *(baselines if config.baselines else ())]))
+
+
+def refuse_untyped(config: ComparisonConfig, typed: Sequence[str]) -> None:
+    """Refuse a user's own strategies that a file alone names: it could be anybody's.
+
+    Raises:
+        UsageError: with what to type.
+    """
+    for name in (*config.algos, *config.variants.values()):
+        if name not in (*typed, *config.variants) and is_own(name):
+            raise UsageError(f"algos: {untyped(name, '--algos')}")

@@ -19,6 +19,10 @@ def extended(request: Request, folder: Path) -> Asked:
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = asked({}, {}, [], str(folder), None)
     given = request.own
+    if request.interim and (
+        more := [name for name in split_names(given.get("algos", "")) if name not in old.config.algos]
+    ):
+        raise UsageError(f"interim: expected strategies of {folder}, got {', '.join(more)}; it runs and adds nothing")
     if "baselines" in given:
         raise UsageError("resume: expected --no-baselines only when a comparison begins, got it later; leave it out")
     for key in ("seeds", "evaluations") if old.studies else ():

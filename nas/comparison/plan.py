@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,14 +10,17 @@ from pydantic import ValidationError
 from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConfig, names_of
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Faults
+from nas.files.faults import Faults, Path
 from nas.files.tables import write
 from nas.search.assembly import Study, assemble
-from nas.search.discovery import strategy_module
+from nas.search.discovery import SHIPPED, strategy_module
 from nas.search.strategy import Traits
 from objectives.plugins import importable
 
 BASELINES = ("random", "lhs")
+TYPED: dict[Path, str] = {
+    ("algo",): "--algos"
+}  # a user's own strategy that no flag named is refused before anything is planned
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,12 @@ class Cell:
     seed: int
     raw: dict[str, Any]
     cap: int | None
-    folder: Path
+    folder: FilePath
     retry: bool = False
 
     def assembled(self) -> Study:
         """The study of this run."""
-        return assemble(self.raw, {})
+        return assemble(self.raw, TYPED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Plan:
     groups: dict[str, str]
     skipped: dict[tuple[str, str], str]
 
-    def cells(self, folder: Path) -> Iterator[Cell]:
+    def cells(self, folder: FilePath) -> Iterator[Cell]:
         """Every run, studies and seeds in turn, so that an unfinished comparison is a balanced one."""
         for study in self.studies:
             for seed in range(self.config.seeds):
@@ -63,7 +66,7 @@ class Plan:
                     if (study, strategy) not in self.skipped:
                         yield self._cell(folder, study, strategy, seed)
 
-    def _cell(self, folder: Path, study: str, strategy: str, seed: int) -> Cell:
+    def _cell(self, folder: FilePath, study: str, strategy: str, seed: int) -> Cell:
         cap, asked = cap_of(self.config, strategy), self.config.evaluations
         limit = asked if cap is None else min(asked, cap)
         raw = {**self.raw[study], **own_keys(self.config, strategy), "seed": seed, "evaluations": limit}
@@ -77,7 +80,7 @@ class Plan:
         shown["studies"] = {name: {"group": self.groups[name], **raw} for name, raw in self.raw.items()}
         return shown
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: FilePath) -> None:
         """Keep the plan in its folder."""
         write(folder / FILE, yaml_source.dump(self.content()))
 
@@ -109,7 +112,7 @@ def meetings(config: ComparisonConfig, study: AskedStudy, strategies: list[str])
     refused: dict[str, str] = {}
     for name in strategies:
         try:
-            met = assemble({**study.raw, **own_keys(config, name)}, study.origins)
+            met = assemble({**study.raw, **own_keys(config, name)}, {**study.origins, **TYPED})
         except UsageError as error:
             refused[name] = str(error)
     return met, refused
@@ -155,9 +158,9 @@ def cap_of(config: ComparisonConfig, strategy: str) -> int | None:
 
 
 def competing() -> list[str]:
-    """Strategies that search: all that take a number of evaluations; those whose extra is missing are in, to be named."""
+    """Shipped strategies that search: all that take a number of evaluations; those whose extra is missing are in, to be named."""
     found = []
-    for name in importable("nas.strategies"):
+    for name in importable(SHIPPED):
         try:
             if strategy_module(name).TRAITS.takes_evaluations:
                 found.append(name)

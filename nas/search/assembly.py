@@ -14,6 +14,7 @@ from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.problem.quantile_budgets import plain_limits
 from nas.problem.questions import OWN, Baseline, Question
+from nas.search.asking import built
 from nas.search.constraints import Handling, problem_as_seen
 from nas.search.discovery import able_to, parameters_of, strategy_module
 from nas.search.notebook import Notebook
@@ -69,8 +70,7 @@ class Study:
         """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
         seen = problem_as_seen(self.problem, self.handling)
         brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit, notebook or Notebook(), report)
-        built: Strategy = strategy_module(self.config.algo).build(brief, self.parameters)
-        return built
+        return built(strategy_module(self.config.algo), brief, self.parameters)
 
     def resolved(self) -> dict[str, Any]:
         """Everything of the study as plain content: spaces, law and device embedded, no paths."""

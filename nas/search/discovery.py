@@ -1,30 +1,96 @@
-"""Strategies by name: their modules, traits and parameters."""
+"""Strategies by name: shipped ones, those of installed packages, and a user's own modules."""
 
 import importlib
+import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
-from nas.files.faults import Faults, unknown
+from nas.files.faults import Faults, nearest, unknown
+from nas.search.strategy import Traits
 from nas.study.configuration import StudyConfig
+from nas.study.own_modules import imported, in_run_folder, is_there
 from objectives.plugins import importable
 
 EXTRAS = {"torch": "gp", "numba": "numba"}
+SHIPPED = "nas.strategies"
+GROUP = "plas.strategies"  # entry points of installed packages: name = package.module
+LOOKS_LIKE_ONE = re.compile(r"^TRAITS\b[^=\n]*=(?s:.*)^def build\(", re.MULTILINE)
+LONGEST = 1_000_000  # bytes of a file that is looked into
+
+
+def installed() -> dict[str, list[str]]:
+    """Strategies of installed packages: the modules by name, read without importing; shipped names stay ours."""
+    return _installed(tuple(sys.path))
+
+
+@cache
+def _installed(path: tuple[str, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for point in entry_points(group=GROUP):
+        if point.name not in importable(SHIPPED):
+            found.setdefault(point.name, []).append(point.value)
+    return {name: sorted(set(modules)) for name, modules in sorted(found.items())}
+
+
+def named() -> list[str]:
+    """Strategies that have a name of their own: shipped and installed ones."""
+    return [*importable(SHIPPED), *installed()]
+
+
+def is_own(algo: str) -> bool:
+    """Whether a name is that of a user's own module; nothing is imported."""
+    return algo not in importable(SHIPPED) and algo not in installed() and is_there(algo)
+
+
+def in_working_folder() -> dict[str, Path]:
+    """Files of the working folder that look like strategies, by module; they are read and not imported."""
+    with suppress(OSError):  # the folder is gone, or may not be read
+        here = Path.cwd()
+        files = [] if in_run_folder(here) else sorted(here.glob("*.py"))
+        return {path.stem: path for path in files if is_own(path.stem) and _looks_like_one(path)}
+    return {}
+
+
+def _looks_like_one(path: Path) -> bool:
+    with suppress(OSError, UnicodeDecodeError):
+        if path.is_file() and path.stat().st_size <= LONGEST:
+            return LOOKS_LIKE_ONE.search(path.read_text(encoding="utf-8")) is not None
+    return False
 
 
 def strategy_module(algo: str) -> Any:
-    """The module of a strategy.
+    """The module of a strategy; a user's own is imported, so it must have been named by the user himself.
 
     Raises:
-        UsageError: unknown name, with the nearest.
+        UsageError: unknown name, with the nearest; an extra that is not installed; a module that is no strategy.
     """
-    if algo not in importable("nas.strategies"):
-        raise UsageError(unknown("a strategy", algo, importable("nas.strategies")))
+    if algo in importable(SHIPPED):
+        return _shipped(algo)
+    if modules := installed().get(algo, []):
+        if len(modules) > 1:
+            raise UsageError(
+                f"expected one installed strategy {algo}, got {' and '.join(modules)}; name one by its module"
+            )
+        return _checked(imported(modules[0]), algo)
+    if is_own(algo):
+        return _checked(imported(algo), algo)
+    raise UsageError(
+        unknown("a strategy", algo, [*named(), *in_working_folder()]) + ", or give package.module of your own"
+    )
+
+
+def _shipped(algo: str) -> ModuleType:
     try:
-        return importlib.import_module(f"nas.strategies.{algo}")
+        return importlib.import_module(f"{SHIPPED}.{algo}")
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(error.name or "")
         if extra is None:
@@ -34,10 +100,30 @@ def strategy_module(algo: str) -> Any:
         ) from None
 
 
+def _checked(module: ModuleType, algo: str) -> ModuleType:
+    """A module that states what a strategy must.
+
+    Raises:
+        UsageError: it does not, with what is missing.
+    """
+    parameters = getattr(module, "Parameters", None)
+    stated = {
+        "TRAITS (nas.search.strategy.Traits)": isinstance(getattr(module, "TRAITS", None), Traits),
+        "Parameters (a pydantic model)": isinstance(parameters, type) and issubclass(parameters, BaseModel),
+        "build(brief, parameters)": callable(getattr(module, "build", None)),
+    }
+    if missing := [what for what, there in stated.items() if not there]:
+        raise UsageError(
+            f"expected a strategy, got the module {algo} without {' and '.join(missing)}; "
+            f"{nearest(algo, named())}, or see 'plas init my_search.py'"
+        )
+    return module
+
+
 def able_to(trait: str) -> list[str]:
     """Strategies with a trait; those whose extra is missing are left out."""
     found = []
-    for name in importable("nas.strategies"):
+    for name in importable(SHIPPED):
         with suppress(UsageError):
             if getattr(strategy_module(name).TRAITS, trait):
                 found.append(name)
@@ -45,9 +131,15 @@ def able_to(trait: str) -> list[str]:
 
 
 def parameters_of(raw: Mapping[str, Any], faults: Faults) -> BaseModel | None:
-    """The strategy's own parameters, checked; the strategy itself is built later."""
+    """The strategy's own parameters, checked; the strategy itself is built later.
+
+    A user's own module is imported only where a flag names it: a study's file could be anybody's.
+    """
     algo = raw.get("algo", StudyConfig.model_fields["algo"].default)
     if not isinstance(algo, str):
+        return None
+    if is_own(algo) and not faults.origin(("algo",))[0].startswith("--"):
+        faults.add(("algo",), untyped(algo, "--algo"))
         return None
     try:
         model: type[BaseModel] = strategy_module(algo).Parameters
@@ -57,3 +149,11 @@ def parameters_of(raw: Mapping[str, Any], faults: Faults) -> BaseModel | None:
     except ValidationError as error:
         faults.add_validation(error, ("params",), model)
     return None
+
+
+def untyped(algo: str, flag: str) -> str:
+    """Why a user's own module is not imported, and what to type."""
+    return (
+        f"expected a strategy of one's own to be named on the command line, got {algo} in a file alone, "
+        f"which executes nothing; add {flag} {algo}"
+    )

@@ -11,6 +11,7 @@ from nas.frontier.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.store import STRATEGY, BatchRecord, Recorded, RunStore
+from nas.search.asking import asked, told
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Restorable, Strategy
 from nas.search.workers import Pace
@@ -187,8 +188,9 @@ class Search:
     def _step(self, remaining: int | None) -> str | None:
         """One ask, its evaluations and its tell; a reason when the search ends here."""
         progress, start = self.progress, time.perf_counter()
-        asked = self.strategy.ask(self.problem.space.size if remaining is None else max(remaining, 1))
-        genotypes = self.problem.space.repair(asked)
+        space = self.problem.space
+        proposed = asked(self.strategy, space.size if remaining is None else max(remaining, 1), len(space.gene_sizes))
+        genotypes = space.repair(proposed)
         self._spent("strategy", start)
         if len(genotypes) == 0:
             return self._unreplayed() or getattr(self.strategy, "finished", "") or "nothing left to ask"
@@ -201,10 +203,14 @@ class Search:
         if not complete:
             return None
         start = time.perf_counter()
-        self.strategy.tell(self.shown(self.archive.rows(self.archive.index.rows(keys))))
+        told(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(keys))))
         self._spent("strategy", start)
         ended = self._barren(len(genotypes), len(new))
-        if isinstance(self.strategy, Restorable) and not self._left() and (remaining is None or len(asked) < remaining):
+        if (
+            isinstance(self.strategy, Restorable)
+            and not self._left()
+            and (remaining is None or len(proposed) < remaining)
+        ):
             start = time.perf_counter()
             self.store.keep(STRATEGY, {**self._counters(), "strategy": self.strategy.state()})
             self._spent("store", start)

@@ -12,6 +12,7 @@ import numpy as np
 from nas.errors import AllFailedError, PlasError, UsageError
 from nas.files import yaml_source
 from nas.files.tables import write
+from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.store import FILE, SOLVING, Recorded, RunStore, final
@@ -29,7 +30,7 @@ def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
     store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
     scales = {o.name: o.log_scale for o in problem.objectives}
     meta = {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}
-    store.create(meta, store_columns(study))
+    store.create(meta, store_columns(study.problem))
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
     return store, manifest
@@ -48,9 +49,9 @@ def new_manifest(folder: Path, study: Study) -> Manifest:
     return Manifest(folder, content)
 
 
-def store_columns(study: Study) -> dict[str, str]:
+def store_columns(problem: Problem) -> dict[str, str]:
     """Architecture columns of the store with their SQL types."""
-    columns = study.problem.architectures(study.problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
+    columns = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
     kinds = {"f": "REAL", "i": "INTEGER", "b": "INTEGER"}
     return {name: kinds.get(column.dtype.kind, "TEXT") for name, column in columns.items()}
 

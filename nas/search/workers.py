@@ -4,7 +4,6 @@ The driver alone owns strategy and log. Results do not depend on the number of w
 exception, a value that is not finite, a timeout or a dead worker fails its own architecture only.
 """
 
-import importlib
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import call_user_metric, failure
+from nas.study.own_modules import loaded
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -45,7 +45,7 @@ def in_worker(name: str, architecture: Architectures, scenario: Scenario | None,
     try:
         with clock(timeout_s):
             module, _, attribute = name.partition(":")
-            function = getattr(importlib.import_module(module), attribute)
+            function = getattr(loaded(module), attribute)
             metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function)
             values, reasons = call_user_metric(metric, architecture, scenario)
             return float(values[0]), reasons[0]

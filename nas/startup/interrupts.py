@@ -2,9 +2,8 @@
 
 import os
 import signal
-import sys
 
-from nas.startup.import_path import started_with_m
+from nas.startup.import_path import is_program, started_with_m
 
 INTERRUPTED = 130
 
@@ -16,8 +15,7 @@ def end_quietly(*_: object) -> None:
 
 def guard_imports() -> None:
     """End a command that is interrupted while it imports; where we are imported as a library, nothing changes."""
-    command = started_with_m() or os.path.basename(sys.argv[0] if sys.argv else "") == "plas"
-    if command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if (started_with_m() or is_program()) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, end_quietly)
 
 

@@ -1,11 +1,7 @@
 """Objectives, budgets and applications by the names of metrics, a user's functions included."""
 
-import importlib
 import re
-import sys
 from collections.abc import Mapping
-from importlib.machinery import PathFinder
-from pathlib import Path as FilePath
 from typing import Any
 
 from nas.errors import UsageError
@@ -13,11 +9,11 @@ from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.objective import Objective, built_in, limit_in_unit
 from nas.problem.quantile_budgets import metric_of
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
+from nas.study.own_modules import imported
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
-RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 
 
 def objectives_of(raw: Mapping[str, Any], faults: Faults) -> dict[str, Objective]:
@@ -61,37 +57,12 @@ def user_metric(name: str) -> Objective:
     The function takes `Architectures` and returns (n,); attributes LOG_SCALE and UNIT are honoured.
     """
     module_name, _, attribute = name.partition(":")
-    here = str(FilePath.cwd())
-    _refuse_from_run_folder(module_name, here)
-    if "" not in sys.path and here not in sys.path and not in_run_folder(FilePath(here)):
-        sys.path.append(here)
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"expected an importable module, got {type(error).__name__}: {error}; check {module_name}"
-        ) from None
+    module = imported(module_name)
     function = getattr(module, attribute, None)
     if not callable(function):
         public = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
         raise UsageError(f"expected a function of {module_name}, got {attribute!r}; {nearest(attribute, public)}")
     return Objective(name, str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False)), function)
-
-
-def in_run_folder(place: FilePath) -> bool:
-    """Whether a folder or file is a run folder or lies inside one."""
-    return any((parent / mark).exists() for parent in (place, *place.parents) for mark in RUN_MARKS)
-
-
-def _refuse_from_run_folder(module_name: str, here: str) -> None:
-    """Code inside a run folder is refused before it runs: opening a stranger's run executes nothing from it."""
-    spec = PathFinder.find_spec(module_name.partition(".")[0], [*sys.path, here])
-    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-    for place in filter(None, places):
-        if in_run_folder(FilePath(place)):
-            raise UsageError(
-                f"expected code outside run folders, got {module_name} in {place}; move the module elsewhere"
-            )
 
 
 def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.comparison import cells
-from nas.comparison.configuration import Asked, ComparisonConfig, asked
+from nas.comparison.configuration import Asked, ComparisonConfig, asked, refuse_untyped
 from nas.comparison.crew import Crew, processors
 from nas.comparison.growth import extended
 from nas.comparison.plan import Cell, Plan, planned
@@ -24,6 +24,7 @@ from nas.files.own_files import inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.search.recording import terminable
+from nas.study.configuration import split_names
 from nas.terminal.console import Stages, Ticker, notice, say_json
 
 
@@ -68,7 +69,8 @@ def opened(request: Request) -> tuple[Path, Plan]:
     """The folder and what is to be in it."""
     if request.retry_failed and request.resume is None:
         raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
-    if request.interim and (request.resume is None or request.retry_failed or request.given or request.studies):
+    further = request.given.keys() - {"algos"} or request.studies  # a user's own strategies are named again
+    if request.interim and (request.resume is None or request.retry_failed or further):
         raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
     if request.columns and not request.traces and request.resume is None:
         raise UsageError("--column: expected --traces with it, got none; name the files whose columns it says")
@@ -80,6 +82,7 @@ def opened(request: Request) -> tuple[Path, Plan]:
         wanted = Asked(ComparisonConfig(name=name, baselines=False, **own), ())
     else:
         wanted = asked(request.own, request.flags, request.settings, request.config, request.studies)
+    refuse_untyped(wanted.config, split_names(request.given.get("algos", "")))
     plan = planned(wanted)
     for strategy in request.own.get("params", {}):
         if strategy not in plan.strategies:

@@ -6,10 +6,10 @@ from typing import Any
 
 from nas.exporting.stack import PACKAGE, shown
 from nas.files.yaml_source import read
-from nas.search.discovery import EXTRAS
+from nas.search.discovery import EXTRAS, in_working_folder, installed
 from nas.study.catalogue import load_device, load_space
 from nas.terminal.console import say, say_json, table
-from objectives.plugins import documents, importable, imports, summary
+from objectives.plugins import documents, first_line, importable, imports, summary
 
 Row = dict[str, Any]
 
@@ -37,12 +37,14 @@ def plugins(package: str) -> list[Row]:
 
 
 def strategies() -> list[Row]:
-    """Strategies with their first docstring line; one whose extra is missing says which to install."""
+    """Strategies with their first docstring line: shipped (an extra that is missing is named), installed, in this folder."""
     rows = plugins("nas.strategies")
     for row in rows:
         extra = missing_extra("nas.strategies", row["name"])
         row["what"] += f" Unavailable: pip install 'plas-codesign[{extra}]'." if extra else ""
-    return rows
+    rows += [{"name": name, "what": f"Installed: {', '.join(modules)}."} for name, modules in installed().items()]
+    own = in_working_folder()
+    return rows + [{"name": name, "what": f"{first_line(path)} Your own: {path.name}."} for name, path in own.items()]
 
 
 def missing_extra(package: str, name: str) -> str | None:

@@ -258,7 +258,7 @@ def concluded(studied: Callable[..., Study], tmp_path_factory: pytest.TempPathFa
             tuple(study.config.objectives),
             problem.budgets,
         )
-        store.create({}, store_columns(study))
+        store.create({}, store_columns(study.problem))
         made = Search(problem, study.strategy(), store)
         reason = made.run(Limits(evaluations))
         outcome = conclude(study, made, made.archive.all(), store.batches(), reason)

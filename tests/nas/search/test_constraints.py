@@ -121,7 +121,7 @@ def test_every_strategy_is_told_the_same_numbers(
     study = studied(**raw)
     problem, strategy = study.problem, Overheard(study.strategy())
     store = RunStore(tmp_path / FILE, problem.metric_names, tuple(study.config.objectives), problem.budgets)
-    store.create({}, store_columns(study))
+    store.create({}, store_columns(study.problem))
     made = Search(problem, strategy, store, shown=lambda found: as_seen(found, study.handling, 10.0))
     made.run(Limits(40 if study.traits.takes_evaluations else None))
     store.close()

@@ -20,10 +20,11 @@ from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
 from nas.search.loop import Limits, Search
 from nas.search.strategy import Brief, Traits
-from objectives.plugins import importable, summary
+from nas.testing import check_strategy
+from objectives.plugins import first_line, importable
 from search_spaces.arrays import IntArray
 
-STRATEGIES = importable("nas.strategies")
+STRATEGIES = (*importable("nas.strategies"), "nas.strategies._template")  # the last one: what init writes
 ASKS = 7
 OWN: dict[str, dict[str, Any]] = {"optuna_gp": {"startup": 10_000}}  # its models have tests of their own
 OBJECTIVES = [
@@ -116,14 +117,18 @@ def limit_of(algo: str, wanted: int) -> int | None:
 
 
 def test_it_declares_what_the_study_must_know(algo: str) -> None:
-    module = importlib.import_module(f"nas.strategies.{algo}")
+    module = strategy_module(algo)
     assert isinstance(module.TRAITS, Traits)
     assert issubclass(module.Parameters, BaseModel)
     assert module.Parameters.model_config.get("extra") == "forbid"
     assert all(field.description for field in module.Parameters.model_fields.values())
     assert list(inspect.signature(module.build).parameters) == ["brief", "parameters"]
-    assert summary("nas.strategies", algo)
+    assert first_line(Path(module.__file__))
     assert module.Parameters()
+
+
+def test_it_passes_what_users_check_their_own_with(algo: str) -> None:
+    check_strategy(algo, OWN.get(algo))
 
 
 @pytest.mark.parametrize("objectives", OBJECTIVES, ids=len)

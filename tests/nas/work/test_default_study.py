@@ -28,7 +28,7 @@ def gap(problem: Problem, truth: Evaluations, seed: int, folder: Path) -> float:
     """Hypervolume gap of the bare command's search with another seed."""
     study = assemble({"seed": seed}, {})
     store = RunStore(folder / f"{seed}-{FILE}", problem.metric_names, ("loss", "total_ms"), problem.budgets)
-    store.create({}, store_columns(study))
+    store.create({}, store_columns(study.problem))
     search = Search(
         problem,
         nsga2.build(

@@ -3,6 +3,7 @@
 Every attack is harmless here: it would write or change a marker file inside the test's own folder.
 """
 
+import csv
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[3]
 Inside = Callable[..., Any]
 Checked = Callable[..., str]
 
@@ -178,6 +180,78 @@ def test_a_users_own_files_with_our_names_break_nothing_and_own_functions_are_fo
     assert "paper" in succeeded(commands("list", "studies"))
 
 
+NAMESAKES = ("objectives.py", "search_spaces.py", "configs/__init__.py", "select.py")
+PROGRAM = "import sys; sys.argv[0] = 'plas'; from nas.__main__ import main; main()"
+
+
+def as_plas(commands: Any, *typed: object, path: str = str(ROOT)) -> "subprocess.CompletedProcess[str]":
+    """The installed program, which the checkout has none of: the same first lines, and no working folder on its path."""
+    return subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, *map(str, typed)],
+        cwd=commands.folder,
+        env={**commands.environment(), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("how", ["python -m", "plas", "plas with the folder on PYTHONPATH"])
+def test_a_users_functions_are_found_in_files_called_as_ours(how: str, commands: Any, succeeded: Checked) -> None:
+    for name in NAMESAKES if "PYTHONPATH" not in how else NAMESAKES[:-1]:  # there, select.py breaks Python itself
+        commands.write(name, f"def depth(a):\n    return a.depth * {len(name)}.0\n")
+    commands.write("configs/inner.py", "def depth(a):\n    return a.depth * 5.0\n")
+    path = f".{os.pathsep}{ROOT}" if "PYTHONPATH" in how else str(ROOT)
+    for module, factor in (
+        ("objectives", 13),
+        ("search_spaces", 16),
+        ("configs", 19),
+        ("configs.inner", 5),
+        ("select", 9),
+    ):
+        if module == "select" and "PYTHONPATH" in how:
+            continue
+        metric, out = f"{module}:depth", f"run-{module}"
+        line = ("--config", "robot_int8", "--algo", "random", "--evaluations", 6, "--objectives", f"loss,{metric}")
+        line = (*line, "--out", out, "--quiet", *(("--workers", 1) if module == "objectives" else ()))
+        succeeded(commands("run", *line) if how == "python -m" else as_plas(commands, "run", *line, path=path))
+        with (commands.folder / out / "evaluations.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 6
+        assert all(float(row[metric]) == factor * float(row["depth"]) for row in rows)
+
+
+def test_workers_of_the_program_import_nothing_from_the_working_folder(
+    commands: Any, succeeded: Checked, tmp_path: Path
+) -> None:
+    for name in ("select", "yaml", "objectives", "multiprocessing", "pickle"):
+        commands.write(f"{name}.py", TRAP.format(marker=str(tmp_path / "marker")))
+    line = ("--algos", "random", "--no-baselines", "--seeds", 2, "--evaluations", 10, "--workers", 2, "--quiet")
+    succeeded(as_plas(commands, "compare", *line, "--out", "compared"))
+    assert not (tmp_path / "marker").exists()
+
+
+def test_shipped_files_are_ours_whatever_a_users_packages_are_called(commands: Any, succeeded: Checked) -> None:
+    for name in ("configs/__init__.py", "objectives/__init__.py", "search_spaces/__init__.py"):
+        commands.write(name, "raise SystemExit('imported')\n")
+    commands.write("configs/mine.yaml", "algo: random\n")
+    for kind, known in (
+        ("studies", "robot_int8"),
+        ("devices", "jetson"),
+        ("laws", "hw_codesign"),
+        ("presets", "device"),
+    ):
+        said = succeeded(as_plas(commands, "list", kind, path=f".{os.pathsep}{ROOT}"))
+        assert known in said
+        assert "mine" not in said
+    code = "import nas.run, objectives, search_spaces; print(objectives.PLAS, search_spaces.PLAS)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=commands.folder, env=commands.environment(), capture_output=True, text=True
+    )
+    assert succeeded(done) == "plas-codesign plas-codesign\n"
+
+
 def test_nothing_is_imported_from_a_run_folder_that_one_stands_in(
     copied: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -214,7 +288,7 @@ def test_ctrl_c_while_modules_are_imported_is_exit_130_without_a_traceback(
 @pytest.mark.parametrize("line", [("reproduce",), ("fit", "--next", 30)])
 def test_long_commands_say_that_they_were_interrupted(line: tuple[Any, ...], commands: Any) -> None:
     code = (
-        "import sys, signal, threading, os, importlib\n"
+        "import sys, signal, os, importlib\n"
         f"name = {line[0]!r}\n"
         "def late(*_): os.kill(os.getpid(), signal.SIGINT)\n"
         "import nas.reproduction.page as page, nas.law_fitting.next_designs as next_designs\n"

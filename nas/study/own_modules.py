@@ -1,0 +1,104 @@
+"""A user's own modules: on the Python path or, last, in the working folder; never inside a run folder."""
+
+import importlib
+import os
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from nas.errors import UsageError
+
+RUN_MARKS = ("manifest.json", "evaluations.sqlite")
+OURS = ("nas", "objectives", "search_spaces", "configs")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def imported(name: str) -> ModuleType:
+    """A user's module by its dotted name; one that is called as ours or Python's own is the user's nevertheless.
+
+    Raises:
+        UsageError: it lies inside a run folder, or cannot be imported.
+    """
+    top = name.partition(".")[0]
+    _refuse_from_run_folder(name, _namesake(top) or PathFinder.find_spec(top, [*sys.path, str(Path.cwd())]))
+    _look_here_last()
+    try:
+        return loaded(name)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"expected an importable module, got {type(error).__name__}: {error}; check {name}") from None
+
+
+def loaded(name: str) -> ModuleType:
+    """A user's module that was looked at before; raises whatever it raises."""
+    theirs = _namesake(name.partition(".")[0])
+    return importlib.import_module(name) if theirs is None else _beside_ours(name, theirs)
+
+
+def could_be_own(name: str) -> bool:
+    """Whether a dotted name is one of Python's grammar and not one that Python's own library has."""
+    return (
+        all(part.isidentifier() for part in name.split(".")) and name.partition(".")[0] not in sys.stdlib_module_names
+    )
+
+
+def is_there(name: str) -> bool:
+    """Whether the first part of a dotted name is a module that could be a user's; nothing is imported."""
+    top = name.partition(".")[0]
+    try:
+        if not could_be_own(name):
+            return top.isidentifier() and _namesake(top) is not None
+        _look_here_last()
+        return find_spec(top) is not None
+    except (ImportError, ValueError, OSError):
+        return False
+
+
+def in_run_folder(place: Path) -> bool:
+    """Whether a folder or file is a run folder or lies inside one."""
+    return any((parent / mark).exists() for parent in (place, *place.parents) for mark in RUN_MARKS)
+
+
+def _namesake(top: str) -> ModuleSpec | None:
+    """The user's module under a name that is ours or Python's own: on PYTHONPATH or in the working folder."""
+    if top not in OURS and top not in sys.stdlib_module_names:
+        return None
+    places = [Path(place or ".").resolve() for place in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), "")]
+    spec = PathFinder.find_spec(top, [str(place) for place in places if place != ROOT])
+    return None if spec is None or spec.origin is None else spec
+
+
+def _beside_ours(name: str, theirs: ModuleSpec) -> ModuleType:
+    """The user's module under a name of its own, so that ours of the same name stays what it is."""
+    top, *inner = name.split(".")
+    alias = f"users_{top}"
+    before = sys.modules.get(alias)
+    if before is None or before.__file__ != theirs.origin:
+        spec = spec_from_file_location(
+            alias, str(theirs.origin), submodule_search_locations=theirs.submodule_search_locations
+        )
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{theirs.origin} is no Python file")
+        sys.modules[alias] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[alias])
+        except BaseException:
+            del sys.modules[alias]
+            raise
+    return importlib.import_module(".".join([alias, *inner]))
+
+
+def _look_here_last() -> None:
+    """The working folder at the end of the import path, unless it is there already or is a run folder."""
+    here = Path.cwd()
+    if "" not in sys.path and str(here) not in sys.path and not in_run_folder(here):
+        sys.path.append(str(here))
+
+
+def _refuse_from_run_folder(name: str, spec: ModuleSpec | None) -> None:
+    """Code inside a run folder is refused before it runs: opening a stranger's run executes nothing from it."""
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    for place in filter(None, places):
+        if in_run_folder(Path(place)):
+            raise UsageError(f"expected code outside run folders, got {name} in {place}; move the module elsewhere")

@@ -1,0 +1,260 @@
+"""The laws that every search strategy holds, tried on a tiny space: `check_strategy` for a strategy of one's own."""
+
+import inspect
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from nas.errors import PlasError
+from nas.problem.objective import Objective
+from nas.problem.problem import Problem
+from nas.record.store import FILE, RunStore
+from nas.search.asking import asked, built, told
+from nas.search.assembly import assemble
+from nas.search.discovery import strategy_module
+from nas.search.loop import Limits, Search
+from nas.search.recording import store_columns
+from nas.search.strategy import Brief, Strategy, Traits
+from search_spaces.arrays import FloatArray, IntArray
+
+AXES: dict[str, list[Any]] = {
+    "depth": [4, 8, 12],
+    "width": [768, 1024],
+    "n_experts": [1, 8],
+    "top_k": [1, 2],
+    "expert_ffn_ratio": [0.5, 1, 2],
+    "n_kv_heads": [1, 2, "n_heads"],
+}  # 162 architectures with every kind of condition
+SMALL = [{**{name: values[-1:] for name, values in AXES.items()}, "depth": AXES["depth"][:n]} for n in (1, 2, 3)]
+OBJECTIVES = ["loss", "prefill_ms", "decode_ms", "memory_gb"]
+BUDGETS: list[dict[str, float]] = [{}, {"total_ms": 30}, {"total_ms": 60, "memory_gb": 1, "decode_ms": 15}]
+ASKS, EVALUATIONS = 6, 70
+
+
+class BrokenLawError(AssertionError):
+    """A strategy does not hold a law of the protocol."""
+
+
+def check_strategy(strategy: str | ModuleType, parameters: Mapping[str, Any] | None = None) -> None:
+    """Try every law on a strategy: its name, its module's dotted name, or the module; `parameters` as --param gives them.
+
+    Raises:
+        BrokenLawError: the first law that it does not hold, with what was seen.
+        UsageError: no such strategy, or the module is none.
+    """
+    module = strategy_module(strategy) if isinstance(strategy, str) else strategy
+    with TemporaryDirectory() as folder:
+        subject = Subject(module, parameters or {}, Path(folder))
+        for law in LAWS:
+            try:
+                law(subject)
+            except (AssertionError, PlasError, ValidationError) as error:
+                said = (law.__doc__ or "").partition("\n")[0]
+                raise BrokenLawError(f"{module.__name__}: {said} {error}") from error
+
+
+@dataclass(eq=False)
+class Subject:
+    """A strategy under trial, with parameters, and a folder for the stores of its searches."""
+
+    module: ModuleType
+    given: Mapping[str, Any]
+    folder: Path
+    searches: int = 0
+    problems: dict[str, Problem] = field(default_factory=dict)
+
+    @property
+    def traits(self) -> Traits:
+        """What the module states."""
+        found: Traits = self.module.TRAITS
+        return found
+
+    @property
+    def parameters(self) -> BaseModel:
+        """The given parameters, checked."""
+        model: type[BaseModel] = self.module.Parameters
+        return model.model_validate(dict(self.given))
+
+    def problem(self, axes: Mapping[str, Any] = AXES, objectives: int = 2, **study: Any) -> Problem:
+        """A problem over a tiny space, with as many objectives as the strategy takes of those wanted."""
+        most = min(objectives, self.traits.objectives or objectives)
+        bare = {"algo": "random", "default_budget": "none", "baselines": [], "applications": {}}
+        raw = {"space": {"axes": dict(axes)}, "objectives": OBJECTIVES[:most], **bare, **study}
+        if repr(raw) not in self.problems:
+            self.problems[repr(raw)] = assemble(raw, {}).problem
+        found = self.problems[repr(raw)]
+        return found if self.traits.constraints else replace(found, budgets=())
+
+    def limit(self, wanted: int = EVALUATIONS) -> int | None:
+        """A number of evaluations, for strategies that take one."""
+        return wanted if self.traits.takes_evaluations else None
+
+    def build(self, problem: Problem, seed: int = 0, start: IntArray | None = None) -> Strategy:
+        """A fresh strategy."""
+        none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
+        return built(self.module, Brief(problem, seed, none if start is None else start, None), self.parameters)
+
+    def transcript(
+        self, problem: Problem, seed: int = 0, start: IntArray | None = None, asks: int = ASKS
+    ) -> list[IntArray]:
+        """What it asks for, told true answers, as long as anything is left to ask."""
+        strategy, said, seen = self.build(problem, seed, start), list[IntArray](), set[int]()
+        while len(said) < asks and len(seen) < problem.space.size:
+            genotypes = asked(strategy, problem.space.size, len(problem.space.gene_sizes))
+            if len(genotypes) == 0:
+                break
+            said.append(genotypes.copy())
+            repaired = problem.space.repair(genotypes)
+            seen.update(problem.space.keys(repaired).tolist())
+            told(strategy, problem.evaluate(repaired))
+        return said
+
+    def search(self, problem: Problem, evaluations: int | None, seed: int = 0) -> tuple[Search, str]:
+        """A whole run through the study's own loop, and why it ended."""
+        self.searches += 1
+        names = tuple(objective.name for objective in problem.objectives)
+        store = RunStore(self.folder / f"{self.searches}-{FILE}", problem.metric_names, names, problem.budgets)
+        store.create({}, store_columns(problem))
+        try:
+            search = Search(problem, self.build(problem, seed), store)
+            return search, search.run(Limits(evaluations))
+        finally:
+            store.close()
+
+
+def flat(said: list[IntArray]) -> list[list[list[int]]]:
+    """A transcript that compares."""
+    return [batch.tolist() for batch in said]
+
+
+def states(subject: Subject) -> None:
+    """It states what a study must know."""
+    module = subject.module
+    fields = module.Parameters.model_fields
+    assert isinstance(module.TRAITS, Traits), "TRAITS: expected nas.search.strategy.Traits"
+    assert (module.__doc__ or "").strip(), "expected a first docstring line, which 'plas list strategies' shows"
+    assert module.Parameters.model_config.get("extra") == "forbid", "Parameters: expected ConfigDict(extra='forbid')"
+    bare = [name for name, about in fields.items() if not about.description or about.is_required()]
+    assert not bare, f"Parameters: expected a default and a description for each, not so {', '.join(bare)}"
+    expected = ["brief", "parameters"]
+    found = list(inspect.signature(module.build).parameters)
+    assert found == expected, f"build: expected {expected}, got {found}"
+
+
+def proposes_in_range(subject: Subject) -> None:
+    """It proposes integers (k, 6), each an index into its axis."""
+    problem = subject.problem()
+    said = subject.transcript(problem)
+    assert said, "the first ask held nothing"
+    for genotypes in said:
+        outside = (genotypes < 0) | (genotypes >= problem.space.gene_sizes)
+        wrong = genotypes[outside.any(axis=1)]
+        assert not len(wrong), f"expected genes below {problem.space.gene_sizes.tolist()}, got {wrong[0].tolist()}"
+
+
+def repeats_itself(subject: Subject) -> None:
+    """The same seed and the same answers give the same questions."""
+    for seed in (0, 2**32 - 1):
+        problem = subject.problem(budgets=BUDGETS[1])
+        assert flat(subject.transcript(problem, seed)) == flat(subject.transcript(problem, seed)), (
+            f"two searches of seed {seed} differ; every random number comes from brief.generator"
+        )
+
+
+def leaves_others_alone(subject: Subject) -> None:
+    """It neither reads nor moves the generators of the process, and shares nothing with another search."""
+    problem, said = subject.problem(), []
+    kept = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        for poison in (1, 2):
+            np.random.seed(poison)  # noqa: NPY002
+            random.seed(poison)
+            before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+            said.append(flat(subject.transcript(problem, 7)))
+            moved = before != (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
+            assert not moved, "numpy.random or random was used; draw from brief.generator"
+    finally:
+        np.random.set_state(kept[0])  # noqa: NPY002
+        random.setstate(kept[1])
+    assert said[0] == said[1], "numpy.random or random decides; draw from brief.generator"
+    pair = [subject.build(problem, 7), subject.build(problem, 7)]
+    for batch in said[0]:
+        for strategy in pair:
+            genotypes = asked(strategy, problem.space.size, len(problem.space.gene_sizes))
+            assert genotypes.tolist() == batch, "two searches at once disturb each other; keep state in the object"
+            told(strategy, problem.evaluate(problem.space.repair(genotypes)))
+
+
+def takes_objectives_and_budgets(subject: Subject) -> None:
+    """One to four objectives, under no budget, one and several, are searched up to the number of evaluations."""
+    for count in range(1, min(len(OBJECTIVES), subject.traits.objectives or len(OBJECTIVES)) + 1):
+        for budgets in BUDGETS:
+            problem = subject.problem(objectives=count, budgets=budgets)
+            search, reason = subject.search(problem, subject.limit())
+            wanted = subject.limit() or problem.space.size
+            assert len(search.archive) == wanted, (
+                f"{count} objectives, {len(problem.budgets)} budgets: expected {wanted} evaluations, "
+                f"got {len(search.archive)} and the end {reason!r}"
+            )
+
+
+def goes_on_where_nothing_is_feasible(subject: Subject) -> None:
+    """It goes on where nothing meets the budgets."""
+    problem = subject.problem(budgets={"total_ms": 1e-6, "memory_gb": 1e-6})
+    search, reason = subject.search(problem, subject.limit())
+    assert len(search.archive) >= EVALUATIONS, (
+        f"expected {EVALUATIONS} evaluations, got {len(search.archive)}: {reason}"
+    )
+
+
+def goes_on_after_failures(subject: Subject) -> None:
+    """It goes on where an objective of the user's fails for some architectures (their values are NaN)."""
+
+    def failing(architectures: Any) -> FloatArray:
+        found: FloatArray = np.where(architectures.depth == 8, np.nan, architectures.depth / architectures.width)
+        return found
+
+    own = Objective("nas.testing:failing", function=failing)
+    problem = subject.problem(objectives=1)
+    kept = problem.objectives[: (subject.traits.objectives or 2) - 1]
+    search, reason = subject.search(replace(problem, objectives=(*kept, own), functions=(own,)), subject.limit(100))
+    assert len(search.archive) >= 100, f"expected 100 evaluations, got {len(search.archive)} and the end {reason!r}"
+
+
+def covers_small_spaces(subject: Subject) -> None:
+    """In a space smaller than its batch it evaluates every architecture, and the search stops."""
+    for axes in (*SMALL, AXES):
+        problem = subject.problem(axes)
+        search, reason = subject.search(problem, None)
+        covered = len(search.archive) == problem.space.size and reason in ("space exhausted", "nothing left to ask")
+        assert covered, f"expected all {problem.space.size}, got {len(search.archive)} and the end {reason!r}"
+
+
+def starts_from_given_designs(subject: Subject) -> None:
+    """With TRAITS.seedable the designs of brief.start are proposed first, in their order."""
+    if not subject.traits.seedable:
+        return
+    problem = subject.problem()
+    start = problem.space.genotypes(np.array([150, 3, 77]))
+    first = problem.space.repair(np.concatenate(subject.transcript(problem, start=start)))[: len(start)]
+    assert first.tolist() == start.tolist(), f"expected {start.tolist()}, got {first.tolist()}"
+
+
+LAWS: tuple[Callable[[Subject], None], ...] = (
+    states,
+    proposes_in_range,
+    repeats_itself,
+    leaves_others_alone,
+    takes_objectives_and_budgets,
+    goes_on_where_nothing_is_feasible,
+    goes_on_after_failures,
+    covers_small_spaces,
+    starts_from_given_designs,
+)

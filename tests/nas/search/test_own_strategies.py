@@ -1,0 +1,295 @@
+"""Strategies from outside the package: a user's own module, an installed package's, the template that init writes."""
+
+import json
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas.files import yaml_source
+from nas.search.discovery import in_working_folder, named
+from nas.study.own_modules import is_there
+
+Inside = Callable[..., Any]
+LEFT = "executed"  # the file that an imported module leaves
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The import path as it was, however a command changes it, and a study of the tiny space to run."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture
+def study(tmp_path: Path, tiny: dict[str, Any]) -> str:
+    """A study over the tiny space."""
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny"}))
+    return "study.yaml"
+
+
+@pytest.fixture
+def own(inside: Inside, tmp_path: Path) -> Iterator[str]:
+    """A strategy of the user's in the working folder, as init writes it; importing it leaves a file."""
+    name = f"own_{uuid.uuid4().hex}"
+    assert inside("init", f"{name}.py").code == 0
+    with (tmp_path / f"{name}.py").open("a") as file:
+        file.write(f"\n\nfrom pathlib import Path\n\nPath({str(tmp_path / LEFT)!r}).write_text('')\n")
+    yield name
+    sys.modules.pop(name, None)
+
+
+def forget(name: str, tmp_path: Path) -> None:
+    """As a new process would begin."""
+    sys.modules.pop(name, None)
+    (tmp_path / LEFT).unlink(missing_ok=True)
+
+
+def table(folder: Path) -> bytes:
+    return (folder / "evaluations.csv").read_bytes()
+
+
+def test_a_module_in_the_working_folder_is_a_strategy(own: str, study: str, inside: Inside, tmp_path: Path) -> None:
+    line = ("run", "--config", study, "--algo", own, "--evaluations", 60, "--param", "batch=7", "--quiet")
+    assert inside(*line, "--out", "one").code == 0
+    assert inside(*line, "--out", "two").code == 0
+    assert table(tmp_path / "one") == table(tmp_path / "two")
+    assert yaml_source.read(tmp_path / "one" / "config.yaml")[0]["params"] == {"batch": 7, "genes": 1}
+    assert json.loads(inside("schema", own).out)["properties"]["batch"]["default"] == 20
+
+
+def test_a_module_of_a_package_on_the_python_path_is_a_strategy(
+    own: str, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "elsewhere" / f"p_{uuid.uuid4().hex}"
+    package.mkdir(parents=True)
+    (tmp_path / f"{own}.py").rename(package / "searching.py")
+    monkeypatch.syspath_prepend(str(package.parent))
+    line = ("run", "--config", study, "--evaluations", 30, "--quiet")
+    assert inside(*line, "--algo", f"{package.name}.searching").code == 0
+    assert (tmp_path / "runs" / f"tiny-{package.name}.searching-s0" / "frontier.csv").exists()
+    answer = inside(*line, "--algo", f"{package.name}.searched")
+    assert answer.code == 2
+    assert "--algo: expected an importable module, got ModuleNotFoundError" in answer.err
+
+
+def test_a_recorded_strategy_of_ones_own_is_imported_only_when_the_command_line_names_it(
+    own: str, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    line = ("run", "--config", study, "--algo", own, "--quiet")
+    assert inside(*line, "--evaluations", 60, "--out", "whole").code == 0
+    assert inside(*line, "--evaluations", 37, "--out", "part").code == 0
+    (tmp_path / "file.yaml").write_text((tmp_path / study).read_text() + f"algo: {own}\n")
+    (tmp_path / "several.yaml").write_text(f"algos: [{own}]\nstudies:\n  tiny: {{}}\n")
+    (tmp_path / "variant.yaml").write_text(f"algos: [all]\nvariants: {{mine: {own}}}\nstudies:\n  tiny: {{}}\n")
+    forget(own, tmp_path)
+    refused = {
+        ("run", "--resume", "part", "--evaluations", 60): f"algo: {own}",
+        ("run", "--config", "part"): f"--algo {own}",
+        ("run", "--config", "file.yaml"): f"--algo {own}",
+        ("compare", "--config", "several.yaml"): f"--algos {own}",
+        ("compare", "--config", "variant.yaml"): f"--algos {own}",
+    }
+    for typed in refused:
+        answer = inside(*typed)
+        assert answer.code == 2, answer
+        assert "named on the command line" in answer.err
+        assert f"add {'--algos' if typed[0] == 'compare' else '--algo'} {own}" in answer.err
+        assert not (tmp_path / LEFT).exists()
+        assert own not in sys.modules
+    for typed in (("select", "part"), ("explain", "part"), ("list", "strategies"), ("compare", "--config", "part")):
+        inside(*typed, *(("--algos", "random", "--seeds", 1, "--evaluations", 5) if typed[0] == "compare" else ()))
+        assert not (tmp_path / LEFT).exists()
+    answer = inside("run", "--resume", "part", "--algo", own, "--evaluations", 60, "--quiet")
+    assert answer.code == 0, answer
+    assert table(tmp_path / "part") == table(tmp_path / "whole")
+    assert inside("run", "--resume", "part", "--algo", "random").code == 2
+
+
+def test_code_inside_a_run_folder_is_never_a_strategy(
+    own: str, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert inside("run", "--config", study, "--algo", "random", "--evaluations", 20, "--out", "run").code == 0
+    (tmp_path / f"{own}.py").rename(tmp_path / "run" / f"{own}.py")
+    monkeypatch.chdir(tmp_path / "run")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(tmp_path / "run"))])
+    for typed in (("run", "--algo", own), ("schema", own), ("list", "strategies")):
+        answer = inside_here(inside, monkeypatch, tmp_path / "run", typed)
+        assert own not in answer.out or typed[0] != "list"
+        assert answer.code == (0 if typed[0] == "list" else 2)
+        assert not (tmp_path / LEFT).exists()
+    monkeypatch.syspath_prepend(str(tmp_path / "run"))
+    answer = inside_here(inside, monkeypatch, tmp_path, ("run", "--algo", own))
+    assert answer.code == 2
+    assert "expected code outside run folders" in answer.err
+    assert not (tmp_path / LEFT).exists()
+
+
+def inside_here(inside: Inside, monkeypatch: pytest.MonkeyPatch, folder: Path, typed: tuple[str, ...]) -> Any:
+    """A command in this process, in a folder of choice."""
+    monkeypatch.chdir(folder)
+    return inside(*typed)
+
+
+def test_comparing_takes_a_strategy_of_ones_own_in_worker_processes(
+    own: str, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    line = ("--seeds", 2, "--evaluations", 40, "--quiet", "--param", f"{own}.batch=7", "--cap", f"{own}=30")
+    answer = inside(
+        "compare", "--config", study, "--algos", f"{own},nsga2", *line, "--workers", 2, "--no-baselines", "--out", "c"
+    )
+    assert answer.code == 0, answer
+    one = tmp_path / "c" / "cells" / "tiny" / own / "s0"
+    recorded = yaml_source.read(one / "config.yaml")[0]
+    assert (recorded["params"]["batch"], recorded["evaluations"]) == (7, 30)
+    before = (tmp_path / "c" / "tables" / "runs.csv").read_bytes()
+    forget(own, tmp_path)
+    answer = inside("compare", "--resume", "c", "--quiet")
+    assert answer.code == 2
+    assert f"add --algos {own}" in answer.err
+    assert not (tmp_path / LEFT).exists()
+    assert inside("compare", "--resume", "c", "--algos", own, "--interim", "--quiet").code == 0
+    assert inside("compare", "--resume", "c", "--algos", "random", "--interim", "--quiet").code == 2
+    assert inside("compare", "--resume", "c", "--algos", own, "--quiet").code == 0
+    assert (tmp_path / "c" / "tables" / "runs.csv").read_bytes() == before
+
+
+FAULTY = {
+    "TRAITS = 1\n": "without TRAITS (nas.search.strategy.Traits) and Parameters",
+    "raise RuntimeError('no')\n": "expected an importable module, got RuntimeError: no",
+    "import sys\nsys.exit(3)\n": "expected an importable module, got SystemExit: 3",
+    "def (\n": "expected an importable module, got SyntaxError",
+}
+
+
+@pytest.mark.parametrize("text", FAULTY)
+def test_a_module_that_is_no_strategy_is_refused(
+    text: str, user_module: Callable[[str], str], inside: Inside, tmp_path: Path
+) -> None:
+    answer = inside("run", "--algo", user_module(text))
+    assert answer.code == 2
+    assert answer.err.startswith("--algo: expected ")
+    assert FAULTY[text] in answer.err
+    assert not (tmp_path / "runs").exists()
+
+
+BROKEN = {
+    "return 7": "build: expected a strategy with ask and tell, got int",
+    "raise KeyError('a\\nb')": r"build failed with KeyError: 'a\nb' (",
+    "return Made([[1, 2, 3, 4, 5, 6]])": "ask: expected an array of integers (k, 6), got list (1, 6)",
+    "return Made(np.zeros((3, 5), dtype=int))": "ask: expected an array of integers (k, 6), got int64 (3, 5)",
+    "return Made(np.zeros((3, 6)))": "ask: expected an array of integers (k, 6), got float64 (3, 6)",
+    "return Made(np.zeros((3, 6), dtype=int))": "tell failed with RuntimeError: told (",
+}
+
+
+@pytest.mark.parametrize("body", BROKEN)
+def test_what_a_strategy_of_ones_own_does_wrongly_is_one_line(
+    body: str, user_module: Callable[[str], str], study: str, inside: Inside
+) -> None:
+    name = user_module(
+        "import numpy as np\nfrom nas.strategies.random import Parameters\nfrom nas.search.strategy import Traits\n"
+        "TRAITS = Traits()\nclass Made:\n    def __init__(self, rows):\n        self.rows = rows\n"
+        "    def ask(self, at_most):\n        return self.rows\n    def tell(self, evaluations):\n"
+        f"        raise RuntimeError('told')\ndef build(brief, parameters):\n    {body}\n"
+    )
+    answer = inside("run", "--config", study, "--algo", name, "--quiet")
+    assert answer.code == 1
+    assert answer.err.startswith(f"{name}: ")
+    assert BROKEN[body] in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, dict[str, str]], None]:
+    """Install a distribution with entry points of our group into a folder on the Python path."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+
+    def install(distribution: str, points: dict[str, str]) -> None:
+        info = site / f"{distribution}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        lines = "".join(f"{name} = {module}\n" for name, module in points.items())
+        (info / "entry_points.txt").write_text(f"[plas.strategies]\n{lines}")
+
+    return install
+
+
+def test_a_strategy_of_an_installed_package_has_a_short_name(
+    own: str, study: str, inside: Inside, tmp_path: Path, package: Callable[[str, dict[str, str]], None]
+) -> None:
+    module = f"site_{uuid.uuid4().hex}"
+    (tmp_path / f"{own}.py").rename(tmp_path / "site" / f"{module}.py")
+    package("their-search", {"climbing": module, "random": module, "lost": "nowhere.at_all"})
+    package("other-search", {"twice": module})
+    package("third-search", {"twice": f"{module}.other"})
+    said = inside("list", "strategies").out
+    assert f"climbing      Installed: {module}." in said
+    assert len([line for line in said.splitlines() if line.startswith("  random ")]) == 1
+    assert not (tmp_path / LEFT).exists()
+    line = ("run", "--config", study, "--evaluations", 40, "--quiet")
+    assert inside(*line, "--algo", "climbing", "--out", "run").code == 0
+    forget(module, tmp_path)
+    assert inside("run", "--resume", "run", "--evaluations", 50, "--quiet").code == 0  # what is installed is trusted
+    assert inside("run", "--config", "run", "--out", "again", "--quiet").code == 0
+    assert table(tmp_path / "again") == table(tmp_path / "run")
+    assert json.loads(inside("schema", "climbing").out)["properties"]["genes"]["default"] == 1
+    assert "did you mean climbing?" in inside(*line, "--algo", "climbin").err
+    assert "did you mean climbing?" in inside("compare", "--algos", "climbin").err
+    assert "expected an importable module, got ModuleNotFoundError" in inside(*line, "--algo", "lost").err
+    assert f"got {module} and {module}.other; name one by its module" in inside(*line, "--algo", "twice").err
+    compared = ("--seeds", 1, "--evaluations", 20, "--no-baselines", "--workers", 1, "--quiet")
+    assert inside("compare", "--config", study, "--algos", "climbing,nsga2", *compared).code == 0
+
+
+def test_files_that_look_like_strategies_are_listed_without_being_imported(
+    own: str, inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.py").write_bytes(b"TRAITS = \xff\ndef build(")
+    (tmp_path / "unfinished.py").write_text("TRAITS = 1\n(\ndef build(brief, parameters):\n")
+    (tmp_path / "other.py").write_text("def build(x):\n    return x\n")
+    rows = {row["name"]: row["what"] for row in json.loads(inside("list", "strategies", "--json").out)}
+    assert rows[own].startswith("Mutates members of the frontier at random")
+    assert "unfinished" in rows
+    assert not {"broken", "other"} & rows.keys()
+    assert not (tmp_path / LEFT).exists()
+    assert f"did you mean {own}?" in inside("run", "--algo", own[:-1]).err
+
+
+@pytest.mark.parametrize("name", ["json", "antigravity", "nas:run", "a b", "", "..", "1a", "a..b", "os.path"])
+def test_nothing_of_pythons_own_is_taken_for_a_strategy(name: str, inside: Inside) -> None:
+    assert not is_there(name)
+    answer = inside("run", "--algo", name)
+    assert answer.code == 2
+    assert "expected a strategy (" in answer.err
+
+
+def test_init_writes_a_strategy_under_the_name_of_its_file(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    answer = inside("init", "deep/climber.py")
+    assert answer.err == "deep/climber.py written. Edit it, then: python -m nas.run --algo deep.climber\n"
+    text = (tmp_path / "deep" / "climber.py").read_text()
+    assert "plas run --algo deep.climber --evaluations" in text
+    assert "check_strategy('deep.climber')" in text
+    before = text
+    assert inside("init", "deep/climber.py").code == 2
+    assert (tmp_path / "deep" / "climber.py").read_text() == before
+    for typed in (("nsga2.py",), ("9.py",), ("select.py",), ("my-search.py",), ("a.py", "--from", "paper")):
+        assert inside("init", *typed).code == 2
+        assert not (tmp_path / typed[0]).exists()
+
+
+def test_where_the_working_folder_is_gone_nothing_is_a_users_own(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert not any(is_there(name) for name in ("select", "own_search", "objectives"))
+    assert in_working_folder() == {}
+    assert "nsga2" in named()
