@@ -50,7 +50,8 @@ def draw(path: Path) -> None:
                 size = 8 if doors else 9
                 ax.text((i + 0.5) * width, height + 0.68, room, ha="center", va="center", fontsize=size, weight="bold")
                 text = "one file per command: flags, help, exit code" if doors else purpose(container, room)
-                lines = textwrap.fill(text, CHARACTERS[container] // len(shown))
+                wide = CHARACTERS[container] // len(shown)
+                lines = textwrap.fill(textwrap.shorten(text, 2 * wide - 6, placeholder=" …"), wide)
                 ax.text((i + 0.5) * width, height + 0.3, lines, ha="center", va="center", fontsize=6)
         ax.set(xlim=(0, 1), ylim=(0, len(rows)), title=f"{container}/   {title}")
         ax.axis("off")
