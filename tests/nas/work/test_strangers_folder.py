@@ -288,7 +288,7 @@ def test_ctrl_c_while_modules_are_imported_is_exit_130_without_a_traceback(
 @pytest.mark.parametrize("line", [("reproduce",), ("fit", "--next", 30)])
 def test_long_commands_say_that_they_were_interrupted(line: tuple[Any, ...], commands: Any) -> None:
     code = (
-        "import sys, signal, os, importlib\n"
+        "import sys, signal, os, importlib; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"name = {line[0]!r}\n"
         "def late(*_): os.kill(os.getpid(), signal.SIGINT)\n"
         "import nas.reproduction.page as page, nas.law_fitting.next_designs as next_designs\n"
