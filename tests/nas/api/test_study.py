@@ -38,7 +38,7 @@ def test_presets_and_keys_apply_as_on_the_command_line(inside: Any, tmp_path: Pa
     for name in ("evaluations.csv", "frontier.csv", "config.yaml"):
         assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "shell" / name).read_bytes(), name
     assert found.folder == tmp_path / "python"
-    table = pd.read_csv(tmp_path / "shell" / "frontier.csv")
+    table = pd.read_csv(tmp_path / "shell" / "frontier.csv", float_precision="round_trip")
     assert found.frame[table.columns].to_numpy().tolist() == table.to_numpy().tolist()
 
 
