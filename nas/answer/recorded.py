@@ -9,6 +9,7 @@ import numpy as np
 from nas.answer.outcome import file_columns
 from nas.errors import PlasError
 from nas.files.yaml_source import parse
+from nas.frontier.dominance import frontier_rows
 from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
@@ -56,8 +57,6 @@ class RecordedRun:
         stored = _stored_scale(self.run.path, self.objectives)
         if stored is not None:
             return stored
-        from nas.frontier.dominance import frontier_rows
-
         return Scale.of(self.objectives, self.evaluations.values[frontier_rows(self.evaluations)])
 
 
