@@ -9,7 +9,8 @@ import numpy as np
 from nas.errors import AllFailedError, UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.store import STRATEGY, BatchRecord, Recorded, RunStore
+from nas.record.log import BatchRecord, Recorded
+from nas.record.store import STRATEGY, RunStore
 from nas.search.archive import Archive, RunningFrontier
 from nas.search.asking import asked, told
 from nas.search.strategy import Restorable, Strategy

@@ -15,7 +15,8 @@ from nas.files import own_files, yaml_source
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.record.store import FILE, Recorded, RunStore, begun, final
+from nas.record.log import Recorded, final
+from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
 from nas.search.loop import Limits, Search
 from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update

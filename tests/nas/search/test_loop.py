@@ -11,7 +11,8 @@ import pytest
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.store import FILE, STRATEGY, Recorded, RunStore
+from nas.record.log import Recorded
+from nas.record.store import FILE, STRATEGY, RunStore
 from nas.search.archive import Archive
 from nas.search.constraints import as_seen, problem_as_seen
 from nas.search.discovery import strategy_module
