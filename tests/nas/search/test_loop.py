@@ -18,7 +18,7 @@ from nas.search.constraints import as_seen, problem_as_seen
 from nas.search.discovery import strategy_module
 from nas.search.loop import STALLED_ASKS, Limits, Search
 from nas.search.strategy import Brief
-from nas.strategies._optuna import OneByOne
+from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import IntArray
 
 Row = tuple[int, int, list[float]]
