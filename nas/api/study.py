@@ -1,6 +1,5 @@
 """A study from Python: the keys, presets and defaults of the command line."""
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,13 +146,15 @@ class Study:
 
     def as_pymoo(self) -> "PymooProblem":
         """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`."""
-        found: PymooProblem = importlib.import_module("nas.api.loops").PymooProblem(self.problem)
-        return found
+        from nas.api.loops import PymooProblem
+
+        return PymooProblem(self.problem)
 
     def as_optuna_objective(self) -> "OptunaObjective":
         """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions."""
-        found: OptunaObjective = importlib.import_module("nas.api.loops").OptunaObjective(self.problem)
-        return found
+        from nas.api.loops import OptunaObjective
+
+        return OptunaObjective(self.problem)
 
     def __repr__(self) -> str:
         scenario, space = self.problem.scenario, self.problem.space

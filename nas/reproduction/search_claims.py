@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from nas.answer.sentences import describe
 from nas.frontier.picks import answers
@@ -270,7 +271,6 @@ def equal_memory() -> Claim:
 
 def evolution() -> Claim:
     """Parameters along the frontier."""
-    from scipy.stats import spearmanr
 
     def ranks(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
         order = np.arange(len(rows))

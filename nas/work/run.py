@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nas.answer.outcome import Outcome, conclude, summary, write_files
+from nas.answer.screen import show
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
@@ -66,8 +67,6 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     if request.json:
         say_json({"run": str(folder), **summary(outcome)})
     elif not request.quiet:
-        from nas.answer.screen import show
-
         show(outcome, folder)
     sys.stdout.flush()
 
