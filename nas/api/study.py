@@ -131,7 +131,7 @@ class Study:
         return Frontier(problem, outcome.frontier, exact=covers, how=how, evaluated=evaluated, folder=folder)
 
     def explain(self, architecture: Given) -> Explanation:
-        """One architecture taken apart: operators, bytes, terms of the loss, budgets, steps along each axis.
+        """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.
 
         Raises:
             UsageError: none or several, or one that the latency model does not cover.

@@ -26,8 +26,8 @@ def milliseconds(metric: str, **study: object) -> float:
 
 def slopes(metric: str, key: str, values: tuple[int, ...], **study: object) -> str:
     """Exponents of a latency between successive values of a workload key."""
-    taken: FloatArray = np.array([milliseconds(metric, **{key: value}, **study) for value in values])
-    found = np.diff(np.log(taken)) / np.diff(np.log(values))
+    times: FloatArray = np.array([milliseconds(metric, **{key: value}, **study) for value in values])
+    found = np.diff(np.log(times)) / np.diff(np.log(values))
     return " → ".join(f"{x:.2f}" for x in found)
 
 
