@@ -167,7 +167,7 @@ def test_the_limits_find_what_they_should() -> None:
     for line in (
         "import matplotlib.pyplot",
         "from nas.answer.pictures import draw_all",
-        "import_module('nas.api.loops')",
+        "import_module('nas.api.own_loops')",
     ):
         assert needless(here, ast.parse(f"def f():\n    {line}")) == [], line
     assert needless(Path("nas/answer/pictures.py"), ast.parse("def f():\n    import matplotlib")) != []

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.outcome import Outcome
-from nas.api.frames import Given, architectures_of, metrics_table, units
+from nas.api.data_frames import Given, architectures_of, metrics_table, units
 from nas.api.frontier import Frontier, within
 from nas.errors import UsageError
 from nas.exact.solution import solve
@@ -23,7 +23,7 @@ from nas.work.run_request import Request
 from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:
-    from nas.api.loops import OptunaObjective, PymooProblem
+    from nas.api.own_loops import OptunaObjective, PymooProblem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,13 +146,13 @@ class Study:
 
     def as_pymoo(self) -> "PymooProblem":
         """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`."""
-        from nas.api.loops import PymooProblem
+        from nas.api.own_loops import PymooProblem
 
         return PymooProblem(self.problem)
 
     def as_optuna_objective(self) -> "OptunaObjective":
         """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions."""
-        from nas.api.loops import OptunaObjective
+        from nas.api.own_loops import OptunaObjective
 
         return OptunaObjective(self.problem)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.answer.sentences import describe
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
-from nas.reproduction.spaces import problem, whole
+from nas.reproduction.whole_spaces import problem, whole
 from nas.study.baselines import baseline
 from search_spaces.architectures import one
 from search_spaces.arrays import FloatArray

@@ -12,7 +12,7 @@ from nas.answer.sentences import describe
 from nas.frontier.picks import answers
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.sensitivity import COARSE, without_router
-from nas.reproduction.spaces import NEEDED, PHASES, Whole, problem, whole
+from nas.reproduction.whole_spaces import NEEDED, PHASES, Whole, problem, whole
 from nas.study.baselines import baseline
 from nas.study.configuration import PAPER_APPLICATIONS
 from search_spaces.arrays import FloatArray

@@ -26,7 +26,7 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
-from nas.search.recording import terminable
+from nas.search.lifecycle import terminable
 from nas.study.configuration import split_names
 from nas.terminal.console import Stages, Ticker, notice, say_json
 

@@ -19,9 +19,9 @@ from nas.record.folder import Manifest
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
+from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
 from nas.search.loop import Limits, Search
-from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
-from nas.search.workers import WorkerPool
+from nas.search.worker_pool import WorkerPool
 from nas.study.layers import layered
 from nas.terminal.console import Ticker, notice, say_json
 from nas.terminal.streams import LostOutputError

@@ -8,7 +8,7 @@ import pytest
 
 from objectives.fitting.diagnostics import replicates
 from objectives.fitting.intervals import resampled
-from objectives.fitting.table import read_table
+from objectives.fitting.trained_models import read_table
 
 Csv = Callable[[str], Path]
 HEADER = "{},depth,width,n_kv_heads,expert_size,loss\n"
