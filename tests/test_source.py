@@ -1,6 +1,7 @@
 """What the source keeps to: files and functions of a readable length, imports at the top, one version."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -32,9 +33,13 @@ def door(path: Path) -> bool:
     return path.parent == Path("nas")
 
 
+def text(path: str | Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
 @cache
 def parsed(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return ast.parse(text(path))
 
 
 def functions(tree: ast.AST) -> list[Function]:
@@ -130,7 +135,7 @@ def needless(path: Path, tree: ast.Module) -> list[str]:
 
 
 def test_no_file_is_long() -> None:
-    lengths = {path: len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in FILES}
+    lengths = {path: len(text(path).splitlines()) for path in FILES}
     assert {str(path): lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
@@ -174,5 +179,9 @@ def test_the_limits_find_what_they_should() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+    version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
+    assert yaml.safe_load(text("CITATION.cff"))["version"] == version
+    releases = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", text("CHANGELOG.md"), re.MULTILINE)
+    assert releases[0] == ("Unreleased", "")
+    assert releases[1][0] == version
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for _, date in releases[1:])
