@@ -22,9 +22,9 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, resolve
-from objectives.calibrating.fit import fit, freedom
+from objectives.calibrating.efficiencies import fit, freedom
 from objectives.calibrating.group import Calibrated, calibrate, groups
-from objectives.calibrating.table import Measurement, read
+from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
 from objectives.profile_choice import BATCH_8_FROM_1, Phase

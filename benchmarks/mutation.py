@@ -34,8 +34,10 @@ GROUPS = {
     "objectives": ["objectives/**/*.py"],
     "search_spaces": ["search_spaces/**/*.py"],
     "nas core": [
-        *(f"nas/{name}.py" for name in ("dominance", "indicators", "picks", "selection", "store", "search", "problem")),
-        *(f"nas/{name}.py" for name in ("evaluations", "objective", "handling", "key_index")),
+        *(f"nas/frontier/{name}.py" for name in ("dominance", "indicators", "picks", "preferences")),
+        *(f"nas/problem/{name}.py" for name in ("problem", "evaluations", "objective")),
+        *(f"nas/record/{name}.py" for name in ("store", "database", "log")),
+        *(f"nas/search/{name}.py" for name in ("loop", "archive", "constraints", "key_index")),
         "nas/comparison/statistics.py",
         "nas/exact/decomposition/*.py",
     ],
@@ -62,6 +64,8 @@ def every() -> dict[str, list[Mutant]]:
     """All faults that can be planted, by group."""
     found = {}
     for group, patterns in GROUPS.items():
+        if missing := [pattern for pattern in patterns if not any(ROOT.glob(pattern))]:
+            raise SystemExit(f"{group}: expected files, got none for {', '.join(missing)}; correct GROUPS")
         paths = sorted({path for pattern in patterns for path in ROOT.glob(pattern)})
         found[group] = [mutant for path in paths for mutant in mutants_of(ROOT, str(path.relative_to(ROOT)))]
         print(f"{group}: {len(found[group]):,} faults in {len(paths)} files", flush=True)

@@ -21,11 +21,11 @@ from nas.startup.interrupts import guard_imports  # noqa: E402  (what it imports
 guard_imports()
 
 if TYPE_CHECKING:
+    from nas.api.fitted_law import FittedLaw as FittedLaw
+    from nas.api.fitted_law import fit_law as fit_law
     from nas.api.frontier import Frontier as Frontier
-    from nas.api.laws import FittedLaw as FittedLaw
-    from nas.api.laws import fit_law as fit_law
-    from nas.api.runs import Run as Run
-    from nas.api.runs import read_run as read_run
+    from nas.api.run_folder import Run as Run
+    from nas.api.run_folder import read_run as read_run
     from nas.api.study import Study as Study
     from nas.api.study import load_study as load_study
     from nas.errors import InfeasibleError as InfeasibleError
@@ -36,10 +36,10 @@ PUBLIC = {
     "load_study": "nas.api.study",
     "Study": "nas.api.study",
     "Frontier": "nas.api.frontier",
-    "read_run": "nas.api.runs",
-    "Run": "nas.api.runs",
-    "fit_law": "nas.api.laws",
-    "FittedLaw": "nas.api.laws",
+    "read_run": "nas.api.run_folder",
+    "Run": "nas.api.run_folder",
+    "fit_law": "nas.api.fitted_law",
+    "FittedLaw": "nas.api.fitted_law",
     "PlasError": "nas.errors",
     "UsageError": "nas.errors",
     "InfeasibleError": "nas.errors",

@@ -19,8 +19,8 @@ from nas.record.store import FILE, RunStore
 from nas.search.asking import asked, built, told
 from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
+from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.recording import store_columns
 from nas.search.strategy import Brief, Strategy, Traits
 from search_spaces.arrays import FloatArray, IntArray
 

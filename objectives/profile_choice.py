@@ -10,7 +10,7 @@ FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the pro
 Phase = Literal["prefill", "decode"]
 #: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 and
 #: nvfp4 run their products at the FP16 peak. NVFP4 has a peak of its own: its share of that says nothing of another.
-DONORS: dict[str, tuple[str, ...]] = {
+TRANSFERABLE: dict[str, tuple[str, ...]] = {
     "fp16": ("fp16", "", "int4", "q8_0", "w4", "fp32"),
     "int4": ("int4", "", "q8_0", "w4", "fp16", "fp32"),
     "int8": ("int8", "", "fp16", "int4", "q8_0", "w4", "fp32"),
@@ -28,15 +28,15 @@ def calibration_for(device: Device, precision: str, batch: int = 1) -> tuple[Cal
     profile computes alike.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
-    donors = DONORS[precision]
-    alike = [p for p in here if p.precision in donors]
+    sources = TRANSFERABLE[precision]
+    alike = [p for p in here if p.precision in sources]
     if not alike:
         what = f"no calibrated profile that {precision} could use" if here else "no calibrated profile"
         return None, f"datasheet peaks, {what} for this device"
 
     def distance(p: Calibration) -> tuple[int, float, bool, float]:
         apart = max(p.batch, batch) / min(p.batch, batch)
-        return donors.index(p.precision), apart, p.held_out_error is None, p.held_out_error or 0.0
+        return sources.index(p.precision), apart, p.held_out_error is None, p.held_out_error or 0.0
 
     best = min(alike, key=distance)
     return best, f"calibrated ({_named(best, precision, batch)})"
@@ -47,7 +47,7 @@ def _named(profile: Calibration, precision: str, batch: int) -> str:
     parts = [f"{profile.engine or 'unnamed engine'}, {precision if profile.precision else 'any precision'}"]
     if profile.precision not in ("", precision):
         article = "a" if profile.precision.startswith(("q", "w")) else "an"
-        parts.append(f"efficiencies borrowed from {article} {profile.precision} measurement")
+        parts.append(f"efficiencies transferred from {article} {profile.precision} measurement")
     if profile.batch != batch:
         (low, high), (least, most) = BATCH_8_FROM_1["prefill"], BATCH_8_FROM_1["decode"]
         parts.append(

@@ -71,7 +71,7 @@ def speeds(scenario: Scenario) -> str:
     where = f"{batch} with {profile.engine or 'an unnamed engine'}"
     if profile.precision in ("", scenario.precision.name):
         return f"efficiencies measured{where}"
-    return f"efficiencies borrowed from an {profile.precision} measurement{where}"
+    return f"efficiencies transferred from an {profile.precision} measurement{where}"
 
 
 def alike(problem: Problem, picks: Sequence[tuple[Pick, Mapping[str, float]]]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nas.answer.recorded import RecordedRun
+from nas.answer.past_run import RecordedRun
 from nas.search.assembly import Study, assemble
 from nas.study.layers import over, preset_keys
 from objectives.plugins import importable

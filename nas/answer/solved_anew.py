@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nas.answer.recorded import RecordedRun
+from nas.answer.past_run import RecordedRun
 from nas.answer.restudied import study_of
 from nas.exact.solution import solve
 from nas.frontier.picks import PickRule

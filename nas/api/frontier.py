@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from nas.api.frames import evaluations_table, notebook_html
+from nas.api.data_frames import evaluations_table, notebook_html
 from nas.errors import InfeasibleError
 from nas.exact.solution import solve
 from nas.frontier.indicators import Distance, Scale, distance
 from nas.frontier.picks import PickRule
-from nas.frontier.selection import parse_budget, select
+from nas.frontier.preferences import parse_budget, select
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem

@@ -1,6 +1,5 @@
 """A study from Python: the keys, presets and defaults of the command line."""
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.outcome import Outcome
-from nas.api.frames import Given, architectures_of, metrics_table, units
+from nas.api.data_frames import Given, architectures_of, metrics_table, units
 from nas.api.frontier import Frontier, within
 from nas.errors import UsageError
 from nas.exact.solution import solve
@@ -24,7 +23,7 @@ from nas.work.run_request import Request
 from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:
-    from nas.api.loops import OptunaObjective, PymooProblem
+    from nas.api.own_loops import OptunaObjective, PymooProblem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +131,7 @@ class Study:
         return Frontier(problem, outcome.frontier, exact=covers, how=how, evaluated=evaluated, folder=folder)
 
     def explain(self, architecture: Given) -> Explanation:
-        """One architecture taken apart: operators, bytes, terms of the loss, budgets, steps along each axis.
+        """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.
 
         Raises:
             UsageError: none or several, or one that the latency model does not cover.
@@ -147,13 +146,15 @@ class Study:
 
     def as_pymoo(self) -> "PymooProblem":
         """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`."""
-        found: PymooProblem = importlib.import_module("nas.api.loops").PymooProblem(self.problem)
-        return found
+        from nas.api.own_loops import PymooProblem
+
+        return PymooProblem(self.problem)
 
     def as_optuna_objective(self) -> "OptunaObjective":
         """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions."""
-        found: OptunaObjective = importlib.import_module("nas.api.loops").OptunaObjective(self.problem)
-        return found
+        from nas.api.own_loops import OptunaObjective
+
+        return OptunaObjective(self.problem)
 
     def __repr__(self) -> str:
         scenario, space = self.problem.scenario, self.problem.space

@@ -1,4 +1,4 @@
-"""Operator-model latency of one (E, K): sums of the larger of two posynomials, taken in by cuts.
+"""Operator-model latency of one (E, K): sums of the larger of two posynomials, bounded by cuts.
 
 Each operator's compute and memory side is a combination of seven monomials of width, ratio and gqa,
 whose coefficients are read off the operator model itself. Choosing one side for every operator

@@ -206,8 +206,8 @@ def _checked(frame: Frame, form: ClosedForm) -> CheckedForm:
     kv_heads, least = form.width / form.gqa / frame.setting.head_dim, box.least_kv_dim / frame.setting.head_dim
     leaves += (f"n_kv below {least:g}",) if kv_heads < least * (1 - 1e-9) else ()
     pair = _nearest_pair(frame, form.activation_rate)
-    taken = {m: frame.sides(m, pair).value(logs) for m in LATENCIES if m in frame.limits}
-    return CheckedForm(form, float(frame.loss(logs)), exceeds, leaves, pair, taken, _paper_rate(frame, form))
+    operator_ms = {m: frame.sides(m, pair).value(logs) for m in LATENCIES if m in frame.limits}
+    return CheckedForm(form, float(frame.loss(logs)), exceeds, leaves, pair, operator_ms, _paper_rate(frame, form))
 
 
 def _nearest_pair(frame: Frame, rate: float) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from scipy.optimize import brentq
+
 from nas.closed_forms.costs import COSTS, LATENCIES, Setting
 from nas.closed_forms.posynomial import Convex
 from nas.closed_forms.program import Box, Program, solve
@@ -75,8 +77,6 @@ def regime(loss: Convex, box: Box, setting: Setting, metric: str, limit: float, 
 
 def thresholds(loss: Convex, box: Box, setting: Setting, metric: str, memory_gb: float) -> tuple[float, float]:
     """η_lo and η_hi at a memory budget: where the latency-only optimum just fills it, and what the memory-only one takes."""
-    from scipy.optimize import brentq
-
     unit = plain_unit(metric, setting)
 
     def spare(ratio: float) -> float:

@@ -15,9 +15,9 @@ from nas.record import folder as run_folder
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
+from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, try_update
 from nas.search.loop import Limits
-from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, try_update
-from nas.search.workers import WorkerPool
+from nas.search.worker_pool import WorkerPool
 
 PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TypeVar
 
-from nas.search.workers import end_at_once, process_pool
+from nas.search.worker_pool import end_at_once, process_pool
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from nas.answer.palette import EXACT, STYLE, label
 from nas.answer.sentences import plot_axes
+from nas.comparison.anytime import TARGETS
 from nas.comparison.attainment import attainment_figure, difference_figure
-from nas.comparison.measures import TARGETS
 from nas.comparison.plan import BASELINES
 from nas.comparison.rank_diagram import rank_figure
 from nas.comparison.ranking import Ranking, named

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.comparison.measures import shown
+from nas.comparison.anytime import shown
 from nas.comparison.result import StudyResult
 from nas.comparison.statistics import BLOCKS, LEVEL, critical_difference, friedman, mean_ranks
 from search_spaces.arrays import FloatArray

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nas.comparison.measures import VOLUME
+from nas.comparison.anytime import VOLUME
 from nas.comparison.plan import BASELINES
 from nas.comparison.rank_diagram import can_draw
 from nas.comparison.ranking import Ranking, course, named

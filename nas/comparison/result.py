@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from nas.comparison.measures import LARGER_IS_BETTER, TARGETS, Measured
+from nas.comparison.anytime import LARGER_IS_BETTER, TARGETS, Measured
 from nas.comparison.reference import Reference
 from nas.comparison.statistics import LEVEL, a12, holm, paired_lead, paired_p, unpaired_p
 from nas.problem.objective import Objective

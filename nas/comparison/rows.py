@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.comparison.measures import MEASURES, TARGETS, VOLUME
+from nas.comparison.anytime import MEASURES, TARGETS, VOLUME
 from nas.comparison.plan import BASELINES
 from nas.comparison.result import StudyResult, against, pairs
 from nas.comparison.statistics import bootstrap_interval, quantile

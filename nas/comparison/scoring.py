@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from nas.comparison import cells
+from nas.comparison.anytime import Measured, checkpoints, clock, measured
 from nas.comparison.configuration import ComparisonConfig
 from nas.comparison.crew import Crew
 from nas.comparison.foreign import ForeignRun, objectives_of, read_runs, studies_of, traces
-from nas.comparison.measures import Measured, checkpoints, clock, measured
 from nas.comparison.plan import Cell, Plan
 from nas.comparison.reference import Reference, exact_reference, union
 from nas.comparison.result import StudyResult

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.comparison.measures import SHOWN_TARGETS, shown
+from nas.comparison.anytime import SHOWN_TARGETS, shown
 from nas.comparison.plan import BASELINES
 from nas.comparison.ranking import Ranking, course
 from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.decomposition.branch_and_bound import BranchAndBound
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.decomposition.search import BranchAndBound
 from nas.exact.solution import QUICK, lowest_loss, metrics_of, way_of
 from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, closest, diagnose
 from nas.frontier.picks import PickRule

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts
-from nas.exact.decomposition.search import Exceeded
 from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
 from nas.exact.enumeration import enumerate_all
 from nas.frontier.picks import PickRule, best_row

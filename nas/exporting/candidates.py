@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.recorded import recorded_run
+from nas.answer.past_run import recorded_run
 from nas.answer.restudied import study_of
 from nas.answer.solved_anew import solvable, solved_within
 from nas.errors import InfeasibleError, UsageError
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.indicators import Scale
-from nas.frontier.selection import check_form, parse_budget, select
+from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.evaluations import Evaluations
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble

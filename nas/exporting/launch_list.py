@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.answer.outcome import file_columns
 from nas.exporting.model import Model
-from nas.exporting.training import gpu_hours, training_flops
+from nas.exporting.training_cost import gpu_hours, training_flops
 from nas.problem.problem import Problem
 from objectives import counts
 from search_spaces.architectures import Architectures

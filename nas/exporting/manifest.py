@@ -8,7 +8,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
-from nas.exporting.stack import shown, stack_names
+from nas.exporting.stack_protocol import shown, stack_names
 from nas.search.assembly import Study
 from objectives.installed import DISTRIBUTION, version_of
 

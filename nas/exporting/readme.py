@@ -6,7 +6,7 @@ from nas.answer.sentences import describe
 from nas.exporting.launch_list import FILE
 from nas.exporting.model import Model
 from nas.exporting.recipe import Recipe
-from nas.exporting.stack import shown, stack
+from nas.exporting.stack_protocol import shown, stack
 
 README = "README.md"
 

@@ -9,7 +9,7 @@ from nas.exporting.fields import differences
 from nas.exporting.launch_list import FILE
 from nas.exporting.manifest import read_manifest
 from nas.exporting.model import Model
-from nas.exporting.stack import PIVOT, shown, stack
+from nas.exporting.stack_protocol import PIVOT, shown, stack
 from nas.exporting.tokenizer import tokenizer_for
 from nas.exporting.transformers_check import built_parameters, transformers_version
 from nas.exporting.writing import folder_names

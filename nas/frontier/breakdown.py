@@ -1,4 +1,4 @@
-"""One architecture taken apart by the formulas that the metrics use."""
+"""One architecture broken down by the formulas that the metrics use."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -14,7 +14,7 @@ from nas.files.own_files import inner_folder, made_folder
 from nas.files.tables import write, write_json
 from nas.law_fitting.text import markdown
 from objectives.fitting.diagnostics import factors, losses
-from objectives.fitting.fit import Fit
+from objectives.fitting.estimate import Fit
 
 
 def write_report(folder: Path, content: dict[str, Any], fit: Fit) -> None:

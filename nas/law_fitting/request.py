@@ -11,7 +11,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.tables import refuse_existing
 from nas.problem.objective import limit_in_unit
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import named_form
 from objectives.plugins import importable

@@ -55,8 +55,8 @@ def _forms(content: Mapping[str, Any]) -> tuple[str, str]:
     if fits[own]["weight"] < SHOWN:
         return "the form", f"forms: BIC speaks for others than {own} ({shared}): fit with --form {best}"
     if fits[best]["weight"] >= SETTLED:
-        return "", f"forms: BIC tells {best} from the others (weight {fits[best]['weight']:.2f} of 1)"
-    return "the form", f"forms: not told apart by BIC (weights {shared}); the draws hold each by its weight"
+        return "", f"forms: BIC selects {best} (weight {fits[best]['weight']:.2f} of 1)"
+    return "the form", f"forms: not distinguished by BIC (weights {shared}); the draws hold each by its weight"
 
 
 def _shape(content: Mapping[str, Any]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.recorded import RecordedRun
+from nas.answer.past_run import RecordedRun
 from search_spaces.arrays import FloatArray, IntArray
 
 TIMES = ("prefill_ms", "decode_ms", "total_ms")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nas.answer.recorded import RecordedRun, recorded_run
+from nas.answer.past_run import RecordedRun, recorded_run
 from nas.errors import UsageError
-from nas.frontier.selection import check_form, select
+from nas.frontier.preferences import check_form, select
 from nas.record.candidates import read_candidates
 from nas.study.baselines import baseline
 from search_spaces.architectures import Architectures

@@ -10,9 +10,9 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.tables import write
 from nas.measuring.engine import refuse_missing
+from nas.measuring.journal import SETTINGS, Record, own_folder
 from nas.measuring.machine import machine
 from nas.measuring.process import Answer, run_worker
-from nas.measuring.record import SETTINGS, Record, own_folder
 from nas.measuring.summary import measured_csv
 from nas.record.folder import locked, open_run
 

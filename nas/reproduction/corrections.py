@@ -7,7 +7,7 @@ import numpy as np
 from nas.closed_forms.program import solve
 from nas.reproduction import latency_claims, search_claims, theory_claims
 from nas.reproduction.claim import Claim
-from nas.reproduction.spaces import problem, whole
+from nas.reproduction.whole_spaces import problem, whole
 from nas.study.baselines import baseline
 from objectives.dimensions import Dimensions
 

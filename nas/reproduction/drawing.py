@@ -12,7 +12,7 @@ from nas.closed_forms.regime_map import map_figure
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
 from nas.problem.objective import Budget
-from nas.reproduction.spaces import PHASES, problem, whole
+from nas.reproduction.whole_spaces import PHASES, problem, whole
 
 COLOURS = {"fp16": FRONTIER, "int8": EXACT}
 MOVING = ("depth", "width", "n_experts", "ffn_ratio")

@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.answer.sentences import describe
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
-from nas.reproduction.spaces import problem, whole
+from nas.reproduction.whole_spaces import problem, whole
 from nas.study.baselines import baseline
 from search_spaces.architectures import one
 from search_spaces.arrays import FloatArray
@@ -26,8 +26,8 @@ def milliseconds(metric: str, **study: object) -> float:
 
 def slopes(metric: str, key: str, values: tuple[int, ...], **study: object) -> str:
     """Exponents of a latency between successive values of a workload key."""
-    taken: FloatArray = np.array([milliseconds(metric, **{key: value}, **study) for value in values])
-    found = np.diff(np.log(taken)) / np.diff(np.log(values))
+    times: FloatArray = np.array([milliseconds(metric, **{key: value}, **study) for value in values])
+    found = np.diff(np.log(times)) / np.diff(np.log(values))
     return " → ".join(f"{x:.2f}" for x in found)
 
 

@@ -12,8 +12,8 @@ from nas.closed_forms.rounding import round_off
 from nas.problem.objective import Budget
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.latency_claims import EXAMPLE
-from nas.reproduction.spaces import PHASES, problem, whole
 from nas.reproduction.theory_claims import RATE, THEORY, frame, optimum, setting, unbounded
+from nas.reproduction.whole_spaces import PHASES, problem, whole
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from objectives.dimensions import Dimensions

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from nas.answer.sentences import describe
 from nas.frontier.picks import answers
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
 from nas.reproduction.sensitivity import COARSE, without_router
-from nas.reproduction.spaces import NEEDED, PHASES, Whole, problem, whole
+from nas.reproduction.whole_spaces import NEEDED, PHASES, Whole, problem, whole
 from nas.study.baselines import baseline
 from nas.study.configuration import PAPER_APPLICATIONS
 from search_spaces.arrays import FloatArray
@@ -270,7 +271,6 @@ def equal_memory() -> Claim:
 
 def evolution() -> Claim:
     """Parameters along the frontier."""
-    from scipy.stats import spearmanr
 
     def ranks(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
         order = np.arange(len(rows))

@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.frontier.dominance import non_dominated
 from nas.reproduction.claim import percent
-from nas.reproduction.spaces import PHASES, Whole, whole
+from nas.reproduction.whole_spaces import PHASES, Whole, whole
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import phases
 from objectives.latency.roofline import phase_times

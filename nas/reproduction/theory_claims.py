@@ -12,7 +12,7 @@ from nas.closed_forms.posynomial import Posynomial
 from nas.closed_forms.program import Box, Optimum, Program, solve
 from nas.closed_forms.regimes import paper_rule, regime, thresholds
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, Claim
-from nas.reproduction.spaces import problem
+from nas.reproduction.whole_spaces import problem
 
 THEORY = "python -m nas.theory --budget decode_ms=20 --budget memory_gb=4 --latency closed_form"
 RATE = 1 / 16

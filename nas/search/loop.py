@@ -14,7 +14,7 @@ from nas.record.store import STRATEGY, RunStore
 from nas.search.archive import Archive, RunningFrontier
 from nas.search.asking import asked, told
 from nas.search.strategy import Restorable, Strategy
-from nas.search.workers import Pace
+from nas.search.worker_pool import Pace
 from search_spaces.arrays import IntArray
 
 STALLED_ASKS = 20

@@ -7,7 +7,7 @@ from nas.exporting.command_line import HEAD, command, number, parsed
 from nas.exporting.fields import architecture_fields
 from nas.exporting.gguf import architecture_in, entries, holds, read_gguf, write_gguf
 from nas.exporting.model import Model
-from nas.exporting.references import PIVOT_PATH, referred_architecture
+from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
 
 FILE, GGUF = "bench.sh", "model.gguf"
 PATH = f"llama-bench/{GGUF}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from nas.exporting.fields import architecture_fields, training_fields
 from nas.exporting.model import Model
-from nas.exporting.references import PIVOT_PATH, referred_architecture
+from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
 from nas.exporting.trainer_arguments import recipe_fields, trainer_arguments
 from nas.files import yaml_source
 

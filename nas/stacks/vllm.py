@@ -6,7 +6,7 @@ from typing import Any
 from nas.exporting.command_line import HEAD, command, number, parsed
 from nas.exporting.fields import architecture_fields
 from nas.exporting.model import Model
-from nas.exporting.references import PIVOT_PATH, referred_architecture
+from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
 
 FILE = "bench.sh"
 PROGRAM = "vllm bench latency"

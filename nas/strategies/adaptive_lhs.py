@@ -12,8 +12,8 @@ from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
-from nas.strategies._designs import latin_hypercube
 from nas.strategies._front import Front
+from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)

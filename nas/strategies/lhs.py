@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from nas.problem.evaluations import Evaluations
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
-from nas.strategies._designs import latin_hypercube
+from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits()

@@ -9,8 +9,8 @@ from nas.problem.evaluations import Evaluations
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
-from nas.strategies._designs import latin_hypercube
 from nas.strategies._front import Front
+from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(seedable=True)

@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from nas.problem.evaluations import Evaluations
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
-from nas.strategies._designs import filled
+from nas.strategies._space_filling import filled
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import GENES
 

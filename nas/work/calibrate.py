@@ -14,7 +14,7 @@ from nas.files.tables import write
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law, normalised
 from objectives.calibrating.group import Calibrated, calibrate, groups
-from objectives.calibrating.table import LeftOut, Measurement, read, reasons
+from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
 from objectives.device import Calibration, Device
 from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures

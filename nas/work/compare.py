@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from nas.comparison import cells
+from nas.comparison.answer import show
 from nas.comparison.configuration import Asked, ComparisonConfig, asked, refuse_untyped
 from nas.comparison.crew import Crew, processors
 from nas.comparison.growth import extended
+from nas.comparison.pictures import draw_all
 from nas.comparison.plan import Cell, Plan, planned
 from nas.comparison.ranking import Ranking, rankings
-from nas.comparison.reading import report
+from nas.comparison.reading import left_out, report, sentences
 from nas.comparison.request import Request
 from nas.comparison.result import StudyResult
+from nas.comparison.rows import pair_rows, result_rows, target_rows
 from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
 from nas.comparison.tables import write_tables
 from nas.comparison.trace_columns import volume_of
@@ -23,7 +26,7 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
-from nas.search.recording import terminable
+from nas.search.lifecycle import terminable
 from nas.study.configuration import split_names
 from nas.terminal.console import Stages, Ticker, notice, say_json
 
@@ -53,8 +56,6 @@ def execute(request: Request) -> None:
     if request.json:
         say_json(described(folder, results, ranked))
     elif not request.quiet:
-        from nas.comparison.answer import show
-
         show(folder, results, ranked)
     if all(result.reference is None for result in results):
         failed = next((reason for result in results for reason in result.failures.values()), "")
@@ -173,8 +174,6 @@ def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) 
 
 def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
     """The comparison's pictures."""
-    from nas.comparison.pictures import draw_all
-
     try:
         draw_all(folder / "plots", results, ranked)
     except OSError as error:
@@ -185,9 +184,6 @@ def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]
 
 def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:
     """The comparison as JSON."""
-    from nas.comparison.reading import left_out, sentences
-    from nas.comparison.rows import pair_rows, result_rows, target_rows
-
     return {
         "comparison": str(folder),
         "results": result_rows(results),

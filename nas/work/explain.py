@@ -7,15 +7,15 @@ from typing import Any
 
 from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.model_remarks import blind_spots, head
-from nas.answer.recorded import recorded_run
+from nas.answer.past_run import recorded_run
 from nas.answer.restudied import study_of
 from nas.answer.sentences import count, describe, headline
 from nas.errors import InfeasibleError, UsageError
-from nas.exact.decomposition.search import Exceeded
+from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import Explanation, OperatorRow, explained
-from nas.frontier.selection import check_form, parse_budget, select
+from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import architecture_from, baseline

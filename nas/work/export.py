@@ -15,7 +15,7 @@ from nas.exporting.model import Model, Workload
 from nas.exporting.readme import README, readme, recipe_line
 from nas.exporting.recipe import load_recipe
 from nas.exporting.rounding import Rounded, changes, to_multiple
-from nas.exporting.stack import shown, stack, stack_names
+from nas.exporting.stack_protocol import shown, stack, stack_names
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
 from nas.exporting.writing import folder_names, whole_folder
 from nas.files.tables import write, write_json

@@ -35,12 +35,12 @@ from nas.study.catalogue import load_law
 from nas.study.layers import layered
 from nas.terminal.console import Stages, notice, say, say_json
 from objectives.fitting.design import Plan, assumed_by, known_by
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.loss_unit import doubt
 from objectives.fitting.report import report
-from objectives.fitting.table import read_table
+from objectives.fitting.trained_models import read_table
 from objectives.fitting.validation import Validation, rivals
 from objectives.loss_law.law import Law, named_form
 from objectives.plugins import importable

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from nas.exporting.stack import PACKAGE, shown
+from nas.exporting.stack_protocol import PACKAGE, shown
 from nas.files.yaml_source import read
 from nas.search.discovery import EXTRAS, in_working_folder, installed
 from nas.study.catalogue import load_device, load_space

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nas.answer.outcome import Outcome, conclude, summary, write_files
+from nas.answer.screen import show
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
@@ -18,9 +19,9 @@ from nas.record.folder import Manifest
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
+from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
 from nas.search.loop import Limits, Search
-from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
-from nas.search.workers import WorkerPool
+from nas.search.worker_pool import WorkerPool
 from nas.study.layers import layered
 from nas.terminal.console import Ticker, notice, say_json
 from nas.terminal.streams import LostOutputError
@@ -66,8 +67,6 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     if request.json:
         say_json({"run": str(folder), **summary(outcome)})
     elif not request.quiet:
-        from nas.answer.screen import show
-
         show(outcome, folder)
     sys.stdout.flush()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.recorded import RecordedRun, recorded_run
+from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.sentences import count, describe
 from nas.answer.solved_anew import solvable, solved_along, solved_within
 from nas.errors import InfeasibleError, UsageError
@@ -15,7 +15,7 @@ from nas.exact.sweeps import parse_sweep, swept
 from nas.files.tables import refuse_existing
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.diagnosis import diagnose, lines
-from nas.frontier.selection import check_form, parse_budget, select
+from nas.frontier.preferences import check_form, parse_budget, select
 from nas.frontier.uncertainty import cost_among, tied, uncertainty
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.calibrating.fit import Freedom, fit, freedom
+from objectives.calibrating.efficiencies import Freedom, fit, freedom
 from objectives.calibrating.held_out import Errors, errors, leave_one_model_out
-from objectives.calibrating.table import Measurement
+from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.terms import Terms, terms
 from objectives.counts import total
 from objectives.device import Calibration, Device

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau
 
-from objectives.calibrating.fit import fit, freedom
+from objectives.calibrating.efficiencies import fit, freedom
 from objectives.calibrating.terms import Terms
 from objectives.device import Device
 from search_spaces.arrays import AnyArray, FloatArray

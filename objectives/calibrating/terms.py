@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from objectives.calibrating.table import Measurement
+from objectives.calibrating.measurements import Measurement
 from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import Phase, phases

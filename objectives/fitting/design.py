@@ -12,9 +12,9 @@ import numpy as np
 from scipy.stats import qmc
 
 from objectives.fitting.diagnostics import FACTORS
-from objectives.fitting.fit import Fit
+from objectives.fitting.estimate import Fit
 from objectives.fitting.model import Model, compiled
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

@@ -8,10 +8,10 @@ from scipy.optimize import brentq
 from scipy.stats import f as fisher
 from scipy.stats import ncf
 
-from objectives.fitting.fit import Fit
+from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals, correlation_of
 from objectives.fitting.robust import scale_of
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
 
 FACTORS = ("depth", "width", "ffn_ratio", "activation_rate", "kv_dim", "tokens", "parameters", "active_parameters")

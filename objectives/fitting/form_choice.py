@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from objectives.fitting.diagnostics import quality
-from objectives.fitting.fit import Fit
+from objectives.fitting.estimate import Fit
 from objectives.fitting.validation import Validation
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.robust import minimised
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from objectives.fitting.diagnostics import quality
-from objectives.fitting.fit import Fit
+from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
 from objectives.installed import DISTRIBUTION, version_of

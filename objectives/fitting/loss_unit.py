@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from objectives.fitting.portability import predictions, stand_ins
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 
 NATS_PER_BIT = math.log(2.0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
 from search_spaces.arrays import BoolArray, FloatArray
 

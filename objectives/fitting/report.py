@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from objectives.fitting import diagnostics
-from objectives.fitting.fit import Fit
+from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance

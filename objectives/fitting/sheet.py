@@ -1,4 +1,4 @@
-"""The text of people's tables: encodings, separators and decimal commas, told apart or refused, no row ever shifted."""
+"""The text of people's tables: encodings, separators and decimal commas, recognised or refused, no row ever shifted."""
 
 import codecs
 import csv

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.diagnostics import factors, losses, quality, replicates
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.robust import minimised
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 

@@ -1,4 +1,4 @@
-"""The paper's form with −κ_m ln(d_m/512) for the KV term: its exponent and L_∞ cannot be told apart."""
+"""The paper's form with −κ_m ln(d_m/512) for the KV term: its exponent and L_∞ are not identifiable together."""
 
 from objectives.law_forms.hw_codesign import BOUNDS, DEPTH, IRREDUCIBLE, SPARSITY, WIDTH
 from objectives.loss_law.form import Form, Term

@@ -23,8 +23,8 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import Study, assemble
+from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.recording import store_columns
 from nas.work import run as running
 from nas.work.list import missing_extra
 from nas.work.run_request import Request

@@ -156,18 +156,18 @@ def test_the_profile_of_smallest_held_out_error_is_taken() -> None:
     assert best is not None
     assert best.engine == "b"
     assert "b" in note
-    assert "borrowed" not in note
+    assert "transferred" not in note
 
 
-def test_a_profile_of_another_precision_is_borrowed_and_says_so() -> None:
+def test_a_profile_of_another_precision_is_transferred_and_says_so() -> None:
     best, note = chosen("int8", profile(engine="a", held_out_error=0.3), profile(engine="b", precision="int4"))
     assert best is not None
     assert best.engine == "a"
-    assert "borrowed from an fp16" in note
+    assert "transferred from an fp16" in note
     best, note = chosen("int8", profile(engine="a", held_out_error=0.01), profile(engine="b", precision="int8"))
     assert best is not None
     assert best.engine == "b"
-    assert "borrowed" not in note
+    assert "transferred" not in note
 
 
 def test_a_profile_of_another_power_mode_is_never_taken() -> None:

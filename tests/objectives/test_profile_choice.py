@@ -1,4 +1,4 @@
-"""Which profile prices a precision and a batch: what computes alike lends, what does not never does."""
+"""Which profile prices a precision and a batch: efficiencies transfer between formats that compute alike, never between others."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def board(*precisions: str, **changes: Any) -> Device:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "measured", "lender"),
+    ("wanted", "measured", "source"),
     [
         ("fp16", ("int4", "nvfp4"), "int4"),
         ("fp16", ("int4", "int8"), "int4"),
@@ -35,17 +35,19 @@ def board(*precisions: str, **changes: Any) -> Device:
         ("nvfp4", ("int4", "int8", "fp16"), None),
     ],
 )
-def test_what_computes_alike_lends(wanted: str, measured: tuple[str, ...], lender: str | None) -> None:
-    """Weight-only formats and fp16 lend to one another and to int8; NVFP4 neither lends nor borrows."""
+def test_efficiencies_transfer_between_what_computes_alike(
+    wanted: str, measured: tuple[str, ...], source: str | None
+) -> None:
+    """Between weight-only formats and fp16, and from them to int8; neither from nor to NVFP4."""
     found, note = calibration_for(board(*measured), wanted)
-    assert (found.precision if found else None) == lender
-    if lender is None:
+    assert (found.precision if found else None) == source
+    if source is None:
         assert note == f"datasheet peaks, no calibrated profile that {wanted} could use for this device"
-    elif lender == wanted:
+    elif source == wanted:
         assert note == f"calibrated (E, {wanted})"
     else:
-        article = "a" if lender == "q8_0" else "an"
-        assert note == f"calibrated (E, {wanted}; efficiencies borrowed from {article} {lender} measurement)"
+        article = "a" if source == "q8_0" else "an"
+        assert note == f"calibrated (E, {wanted}; efficiencies transferred from {article} {source} measurement)"
 
 
 def test_another_batch_is_said() -> None:

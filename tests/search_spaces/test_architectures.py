@@ -90,8 +90,8 @@ def test_rows_at_their_defaults_select_and_join_like_others() -> None:
     """Columns at their default are kept without memory; that must not show."""
     shape = {name: np.arange(1, 6, dtype=np.int64) for name in SHAPE}
     plain = Architectures.from_shape(shape)
-    dressed = plain.with_vocabulary(7, tied=False)
-    joined = Architectures.concatenate([plain[1:3], dressed[np.array([4, 0])], plain[:0]])
+    with_head = plain.with_vocabulary(7, tied=False)
+    joined = Architectures.concatenate([plain[1:3], with_head[np.array([4, 0])], plain[:0]])
     assert joined.depth.tolist() == [2, 3, 5, 1]
     assert joined.vocabulary.tolist() == [0, 0, 7, 7]
     assert joined.tied.tolist() == [True, True, False, False]
@@ -167,9 +167,9 @@ def test_further_columns_show_only_what_differs_from_its_default() -> None:
 
 def test_vocabulary_is_the_only_thing_that_with_vocabulary_changes() -> None:
     found = stack([SHAPED, {**QWEN3, "tied": False, "vocabulary": 5}])
-    dressed = stored(found.with_vocabulary(151_936))
-    assert dressed.pop("vocabulary") == [151_936, 151_936]
-    assert dressed == {name: column for name, column in stored(found).items() if name != "vocabulary"}
+    with_head = stored(found.with_vocabulary(151_936))
+    assert with_head.pop("vocabulary") == [151_936, 151_936]
+    assert with_head == {name: column for name, column in stored(found).items() if name != "vocabulary"}
     assert found.with_vocabulary(1, tied=True).tied.tolist() == [True, True]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.decomposition.search import AT_ONCE, BranchAndBound, Effort
 from nas.exact.decomposition.sums import Sums
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective

@@ -76,7 +76,7 @@ def test_how_many_time_limits_are_missed_on_the_device_is_said_with_the_reason(
     assert missed == 1
     assert "1 of 2 time limits are missed there" in said
     assert "an LM head of 151,936 tokens" in said
-    assert "fp16; efficiencies borrowed from an int4 measurement" in said
+    assert "fp16; efficiencies transferred from an int4 measurement" in said
 
 
 def test_a_study_under_preset_device_has_no_second_time(

@@ -271,7 +271,7 @@ def test_designs_worth_training_are_timed_on_the_device_and_it_is_said_how_many_
     assert len(rows) == 4
     assert "4 of 4 time limits are missed there" in table
     assert "an LM head of 151,936 tokens" in table
-    assert "efficiencies borrowed from an int4 measurement" in table
+    assert "efficiencies transferred from an int4 measurement" in table
 
 
 @pytest.mark.slow

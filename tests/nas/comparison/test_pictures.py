@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nas.comparison.anytime import checkpoints, clock, measured
 from nas.comparison.attainment import surface
-from nas.comparison.measures import checkpoints, clock, measured
 from nas.comparison.pictures import draw_all, first_decade, opponents
 from nas.comparison.rank_diagram import can_draw, rank_figure
 from nas.comparison.ranking import Ranking

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.comparison.measures import MEASURES, TARGETS, Measured
+from nas.comparison.anytime import MEASURES, TARGETS, Measured
 from nas.comparison.ranking import course, rankings
 from nas.comparison.reference import exact_reference
 from nas.comparison.result import StudyResult, pairs

@@ -146,7 +146,7 @@ def rejections(effect: float, generator: np.random.Generator, *, paired: bool) -
 
 @pytest.mark.extended
 @pytest.mark.parametrize("paired", [True, False])
-def test_equal_strategies_are_told_apart_in_at_most_five_percent(paired: bool) -> None:
+def test_equal_strategies_are_found_to_differ_in_at_most_five_percent(paired: bool) -> None:
     false, _ = rejections(0.0, np.random.default_rng(11), paired=paired)
     assert false <= LEVEL + 1.64 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
 

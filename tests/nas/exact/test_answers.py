@@ -18,7 +18,7 @@ from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution
 from nas.exact.axis_steps import beyond
-from nas.exact.decomposition.search import BranchAndBound
+from nas.exact.decomposition.branch_and_bound import BranchAndBound
 from nas.exact.gains import Gains, gains
 from nas.exact.infeasibility import diagnosed
 from nas.exact.sweeps import parse_sweep, swept

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
-from nas.exact.decomposition import search as search_module
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
 from nas.exact.decomposition.checking import largest_difference
+from nas.exact.decomposition.dominance_lookup import SLACK, Bins, Table, ordered
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.decomposition.search import BranchAndBound, Exceeded
 from nas.exact.decomposition.sums import BrokenSum, Sums, undeclared
-from nas.exact.decomposition.table import SLACK, Bins, Table, ordered
 from nas.frontier.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in

@@ -12,8 +12,8 @@ from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution
 from nas.exact.axis_steps import beyond
+from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
-from nas.exact.decomposition import search as search_module
 from nas.exact.gains import DIFFERENT, gains
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import solve

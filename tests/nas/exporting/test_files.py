@@ -22,7 +22,7 @@ from nas.exporting.recipe import load_recipe, schedule
 from nas.exporting.rounding import changes, to_multiple
 from nas.exporting.tensors import Tensor, tensors
 from nas.exporting.tokenizer import byte_level, refuse_larger, tokenizer_for
-from nas.exporting.training import gpu_hours, training_flops
+from nas.exporting.training_cost import gpu_hours, training_flops
 from nas.problem.problem import Problem
 from nas.study.baselines import baseline
 from objectives import counts

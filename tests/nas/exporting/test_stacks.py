@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from nas.exporting.command_line import number, parsed
 from nas.exporting.fields import differences
 from nas.exporting.model import Model
-from nas.exporting.stack import PACKAGE, PIVOT, shown, stack, stack_names
+from nas.exporting.stack_protocol import PACKAGE, PIVOT, shown, stack, stack_names
 from nas.stacks.megatron import PROGRAM
 from objectives.plugins import importable, summary
 from search_spaces.architectures import Architectures

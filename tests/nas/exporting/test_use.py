@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from nas.exporting.model import Model
-from nas.exporting.stack import PACKAGE, shown, stack
+from nas.exporting.stack_protocol import PACKAGE, shown, stack
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]

@@ -67,7 +67,7 @@ def test_no_doubt_is_said_as_such() -> None:
         ({"data": {"unit": "may be bits", "designs": 80, "replicates": None}}, "the unit of the losses", "may be bits"),
         ({"data": {"unit": None, "designs": 5, "replicates": None}}, "few rows", "leave 2 to judge errors by"),
         ({"determined": {"x": True, "y": False}}, "coefficients", "determined x; not determined y"),
-        ({"forms": {"a": {"weight": 0.6}, "b": {"weight": 0.4}}}, "the form", "not told apart by BIC (weights a 0.60, b 0.40)"),
+        ({"forms": {"a": {"weight": 0.6}, "b": {"weight": 0.4}}}, "the form", "not distinguished by BIC (weights a 0.60, b 0.40)"),
         ({"forms": {"a": {"weight": 0.0}, "b": {"weight": 1.0}}}, "the form", "fit with --form b"),
         ({"lack_of_fit": {"rejected": True, "p_value": 1e-4}}, "the shape of the residuals", "wrong somewhere"),
         ({"lack_of_fit": None}, "the shape of the residuals", "too few rows"),

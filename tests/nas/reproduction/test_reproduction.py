@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nas.frontier.breakdown import explained
-from nas.reproduction import latency_claims, prediction_claims, search_claims, spaces, theory_claims
+from nas.reproduction import latency_claims, prediction_claims, search_claims, theory_claims
+from nas.reproduction import whole_spaces as spaces
 from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim
 from nas.reproduction.corrections import corrections
 from nas.reproduction.page import as_json, page, reproduction

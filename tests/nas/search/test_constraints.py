@@ -26,8 +26,8 @@ from nas.search import loop as search
 from nas.search.assembly import Study
 from nas.search.constraints import Handling, as_seen, problem_as_seen
 from nas.search.discovery import able_to, strategy_module
+from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.recording import store_columns
 from objectives.plugins import importable
 from search_spaces.arrays import IntArray
 

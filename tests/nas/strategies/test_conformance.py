@@ -331,7 +331,7 @@ def test_exact_above_its_limit_asks_for_the_frontier_and_the_picks_alone(
         variant = problem.with_vocabulary(question.vocabulary)
         picks = []
         for rows in (found, truth):
-            dressed = variant.evaluate(rows.genotypes)
-            row = PickRule.of(question).row(dressed)
-            picks.append(None if row is None else int(dressed.keys[row]))
+            with_head = variant.evaluate(rows.genotypes)
+            row = PickRule.of(question).row(with_head)
+            picks.append(None if row is None else int(with_head.keys[row]))
         assert picks[0] == picks[1], question.label

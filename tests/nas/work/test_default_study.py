@@ -16,8 +16,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble
+from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.recording import store_columns
 from nas.search.strategy import Brief
 from nas.strategies import nsga2
 

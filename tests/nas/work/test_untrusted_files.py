@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from nas.answer.recorded import recorded_run
+from nas.answer.past_run import recorded_run
 from nas.errors import PlasError, UsageError
 from nas.files import yaml_source
 from nas.files.figures import save, styled

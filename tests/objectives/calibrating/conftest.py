@@ -7,7 +7,7 @@ import pytest
 
 from nas.study.catalogue import load_law
 from nas.work.calibrate import LAW, resolve
-from objectives.calibrating.table import Measurement, read
+from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import terms
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.columns import SHAPE

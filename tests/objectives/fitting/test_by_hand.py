@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from objectives.fitting.diagnostics import SIGNIFICANT, identifiability, influence, quality, replicates
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import _restarted, bootstrap, intervals
 from objectives.fitting.law_file import law_of
-from objectives.fitting.table import Table, read_table
+from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import groups, near_frontier, validated
 from objectives.loss_law.law import named_form
 

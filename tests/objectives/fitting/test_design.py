@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from objectives.fitting.design import assumed_by, filling_rows, known_by, optimal, plan, shrunk
-from objectives.fitting.fit import Fit, Method, fitted
-from objectives.fitting.table import Table
+from objectives.fitting.estimate import Fit, Method, fitted
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law, named_form
 from search_spaces.architectures import Architectures
 

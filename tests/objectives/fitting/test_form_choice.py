@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import f as fisher
 
 from objectives.fitting.diagnostics import POWER, REJECT, determined, lack_of_fit, noncentrality
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.form_choice import excess, form_weights, shares
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import validated
 from objectives.loss_law.law import Law, named_form
 from search_spaces.architectures import Architectures

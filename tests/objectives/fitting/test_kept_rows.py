@@ -8,7 +8,7 @@ import pytest
 
 from objectives.fitting.diagnostics import replicates
 from objectives.fitting.intervals import resampled
-from objectives.fitting.table import read_table
+from objectives.fitting.trained_models import read_table
 
 Csv = Callable[[str], Path]
 HEADER = "{},depth,width,n_kv_heads,expert_size,loss\n"
@@ -55,7 +55,7 @@ def test_a_named_column_orders_what_no_name_says(csv: Csv) -> None:
         read_table(csv((HEADER.format("phase") + HISTORY).replace("\n100", "\na").replace("\n200", "\nb").replace("\n300", "\nc")), last="phase")  # fmt: skip
 
 
-def test_runs_are_told_apart_by_their_name(csv: Csv) -> None:
+def test_runs_are_distinguished_by_their_name(csv: Csv) -> None:
     text = "run_id," + HEADER.format("step")
     rows = "".join(f"r{i // 3},{line}\n" for i, line in enumerate([*HISTORY.splitlines()[:3] * 2]))
     assert read_table(csv(text + rows.replace("r1,300,8,1024,4,2048,3.4", "r1,300,8,1024,4,2048,3.5"))).loss.tolist() == [3.4, 3.5]  # fmt: skip

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from objectives.fitting.loss_unit import doubt
-from objectives.fitting.table import Table, read_table
+from objectives.fitting.trained_models import Table, read_table
 from objectives.loss_law.law import Law
 from tests.objectives.fitting.conftest import Simulate
 

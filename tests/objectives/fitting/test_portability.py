@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from objectives.fitting.portability import portability
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 
 Simulate = Callable[..., Table]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from objectives.fitting.diagnostics import lack_of_fit, quality
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.portability import portability
-from objectives.fitting.table import Table, read_table
+from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import Errors, unseen, validated
 from objectives.loss_law.law import Law, named_form
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from objectives.fitting.table import read_table
+from objectives.fitting.trained_models import read_table
 
 Csv = Callable[[str], Path]
 TEXT = "depth,width,n_kv_heads,expert_size,loss\n8,1024,4,2048,3.21\n16,1536,4,3072,3.05\n"

@@ -70,7 +70,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
 @pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("plain", [True, False], ids=["plain", "dressed"])
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "with options"])
 def test_operator_model_under_each_option(
     case: Any, precision: str, option: str, plain: bool, random_architectures: Draw, as_reference: Convert
 ) -> None:

@@ -139,9 +139,9 @@ def read_table(
     columns, changed = with_points(columns, [name for name in columns if name in COLUMNS], path)
     as_written = {old: columns[new] for old, new in zip(sheet.header, names, strict=True)}
     keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
-    columns, lines = _taken(columns, keep), sheet.lines[keep]
-    final, progress, found = checkpoints({**_taken(as_written, keep), **columns}, lines, last, path)
-    numbers = _numbers(_taken(columns, final), lines[final], path)
+    columns, lines = _chosen(columns, keep), sheet.lines[keep]
+    final, progress, found = checkpoints({**_chosen(as_written, keep), **columns}, lines, last, path)
+    numbers = _numbers(_chosen(columns, final), lines[final], path)
     if progress is not None:
         numbers["checkpoint"] = progress
     bits = unit == "bits" or (unit is None and says_bits(loss))
@@ -155,7 +155,7 @@ def read_table(
     return Table(numbers, table.lines, (*said, *_remarks(table, sure=bits or unit is not None)), digest)
 
 
-def _taken(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:
+def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:
     return {name: [column[i] for i in np.flatnonzero(keep)] for name, column in columns.items()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from nas.api.frames import notebook_html
+from nas.api.data_frames import notebook_html
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.law_fitting.request import Request, refuse_places

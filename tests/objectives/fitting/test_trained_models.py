@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from objectives.fitting import table as module
-from objectives.fitting.table import read_table
+from objectives.fitting import trained_models as module
+from objectives.fitting.trained_models import read_table
 
 Csv = Callable[[str], Path]
 HEADER = "depth,width,n_kv_heads,n_experts,top_k,expert_size,loss\n"

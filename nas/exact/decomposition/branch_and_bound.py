@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Self
 
 from nas.exact.decomposition.checking import agreement
+from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
 from nas.exact.decomposition.sums import Sums
-from nas.exact.decomposition.table import SLACK
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nas.answer.recorded import RecordedRun, recorded_run
-from nas.api.frames import notebook_html
+from nas.answer.past_run import RecordedRun, recorded_run
+from nas.api.data_frames import notebook_html
 from nas.frontier.dominance import frontier_rows
-from nas.frontier.selection import select
+from nas.frontier.preferences import select
 from nas.problem.objective import unit_of
 from search_spaces.arrays import IntArray
 

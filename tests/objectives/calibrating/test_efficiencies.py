@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from objectives.calibrating.fit import PRIOR, fit, freedom
+from objectives.calibrating.efficiencies import PRIOR, fit, freedom
 from objectives.calibrating.group import calibrate, groups
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.device import Calibration, Device

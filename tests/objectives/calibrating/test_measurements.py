@@ -4,7 +4,7 @@ import pytest
 
 from nas.work.calibrate import resolve
 from objectives.calibrating.formats import FORMATS, format_of
-from objectives.calibrating.table import read
+from objectives.calibrating.measurements import read
 from objectives.device import Device
 
 HEADER = "device,model,precision,batch,prompt_len,gen_len,metric,value,quality"

@@ -22,7 +22,7 @@ from nas.search.assembly import Study
 from nas.search.constraints import as_seen
 from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
-from nas.search.workers import Pace, WorkerPool
+from nas.search.worker_pool import Pace, WorkerPool
 
 
 def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from objectives.fitting.model import Model, compiled, needed
 from objectives.fitting.robust import EFFICIENT, minimised, scale_of
-from objectives.fitting.table import Table
+from objectives.fitting.trained_models import Table
 from objectives.fitting.varpro import projected_starts
 from objectives.loss_law.form import Form
 from search_spaces.arrays import FloatArray

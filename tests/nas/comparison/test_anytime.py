@@ -7,7 +7,7 @@ import moocore
 import numpy as np
 import pytest
 
-from nas.comparison.measures import MEASURES, TARGETS, Measured, checkpoints, clock, measured, shown
+from nas.comparison.anytime import MEASURES, TARGETS, Measured, checkpoints, clock, measured, shown
 from nas.comparison.reference import Reference, exact_reference, keys_by_value, union
 from nas.comparison.trace import Trace
 from nas.frontier.dominance import frontier_rows

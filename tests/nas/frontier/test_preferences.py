@@ -12,7 +12,7 @@ from nas.errors import UsageError
 from nas.frontier.dominance import frontier_rows, non_dominated
 from nas.frontier.indicators import Scale
 from nas.frontier.picks import best_row
-from nas.frontier.selection import check_form, diverse, knee, parse_budget, select
+from nas.frontier.preferences import check_form, diverse, knee, parse_budget, select
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 

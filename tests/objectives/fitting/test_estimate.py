@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import approx_fprime, least_squares
 
 from objectives.fitting.diagnostics import identifiability, lack_of_fit, quality, replicates
-from objectives.fitting.fit import Fit, Method, fitted
+from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.model import compiled
 from objectives.fitting.robust import huber, minimised
-from objectives.fitting.table import Table, read_table
+from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import validated
 from objectives.loss_law.law import Law, named_form
 from objectives.plugins import importable

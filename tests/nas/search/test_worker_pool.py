@@ -15,8 +15,8 @@ import pytest
 from nas.errors import UsageError
 from nas.files.yaml_source import dump
 from nas.problem.objective import Objective
-from nas.search import workers as evaluating
-from nas.search.workers import Pace, WorkerPool
+from nas.search import worker_pool as evaluating
+from nas.search.worker_pool import Pace, WorkerPool
 from search_spaces.architectures import Architectures, stack
 
 Inside = Callable[..., Any]
