@@ -51,4 +51,6 @@ def on_post_build(config: Any) -> None:
     site = Path(config["site_dir"])
     for path in sorted(site.rglob("*")):
         if path.suffix in (".html", ".css", ".svg") and (found := remote(path.read_text(encoding="utf-8"))):
-            raise PluginError(f"{path.relative_to(site)}: expected nothing of other hosts, got {found[0]!r}; ship it in docs/")
+            raise PluginError(
+                f"{path.relative_to(site)}: expected nothing of other hosts, got {found[0]!r}; ship it in docs/"
+            )

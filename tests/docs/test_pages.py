@@ -1,11 +1,13 @@
 """The pages as a reader meets them: links that lead somewhere, one index, words that the glossary explains, plain Markdown."""
 
+import importlib
 import os
 import re
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -60,7 +62,9 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_a_broken_link_is_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A\n[a](#a), [b](#b), [c](none.md), [d](page.md#a), [e](page.md#e), `[f](none)`\n```\n[g](none)\n```\n")
+    page.write_text(
+        "# A\n[a](#a), [b](#b), [c](none.md), [d](page.md#a), [e](page.md#e), `[f](none)`\n```\n[g](none)\n```\n"
+    )
     assert nowhere(page) == ["#b", "none.md", "page.md#e"]
 
 
@@ -68,7 +72,13 @@ def test_a_broken_link_is_seen(tmp_path: Path) -> None:
 def navigation() -> list[str]:
     """The pages of mkdocs.yml, in order."""
     lines = read(ROOT / "mkdocs.yml").partition("\nnav:\n")[2]
-    return [page for section in yaml.safe_load(lines) for pages in section.values() for page in pages for page in page.values()]
+    return [
+        page
+        for section in yaml.safe_load(lines)
+        for pages in section.values()
+        for page in pages
+        for page in page.values()
+    ]
 
 
 def test_every_page_stands_once_in_the_navigation() -> None:
@@ -85,7 +95,10 @@ def test_the_index_links_every_page() -> None:
 def test_pages_are_plain_markdown(page: Path) -> None:
     """What only the site's tool reads looks like rubbish on a code host; nested text that is indented by two is lost by the tool."""
     text = prose(read(page))
-    assert re.findall(r'^ *(?:!!!|\?\?\?|:::|=== ").*|\{:.*?\}|\{#.*?\}|\{%.*?%\}|\[\[.*?\]\]', text, flags=re.MULTILINE) == []
+    assert (
+        re.findall(r'^ *(?:!!!|\?\?\?|:::|=== ").*|\{:.*?\}|\{#.*?\}|\{%.*?%\}|\[\[.*?\]\]', text, flags=re.MULTILINE)
+        == []
+    )
     unfenced = re.sub(r"^```.*?^```", "", read(page), flags=re.DOTALL | re.MULTILINE)
     assert re.findall(r"^ {1,3}(?:[-*] |\d+\. |```).*", unfenced, flags=re.MULTILINE) == []
     assert re.findall(r"^(?![-*] |\d+\. | |\n).+\n(?:[-*] |1\. ).*", text, flags=re.MULTILINE) == []
@@ -96,13 +109,41 @@ def test_every_picture_stands_in_the_gallery_with_what_makes_it() -> None:
     shown = [re.findall(r"!\[[^\]]+\]\(images/([^)]+)\)", section) for section in sections]
     made = [re.findall(r"`([^`\s]+\.(?:png|svg))`", section) for section in sections]
     assert [len(each) for each in made] == [len(each) for each in shown]
-    assert sorted(sum(shown, [])) == sorted(path.name for path in (DOCS / "images").iterdir())
+    assert sorted(name for names in shown for name in names) == sorted(
+        path.name for path in (DOCS / "images").iterdir()
+    )
+
+
+def first_hour() -> ModuleType:
+    """tests/docs/first_hour.py, which stands beside samples.py."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    try:
+        return importlib.import_module("first_hour")
+    finally:
+        sys.path.pop(0)
+
+
+def test_the_readme_leads_a_new_user_from_nothing_to_files_for_training() -> None:
+    steps = list(first_hour().steps(read(ROOT / "README.md")))
+    assert steps[0].startswith(
+        "python3 -m venv .venv && .venv/bin/pip install -c constraints.txt . && .venv/bin/python -m nas.run"
+    )
+    assert steps[1].startswith("cat > board.yaml")
+    assert [step.split()[:2] for step in steps[2:6]] == [
+        ["plas", name] for name in ("run", "explain", "select", "export")
+    ]
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    commands = re.findall(r"```bash\n(.*?)\n```", read(ROOT / "README.md"), flags=re.DOTALL)
+    assert commands[1].endswith("-m pytest")
+    assert f"\n{commands[1]}\n" in read(ROOT / ".ci" / "run")
 
 
 FIELD = """active baseline bandwidth bootstrap budget certified closed form D-optimal dense draws exact expert FFN ratio frontier fused Huber's loss
 hypervolume knee KV cache loss law native operator model peak penalty perplexity prefill profile quantile regime reject residual sd roofline run folder
-seed strategy study sweep V-optimal vocabulary""".split()
-ORDINARY = {"CSV", "JSON", "YAML", "PNG", "SVG", "HTML", "URL", "COMMAND", "OPTIONS", "ARGS", "GPU", "CPU", "ID", "NO_COLOR", "LLM"}
+seed strategy study sweep V-optimal vocabulary"""
+ORDINARY = "CSV JSON YAML PNG SVG HTML URL COMMAND OPTIONS ARGS GPU CPU ID NO_COLOR LLM"
 METAVAR = re.compile(r"(--[\w-]+) +[A-Z][A-Z_=:|]+")
 LITERAL = re.compile(r"\S*[=:/]\S*|'[^']*'|--\S+|<[^>]*>|\[[^\]]*\]")
 
@@ -112,7 +153,9 @@ def helps() -> str:
     """What all commands say with --help."""
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
     said = [
-        subprocess.run([sys.executable, "-m", f"nas.{name}", "--help"], capture_output=True, text=True, check=True, env=environment)
+        subprocess.run(
+            [sys.executable, "-m", f"nas.{name}", "--help"], capture_output=True, text=True, check=True, env=environment
+        )
         for name in COMMANDS
     ]
     return "\n".join(ended.stdout for ended in said)
@@ -120,17 +163,23 @@ def helps() -> str:
 
 def explained() -> set[str]:
     """The words of the glossary: first and second cells of its tables."""
-    rows = [re.split(r"(?<!\\)\|", line)[1:3] for line in read(DOCS / "glossary.md").splitlines() if line.startswith("| ")]
+    rows = [
+        re.split(r"(?<!\\)\|", line)[1:3] for line in read(DOCS / "glossary.md").splitlines() if line.startswith("| ")
+    ]
     cells = ", ".join(cell.replace("`", "") for row in rows for cell in row)
     return {word.lower() for word in re.findall(r"[\w+@'-]+", cells)}
 
 
 def test_the_glossary_explains_the_words_of_help() -> None:
-    names = {name for package in ("nas.strategies", "objectives.law_forms", "objectives.metrics") for name in importable(package)}
+    names = {
+        name
+        for package in ("nas.strategies", "objectives.law_forms", "objectives.metrics")
+        for name in importable(package)
+    }
     names |= {name for package in ("objectives.laws", "configs") for name in documents(package)}
     text = LITERAL.sub(" ", METAVAR.sub(r"\1", helps()))
-    short = set(re.findall(r"\b(?:[A-Z]{2,}[A-Z0-9+]*|[a-z]+_[a-z_]+)\b", text)) - names - ORDINARY
-    used = {word for word in FIELD if re.search(rf"\b{re.escape(word)}\b", text)}
+    short = set(re.findall(r"\b(?:[A-Z]{2,}[A-Z0-9+]*|[a-z]+_[a-z_]+)\b", text)) - names - set(ORDINARY.split())
+    used = {word for word in FIELD.split() if re.search(rf"\b{re.escape(word)}\b", text)}
     known = explained()
     assert sorted(word for word in short | used if word.lower() not in known) == []
 
