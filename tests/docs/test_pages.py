@@ -189,6 +189,13 @@ def test_the_glossary_has_what_answers_print() -> None:
     assert sorted(word for word in words.lower().split() if word not in explained()) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_rows_of_a_table_have_as_many_cells(page: Path) -> None:
+    for table in re.findall(r"(?:^\|.*\n)+", prose(read(page)), flags=re.MULTILINE):
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(cells) == 1, table
+
+
 def test_the_glossary_is_in_one_form() -> None:
     for line in read(DOCS / "glossary.md").splitlines():
         if line.startswith("|") and "---" not in line:

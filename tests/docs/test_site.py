@@ -45,9 +45,13 @@ def test_every_page_is_built(site: Path) -> None:
 def test_no_markdown_is_left_over(site: Path) -> None:
     """A list, a table or a fence that the tool did not see, as after an indented paragraph, stands in the text as it was typed."""
     for page in sorted(site.glob("*.html")):
-        text = re.sub(r"<(pre|script|style)\b.*?</\1>|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        text = re.sub(
+            r"<(pre|script|style)\b.*?</\1>|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
         assert re.findall(r"^(?: *[-*|#] | *```|\d+\. ).*", text, flags=re.MULTILINE) == [], page.name
-        assert re.findall(r"\]\((?!\d)[^)]*\)|\*\*", re.sub(r"<code>.*?</code>", "", text, flags=re.DOTALL)) == [], page.name
+        assert re.findall(r"\]\((?!\d)[^)]*\)|\*\*", re.sub(r"<code>.*?</code>", "", text, flags=re.DOTALL)) == [], (
+            page.name
+        )
 
 
 def test_the_api_page_is_made_of_docstrings(site: Path) -> None:
