@@ -15,7 +15,7 @@ from samples import ROOT, Page, blocks_of
 
 GALLERY = ROOT / "docs" / "gallery.md"
 SHOWN = re.compile(r"!\[[^\]]*\]\((images/[^)]+)\)")
-MADE = re.compile(r"`([^`\s]+\.png)`")
+MADE = re.compile(r"`([^`\s]+\.(?:png|svg))`")
 
 
 def pictures(text: str) -> list[tuple[str, str]]:
