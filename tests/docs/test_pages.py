@@ -145,7 +145,7 @@ hypervolume knee KV cache loss law native operator model peak penalty perplexity
 seed strategy study sweep V-optimal vocabulary"""
 ORDINARY = "CSV JSON YAML PNG SVG HTML URL COMMAND OPTIONS ARGS GPU CPU ID NO_COLOR LLM"
 METAVAR = re.compile(r"(--[\w-]+) +[A-Z][A-Z_=:|]+")
-LITERAL = re.compile(r"\S*[=:/]\S*|'[^']*'|--\S+|<[^>]*>|\[[^\]]*\]")
+LITERAL = re.compile(r"\S*[=:/]\S*|\S+\.\w\S*|'[^']*'|--\S+|<[^>]*>|\[[^\]]*\]")
 
 
 @cache
