@@ -1,4 +1,4 @@
-"""A new user's first minutes, from nothing but the README: clone, install, describe a device, search, choose, export, see the pictures.
+"""A new user's first minutes, from nothing but the README: clone, install, describe a device, search, choose, export, look at the report.
 
 python tests/docs/first_hour.py > first-hour.log
 
@@ -21,7 +21,7 @@ from samples import ROOT, blocks_of, commands_of
 TOUR = "## Five minutes with your own device"
 ENTER = "source .venv/bin/activate"
 AIM_S = 300
-LOOK_AT = ("runs/mine/frontier.csv", "runs/mine/plots/frontier.png", "candidates.csv", "trained/README.md")
+LOOK_AT = ("runs/mine/frontier.csv", "runs/mine/report.html", "candidates.csv", "trained/README.md")
 DROPPED = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PLAS_EXTERNAL_DATA")
 
 

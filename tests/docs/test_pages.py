@@ -129,8 +129,8 @@ def test_the_readme_leads_a_new_user_from_nothing_to_files_for_training() -> Non
         "python3 -m venv .venv && .venv/bin/pip install -c constraints.txt . && .venv/bin/python -m nas.run"
     )
     assert steps[1].startswith("cat > board.yaml")
-    assert [step.split()[:2] for step in steps[2:6]] == [
-        ["plas", name] for name in ("run", "explain", "select", "export")
+    assert [step.split()[:2] for step in steps[2:]] == [
+        ["plas", name] for name in ("run", "explain", "select", "export", "open")
     ]
 
 
