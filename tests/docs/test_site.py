@@ -1,0 +1,88 @@
+"""The documentation's site as mkdocs builds it: no warning, nothing of other hosts, every page, the API from docstrings."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("mkdocs", reason="needs the extra docs; .ci/run runs it in an environment of its own")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built with every warning an error."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    """.ci/site.py"""
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / ".ci" / "site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_built(site: Path) -> None:
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"} | {"index", "changelog", "contributing"}
+    assert pages == {path.stem for path in site.glob("*.html")} - {"404"}
+
+
+def test_no_markdown_is_left_over(site: Path) -> None:
+    """A list, a table or a fence that the tool did not see, as after an indented paragraph, stands in the text as it was typed."""
+    for page in sorted(site.glob("*.html")):
+        text = re.sub(
+            r"<(pre|script|style)\b.*?</\1>|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
+        assert re.findall(r"^(?: *[-*|#] | *```|\d+\. ).*", text, flags=re.MULTILINE) == [], page.name
+        assert re.findall(r"\]\((?!\d)[^)]*\)|\*\*", re.sub(r"<code>.*?</code>", "", text, flags=re.DOTALL)) == [], (
+            page.name
+        )
+
+
+def test_the_api_page_is_made_of_docstrings(site: Path) -> None:
+    page = (site / "api.html").read_text(encoding="utf-8")
+    for name in ("nas.load_study", "nas.Frontier", "nas.testing.check_strategy", "objectives.loss_law.form.Form"):
+        assert f'id="{name}"' in page
+    assert "The exact frontier of the whole space." in page
+    assert "<!-- api:" not in page
+
+
+def test_the_search_knows_the_glossary(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    assert any("Inverted generational distance" in entry["text"] for entry in index["docs"])
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        '<script src="https://example.org/a.js"></script>',
+        "<img alt='' src='//example.org/a.png'>",
+        '<link rel="stylesheet" href="https://example.org/a.css">',
+        '<link href="https://example.org" rel="preconnect">',
+        '@font-face { src: url("https://example.org/a.woff2") }',
+        "@import 'https://example.org/a.css'",
+    ],
+)
+def test_what_would_load_from_another_host_is_refused(hooks: ModuleType, tmp_path: Path, loads: str) -> None:
+    (tmp_path / "page.html").write_text(loads)
+    with pytest.raises(hooks.PluginError, match=r"page.html: expected nothing of other hosts"):
+        hooks.on_post_build({"site_dir": tmp_path})
+
+
+def test_links_to_other_hosts_are_no_loads(hooks: ModuleType) -> None:
+    assert hooks.remote('<a href="https://example.org">x</a> <link rel="canonical" href="https://example.org/">') == []
