@@ -18,6 +18,7 @@ from nas.exact.solution import solve
 from nas.frontier.breakdown import Explanation, explained
 from nas.problem.problem import Problem
 from nas.search import assembly
+from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.work.run import Request, ran
 from search_spaces.architectures import Architectures
@@ -175,8 +176,10 @@ def load_study(config: str | Path | None = None, **keys: Any) -> Study:
     """
     plain = {key: _plain(value) for key, value in keys.items()}
     raw, origins = layered(plain, [], None if config is None else str(config))
+    if "algo" in keys:
+        refuse_contested("strategies", str(keys["algo"]), "algo: ")
     placed = {path: origin for path, origin in origins.items() if not origin.startswith("--")}
-    return Study(assembly.assemble(raw, placed), config, keys)
+    return Study(assembly.assemble(raw, placed, frozenset(keys)), config, keys)
 
 
 def _plain(value: Any) -> Any:

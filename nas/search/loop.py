@@ -11,7 +11,7 @@ from nas.frontier.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.store import STRATEGY, BatchRecord, Recorded, RunStore
-from nas.search.asking import asked, told
+from nas.search.asking import asked, restored, state_of, told
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Restorable, Strategy
 from nas.search.workers import Pace
@@ -212,7 +212,7 @@ class Search:
             and (remaining is None or len(proposed) < remaining)
         ):
             start = time.perf_counter()
-            self.store.keep(STRATEGY, {**self._counters(), "strategy": self.strategy.state()})
+            self.store.keep(STRATEGY, {**self._counters(), "strategy": state_of(self.strategy)})
             self._spent("store", start)
         return ended
 
@@ -228,7 +228,7 @@ class Search:
         if saved is None or self.recorded is None or not isinstance(self.strategy, Restorable):
             return
         count, found = saved["rows"], self.recorded.evaluations
-        if count > len(found) or not self.strategy.restore(saved["strategy"], self.shown(found[slice(0, count)])):
+        if count > len(found) or not restored(self.strategy, saved["strategy"], self.shown(found[slice(0, count)])):
             return
         batches = self.recorded.batches[:count]
         for batch in np.unique(batches).tolist():

@@ -18,9 +18,21 @@ from nas.record.folder import Manifest, OpenRun
 from nas.record.store import FILE, Recorded, RunStore, begun, final
 from nas.search.assembly import Study, assemble
 from nas.search.loop import Limits, Search
-from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
+from nas.search.recording import (
+    continuing,
+    laid_out,
+    read_manifest,
+    retry_failed,
+    retrying,
+    search_of,
+    terminable,
+    try_update,
+    version_changes,
+)
 from nas.search.workers import WorkerPool
+from nas.study.blame import ForeignError
 from nas.study.configuration import without_password
+from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered, over, parsed_settings
 from nas.terminal.console import Ticker, notice, say_json
 from nas.terminal.streams import LostOutputError
@@ -87,11 +99,6 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     sys.stdout.flush()
 
 
-def retrying(folder: Path) -> str:
-    """The command that evaluates failed architectures of a run again."""
-    return f"python -m nas.run --resume {folder} --retry-failed"
-
-
 def started(request: Request) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
     if request.retry_failed:
@@ -156,7 +163,8 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         mirror = mirrored(study, folder, recorded)
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
         manifest = read_manifest(folder, study)
-        warn_versions(manifest, request.quiet)
+        if (changed := version_changes(manifest, study)) and not request.quiet:
+            notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
         return searched(study, store, recorded, manifest, request, mirror), folder
@@ -205,6 +213,8 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
 
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
+    if (typed := origins.get(("algo",), "")).startswith("--"):
+        refuse_contested("strategies", raw["algo"], f"{typed}: ")
     study = assemble(typed_storage(raw, request), origins)
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
@@ -229,20 +239,6 @@ def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]
             "name it with --optuna-storage to mirror this run there"
         )
     return {key: value for key, value in raw.items() if key != "optuna_storage"}
-
-
-def warn_versions(manifest: Manifest, quiet: bool) -> None:
-    """Another version is a warning: replay stops at the first proposal that differs."""
-    now = run_folder.versions()
-    changed = [
-        f"{name} {old} -> {now[name]}"
-        for name, old in manifest.content["versions"].items()
-        if name in now and now[name] != old
-    ]
-    if changed and not quiet:
-        notice(
-            f"Warning: versions differ from the run's ({', '.join(changed)}); replay will stop where a proposal differs"
-        )
 
 
 def searched(
@@ -282,12 +278,16 @@ def searched(
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
         raise KeyboardInterrupt(
-            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
+            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: {continuing(manifest.path, config.algo)}"
         ) from None
     except AllFailedError as error:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
         raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path)}") from None
+    except ForeignError as error:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise ForeignError(f"{error}, then go on with: {continuing(manifest.path, config.algo)}") from error
     except BaseException:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now())

@@ -228,7 +228,9 @@ def test_a_strategy_of_an_installed_package_has_a_short_name(
     package("other-search", {"twice": module})
     package("third-search", {"twice": f"{module}.other"})
     said = inside("list", "strategies").out
-    assert f"climbing      Installed: {module}." in said
+    assert f"Installed: {module} of their-search 1.0." in next(
+        row for row in said.splitlines() if row.startswith("  climbing ")
+    )
     assert len([line for line in said.splitlines() if line.startswith("  random ")]) == 1
     assert not (tmp_path / LEFT).exists()
     line = ("run", "--config", study, "--evaluations", 40, "--quiet")
@@ -241,7 +243,10 @@ def test_a_strategy_of_an_installed_package_has_a_short_name(
     assert "did you mean climbing?" in inside(*line, "--algo", "climbin").err
     assert "did you mean climbing?" in inside("compare", "--algos", "climbin").err
     assert "expected an importable module, got ModuleNotFoundError" in inside(*line, "--algo", "lost").err
-    assert f"got {module} and {module}.other; name one by its module" in inside(*line, "--algo", "twice").err
+    assert (
+        f"got {module} of other-search 1.0 and {module}.other of third-search 1.0; name one by its module"
+        in inside(*line, "--algo", "twice").err
+    )
     compared = ("--seeds", 1, "--evaluations", 20, "--no-baselines", "--workers", 1, "--quiet")
     assert inside("compare", "--config", study, "--algos", "climbing,nsga2", *compared).code == 0
 
