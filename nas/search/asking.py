@@ -89,6 +89,16 @@ def restored(strategy: Restorable, state: Mapping[str, Any], evaluations: Evalua
         return bool(strategy.restore(state, evaluations))
 
 
+def finished_of(strategy: Strategy) -> str:
+    """Why a strategy stopped by itself, "" where it does not say.
+
+    Raises:
+        PlasError: a strategy that is not ours raised something.
+    """
+    with _blamed(type(strategy).__module__, "finished"):
+        return str(getattr(strategy, "finished", "") or "")
+
+
 def _blamed(module: str, what: str) -> AbstractContextManager[None]:
     """What a module from outside raises, with its place; what ours raises is our fault and keeps its traceback."""
     return nullcontext() if _ours(module) else blamed(_whose(module), what, sys.modules.get(module))

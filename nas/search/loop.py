@@ -11,7 +11,7 @@ from nas.frontier.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.store import STRATEGY, BatchRecord, Recorded, RunStore
-from nas.search.asking import asked, restored, state_of, told
+from nas.search.asking import asked, finished_of, restored, state_of, told
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Restorable, Strategy
 from nas.search.workers import Pace
@@ -193,7 +193,7 @@ class Search:
         genotypes = space.repair(proposed)
         self._spent("strategy", start)
         if len(genotypes) == 0:
-            return self._unreplayed() or getattr(self.strategy, "finished", "") or "nothing left to ask"
+            return self._unreplayed() or finished_of(self.strategy) or "nothing left to ask"
         keys = self.problem.space.keys(genotypes)
         first = np.sort(np.unique(keys, return_index=True)[1])
         new = first[self.archive.index.rows(keys[first]) < 0]
