@@ -12,7 +12,7 @@ from nas.answer.recorded import RecordedRun, recorded_run
 from nas.answer.solved_anew import solvable, solved_within
 from nas.api.frames import notebook_html
 from nas.api.frontier import budgets_of, within
-from nas.errors import InfeasibleError
+from nas.errors import InfeasibleError, UsageError
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.picks import PickRule
 from nas.frontier.selection import check_form, select
@@ -111,4 +111,6 @@ def read_run(folder: str | Path) -> Run:
         UsageError: not a run folder.
         PlasError: a damaged one.
     """
+    if not isinstance(folder, (str, Path)):
+        raise UsageError(f"read_run: expected the path of a run folder, got {type(folder).__name__}; give one")
     return Run(recorded_run(Path(folder)))

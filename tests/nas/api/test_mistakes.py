@@ -185,6 +185,8 @@ def test_a_folder_that_is_no_run_is_said(tmp_path: Path, inside: Callable[..., A
         with pytest.raises(nas.UsageError, match=said):
             nas.read_run(tmp_path / place)
         assert inside("select", tmp_path / place).code == 2
+    with pytest.raises(nas.UsageError, match="read_run: expected the path of a run folder, got NoneType"):
+        nas.read_run(None)  # type: ignore[arg-type]
     shutil.copytree(finished, tmp_path / "unfinished")
     for name in ("summary.json", "manifest.json", "frontier.csv", "picks.csv", "evaluations.csv"):
         (tmp_path / "unfinished" / name).unlink()
