@@ -46,10 +46,12 @@ PUBLIC = {
 }  # where each lives: imported when first used, so that `import nas` and `--help` stay quick
 
 
-def __getattr__(name: str) -> Any:
-    if name not in PUBLIC:
-        raise AttributeError(f"module 'nas' has no attribute {name!r}")
-    return getattr(importlib.import_module(PUBLIC[name]), name)
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name not in PUBLIC:
+            raise AttributeError(f"module 'nas' has no attribute {name!r}")
+        return getattr(importlib.import_module(PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,10 @@ def export(
             show_default=False,
         ),
     ] = None,
-    to: Annotated[str, typer.Option("--to", help="Stacks, by comma; 'plas list stacks'. hf is always there.")] = "hf",
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="New folder to write.", show_default=False)] = None,
     recipe: Annotated[
         str, typer.Option("--recipe", help="paper, scaled, or a YAML file.", rich_help_panel=HOW)
@@ -63,7 +66,7 @@ def export(
 
         if source is not None or out is not None:
             raise UsageError("--verify: expected nothing else to export, got a source or --out; give one of them")
-        check(verify, as_json=json)
+        check(verify, to or "", as_json=json)
         return
     if source is None or out is None:
         raise UsageError(
@@ -85,7 +88,20 @@ def export(
     )
     work(
         Request(
-            source, how, to, out, recipe, tokenizer, weights, multiple, config, settings or [], flags, seed, quiet, json
+            source,
+            how,
+            to or "hf",
+            out,
+            recipe,
+            tokenizer,
+            weights,
+            multiple,
+            config,
+            settings or [],
+            flags,
+            seed,
+            quiet,
+            json,
         )
     )
 

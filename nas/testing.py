@@ -116,14 +116,18 @@ class Subject:
             told(strategy, problem.evaluate(repaired))
         return said
 
-    def search(self, problem: Problem, evaluations: int | None, seed: int = 0) -> tuple[Search, str]:
-        """A whole run through the study's own loop, and why it ended."""
+    def search(
+        self, problem: Problem, evaluations: int | None, seed: int = 0, stopped_after: int | None = None
+    ) -> tuple[Search, str]:
+        """A whole run through the study's own loop, if asked stopped once and resumed, and why it ended."""
         self.searches += 1
         names = tuple(objective.name for objective in problem.objectives)
         store = RunStore(self.folder / f"{self.searches}-{FILE}", problem.metric_names, names, problem.budgets)
         store.create({}, store_columns(problem))
         try:
-            search = Search(problem, self.build(problem, seed), store)
+            if stopped_after is not None:
+                Search(problem, self.build(problem, seed), store).run(Limits(stopped_after))
+            search = Search(problem, self.build(problem, seed), store, store.read() if stopped_after else None)
             return search, search.run(Limits(evaluations))
         finally:
             store.close()
@@ -202,7 +206,19 @@ def takes_objectives_and_budgets(subject: Subject) -> None:
             assert len(search.archive) == wanted, (
                 f"{count} objectives, {len(problem.budgets)} budgets: expected {wanted} evaluations, "
                 f"got {len(search.archive)} and the end {reason!r}"
+                + (", the last 20 asks held nothing new; see nas.search.unseen" if reason == "stalled" else "")
             )
+
+
+def goes_on_after_a_stop(subject: Subject) -> None:
+    """A run that was stopped and resumed from its log asks what it would have asked at once."""
+    if not subject.traits.takes_evaluations:
+        return
+    problem = subject.problem(budgets=BUDGETS[1])
+    at_once = subject.search(problem, EVALUATIONS)[0].archive.all().keys.tolist()
+    resumed = subject.search(problem, EVALUATIONS, stopped_after=EVALUATIONS // 2)[0].archive.all().keys.tolist()
+    same = next((i for i, pair in enumerate(zip(at_once, resumed, strict=False)) if pair[0] != pair[1]), len(resumed))
+    assert at_once == resumed, f"they differ from evaluation {same} on; restore must leave what state was taken of"
 
 
 def goes_on_where_nothing_is_feasible(subject: Subject) -> None:
@@ -253,6 +269,7 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
     repeats_itself,
     leaves_others_alone,
     takes_objectives_and_budgets,
+    goes_on_after_a_stop,
     goes_on_where_nothing_is_feasible,
     goes_on_after_failures,
     covers_small_spaces,

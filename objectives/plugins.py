@@ -29,13 +29,20 @@ def summary(package: str, name: str) -> str:
     return first_line(folder(package) / f"{name}.py")
 
 
-def first_line(path: Path) -> str:
-    """First docstring line of a module's file, "" where it has none or is no Python; nothing is imported."""
+def first_line(path: Path, function: str = "") -> str:
+    """First docstring line of a module's file, or of a function in it; "" where there is none; nothing is imported."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    return (ast.get_docstring(tree) or "").partition("\n")[0]
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    found = next(functions, None) if function else tree
+    return "" if found is None else (ast.get_docstring(found) or "").partition("\n")[0]
+
+
+def normalised(name: str) -> str:
+    """Names as people spell them, as ours are: lower case, hyphens read as underscores."""
+    return name.lower().replace("-", "_")
 
 
 def imports(package: str, name: str) -> set[str]:

@@ -1,10 +1,12 @@
 """Architectures and metrics as pandas tables whose `attrs["units"]` say what the numbers are in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nas.answer.outcome import file_columns
@@ -13,15 +15,20 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
+from nas.study.baselines import baseline
+from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 
-Given = Architectures | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
+Given = Architectures | pd.DataFrame | pd.Series | Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
+NEEDED = "depth, width, n_kv_heads and expert_size"
 KNOWN = tuple(dict.fromkeys((*SHAPE, *ALIASES, *DEFAULTS)))
 
 
 def architectures_of(given: Given) -> Architectures:
-    """Architectures of a table, of columns, of rows, or of a candidate file; columns that are none of theirs are passed over.
+    """Architectures of a table, columns, rows, one row, a candidate file or a published model's name.
+
+    Columns that are none of theirs are passed over, unless one is all but spelled like a column that is not there.
 
     Raises:
         UsageError: rows that are no architectures, named by their columns.
@@ -29,23 +36,54 @@ def architectures_of(given: Given) -> Architectures:
     if isinstance(given, Architectures):
         return given
     if isinstance(given, (str, Path)):
-        return read_candidates(Path(given))[0]
+        return _of_file_or_model(given)
     table = given if isinstance(given, pd.DataFrame) else _frame(given)
     if table.empty:
-        raise UsageError(
-            "architectures: expected a row or more, got none; give depth, width, n_kv_heads and expert_size"
-        )
+        raise UsageError(f"architectures: expected a row or more, got none; give {NEEDED}")
+    _refuse_misspelt(table)
     try:
         return Architectures.from_columns({name: table[name].to_numpy() for name in KNOWN if name in table})
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def _frame(given: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    if not isinstance(given, Mapping):
-        return pd.DataFrame(list(given))
-    scalars = all(isinstance(value, str) or not hasattr(value, "__len__") for value in given.values())
-    return pd.DataFrame([dict(given)] if scalars else dict(given))
+def _of_file_or_model(given: str | Path) -> Architectures:
+    if str(given).lower().endswith((".csv", ".jsonl")) or Path(given).is_file():
+        return read_candidates(Path(given))[0]
+    try:
+        return baseline(str(given)).architecture
+    except UsageError as error:
+        raise UsageError(f"architectures: {error}, or give a candidate file (.csv, .jsonl)") from None
+
+
+def _frame(given: Any) -> pd.DataFrame:
+    """Columns, rows or one row as a table."""
+    if isinstance(given, pd.Series):
+        return given.to_frame().T
+    if isinstance(given, Mapping):
+        scalars = all(isinstance(value, str) or not hasattr(value, "__len__") for value in given.values())
+        rows: Any = [dict(given)] if scalars else dict(given)
+    else:
+        rows = list(given) if isinstance(given, Iterable) else [given]
+        wrong = [row for row in rows if not isinstance(row, (Mapping, pd.Series))]
+        if wrong:
+            kind = type(given if isinstance(given, np.ndarray) else wrong[0]).__name__
+            raise UsageError(
+                f"architectures: expected columns by name, got {kind}; give {NEEDED}, or for genotypes "
+                "study.problem.architectures(genotypes)"
+            )
+    try:
+        return pd.DataFrame(rows)
+    except ValueError as error:
+        raise UsageError(f"architectures: expected columns of one length, got others ({error}); correct them") from None
+
+
+def _refuse_misspelt(table: pd.DataFrame) -> None:
+    absent = [name for name in KNOWN if name not in table]
+    for column in map(str, table.columns):
+        close = get_close_matches(column, absent, n=1, cutoff=0.85)
+        if close and column not in (*KNOWN, *importable("objectives.metrics")):
+            raise UsageError(f"architectures: expected names of columns, got {column!r}; did you mean {close[0]}?")
 
 
 def metrics_table(
@@ -69,10 +107,10 @@ def units(problem: Problem) -> dict[str, str]:
     return {name: own[name] if name in own else unit_of(name) for name in problem.metric_names}
 
 
-def notebook_html(caption: str, frame: pd.DataFrame) -> str:
-    """A caption over at most twenty rows, columns with their units, for a notebook."""
+def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20) -> str:
+    """A caption over at most so many rows, columns with their units, for a notebook."""
     named = {name: f"{name} ({unit})" for name, unit in frame.attrs.get("units", {}).items() if unit}
     table: str = frame.rename(columns=named).to_html(
-        max_rows=20, index=False, float_format=lambda value: f"{value:.4g}"
+        max_rows=most, index=False, float_format=lambda value: f"{value:.4g}"
     )
     return f"<p>{escape(caption)}</p>{table}"

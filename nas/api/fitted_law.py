@@ -1,7 +1,7 @@
 """A loss law fitted from Python, as `plas fit` does it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from nas.api.data_frames import notebook_html
+from nas.errors import UsageError
 from nas.files import yaml_source
+from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.law_fitting.request import Request, refuse_places
 from nas.law_fitting.text import terminal
@@ -27,7 +29,7 @@ class FittedLaw:
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """Each coefficient with its standard error and 95 % intervals, one row each."""
+        """Each coefficient with its standard error and 95 % intervals, one row each; its unit follows from the form."""
         return pd.DataFrame(self.report["coefficients"]).T
 
     def mapping(self) -> dict[str, Any]:
@@ -40,7 +42,10 @@ class FittedLaw:
         Raises:
             UsageError: another ending than .yaml, or a file that exists.
         """
-        refuse_places(Request(out=Path(path)))
+        try:
+            refuse_places(Request(out=Path(path)))
+        except UsageError as error:
+            raise UsageError(str(error).removeprefix("--")) from None
         write(Path(path), "# Fitted by plas fit.\n" + yaml_source.dump(self.mapping()))
 
     def __str__(self) -> str:
@@ -54,29 +59,36 @@ class FittedLaw:
 
 
 def fit_law(
-    runs: str | Path | pd.DataFrame,
+    runs: str | Path | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     form: str = "hw_codesign",
     *,
     rename: Mapping[str, str] | None = None,
-    where: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     fix: Mapping[str, float] | None = None,
     tokens: float | None = None,
     bootstraps: int = 1000,
     seed: int = 0,
     **options: Any,
 ) -> FittedLaw:
-    """Fit a form of loss law to trained models: a CSV or a table, one row a model, with `loss` in nats per token.
+    """Fit a form of loss law to trained models: a CSV, table, columns or rows, one row a model, with `loss` in nats per token.
 
     rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict
     for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`).
 
+    Example:
+        >>> runs = nas.load_study().sample(40, seed=7)
+        >>> fitted = nas.fit_law(runs, tokens=10e9, bootstraps=0)
+        >>> fitted.coefficients.index[:2].tolist()
+        ['kappa_l', 'alpha_l']
+
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
+    _refuse_wrong(options, {"bootstraps": bootstraps, "seed": seed})
     asked = Request(
         form=form,
         rename=tuple(f"{old}={new}" for old, new in (rename or {}).items()),
-        where=tuple(where),
+        where=(where,) if isinstance(where, str) else tuple(where),
         fix=tuple(f"{name}={value!r}" for name, value in (fix or {}).items()),
         tokens=tokens,
         bootstraps=bootstraps,
@@ -84,12 +96,41 @@ def fit_law(
         quiet=True,
         **options,
     )
-    if not isinstance(runs, pd.DataFrame):
-        return _fitted(asked, Path(runs))
+    return _fitted(asked, Path(runs)) if isinstance(runs, (str, Path)) else _fitted_table(asked, _table(runs))
+
+
+def _table(runs: Any) -> pd.DataFrame:
+    try:
+        found = pd.DataFrame(runs)
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"runs: expected a CSV, a table, columns or rows, got {type(runs).__name__} ({error})"
+        ) from None
+    if found.empty:
+        raise UsageError("runs: expected a row per trained model, got none; add them")
+    return found
+
+
+def _refuse_wrong(options: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Options that `plas fit` does not have, and counts that are none."""
+    known = [field.name for field in fields(Request) if field.name not in ("runs", "out", "report", "quiet", "json")]
+    for name in options:
+        if name not in known:
+            raise UsageError(f"fit_law: {unknown('an option', name, known)}")
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise UsageError(f"{name}: expected a whole number from 0 on, got {value!r}; correct it")
+
+
+def _fitted_table(asked: Request, table: pd.DataFrame) -> FittedLaw:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "runs.csv"
-        runs.to_csv(path, index=False)
-        return _fitted(asked, path)
+        table.to_csv(path, index=False)
+        try:
+            return _fitted(asked, path)
+        except UsageError as error:  # a table of the caller's has no path
+            said = str(error).replace(str(path), "runs").replace("--rename OLD=loss", 'rename={"OLD": "loss"}')
+            raise UsageError(said) from None
 
 
 def _fitted(asked: Request, runs: Path) -> FittedLaw:

@@ -1,17 +1,19 @@
 """A frontier as people hold it: a table that knows its problem, whether it is exact, and how to pick from it."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from nas.api.data_frames import evaluations_table, notebook_html
-from nas.errors import InfeasibleError
+from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve
 from nas.frontier.indicators import Distance, Scale, distance
 from nas.frontier.picks import PickRule
-from nas.frontier.preferences import parse_budget, select
+from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
@@ -42,17 +44,21 @@ class Frontier:
         """The columns of `frontier.csv`, one row a member; `attrs["units"]` holds the metrics' units."""
         return evaluations_table(self.problem, self.members)
 
-    def pick(self, *budgets: str) -> pd.Series:
-        """The architecture of lowest loss within the study's budgets and these ("total_ms<=100").
+    def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
+        """The architecture of lowest loss within the study's budgets and these ("total_ms<=100", or {"total_ms": 100}).
 
         Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
         digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
+
+        Example:
+            >>> nas.load_study().solve().pick("total_ms<=100").loss < 3.2
+            True
 
         Raises:
             UsageError: an unknown metric or a limit that is none.
             InfeasibleError: nothing satisfies them.
         """
-        asked = tuple(parse_budget(text, self.problem.metric_names) for text in budgets)
+        asked = budgets_of(budgets, self.problem.metric_names)
         rule = PickRule(asked[0] if asked else None, asked[1:])
         row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
         if row is None:
@@ -67,9 +73,14 @@ class Frontier:
     def select(self, how: str) -> pd.DataFrame:
         """Members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select`.
 
+        Example:
+            >>> len(nas.load_study().solve().select("diverse:4"))
+            4
+
         Raises:
             UsageError: another form.
         """
+        check_form(how)
         kind, _, rest = how.partition(":")
         if self.evaluated is None and (how == "best" or kind == "budget"):
             return self.pick(*([rest] if rest else [])).to_frame().T.infer_objects()
@@ -84,12 +95,37 @@ class Frontier:
         return Scale.of(self.problem.objectives, self.members.values)
 
     def distance_to(self, exact: "Frontier") -> Distance:
-        """Hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that one's scale."""
+        """Hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that one's scale, pure numbers.
+
+        Example:
+            >>> study = nas.load_study()
+            >>> 0 < study.search(algo="random", evaluations=200).distance_to(study.solve()).gap < 1
+            True
+
+        Raises:
+            UsageError: no frontier, or one of another space or other objectives.
+        """
+        if not isinstance(exact, Frontier):
+            raise UsageError(f"distance_to: expected a Frontier, got {type(exact).__name__}; give study.solve()")
+        for what, mine, other in (
+            ("space", self.problem.space.mapping(), exact.problem.space.mapping()),
+            ("objectives", [o.name for o in self.problem.objectives], [o.name for o in exact.problem.objectives]),
+        ):
+            if mine != other:
+                raise UsageError(f"distance_to: expected a frontier of the same {what}, got another; solve this study")
         common = len(set(self.members.keys.tolist()) & set(exact.members.keys.tolist()))
         return distance(exact.scale, self.members.values, exact.members.values, common)
 
     def save(self, path: str | Path) -> None:
-        """Write a candidate file (.csv or .jsonl), which every command reads."""
+        """Write a candidate file (.csv or .jsonl) over whatever is there; every command reads it.
+
+        Example:
+            >>> nas.load_study().solve().save("candidates.csv")
+
+        Raises:
+            UsageError: another ending.
+            PlasError: it cannot be written.
+        """
         write_candidates(Path(path), {str(name): column.to_numpy() for name, column in self.frame.items()})
 
     def __repr__(self) -> str:
@@ -104,6 +140,22 @@ class Frontier:
 def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:
     row = rule.row(evaluations)
     return None if row is None else evaluations[row : row + 1]
+
+
+def budgets_of(given: Iterable[str | Mapping[str, Any]], metrics: tuple[str, ...]) -> tuple[Budget, ...]:
+    """Budgets from texts, `total_ms<=100`, and mappings, `{"total_ms": 100}`.
+
+    Raises:
+        UsageError: something else, an unknown metric or a limit that is none.
+    """
+    texts: list[str] = []
+    for item in given:
+        if not isinstance(item, (str, Mapping)):
+            raise UsageError(
+                f'budget: expected "total_ms<=100" or {{"total_ms": 100}}, got {item!r}; write one of them'
+            )
+        texts += [item] if isinstance(item, str) else [f"{metric}={limit}" for metric, limit in item.items()]
+    return tuple(parse_budget(text, metrics) for text in texts)
 
 
 def within(budgets: tuple[Budget, ...]) -> str:

@@ -1,5 +1,6 @@
 """A run folder read from Python; nothing in it is executed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,14 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.solved_anew import solvable, solved_within
 from nas.api.data_frames import notebook_html
+from nas.api.frontier import budgets_of, within
+from nas.errors import InfeasibleError, UsageError
 from nas.frontier.dominance import frontier_rows
-from nas.frontier.preferences import select
-from nas.problem.objective import unit_of
+from nas.frontier.picks import PickRule
+from nas.frontier.preferences import check_form, select
+from nas.problem.objective import Budget, unit_of
 from search_spaces.arrays import IntArray
 
 
@@ -33,7 +38,7 @@ class Run:
 
     @property
     def evaluations(self) -> pd.DataFrame:
-        """Everything evaluated, in order, with `id` and `feasible`."""
+        """Everything evaluated, in order, with `id` and `feasible`; `attrs["units"]` holds the metrics' units."""
         return self._table(np.arange(len(self.recorded.evaluations)))
 
     @property
@@ -47,14 +52,42 @@ class Run:
         Raises:
             UsageError: another form.
         """
-        evaluations = self.recorded.evaluations
-        if not evaluations.feasible.any():
+        check_form(how)
+        if not self.recorded.evaluations.feasible.any():
             return self.frontier
-        return self._table(select(evaluations, how, self.recorded.scale()))
+        kind, _, rest = how.partition(":")
+        asked = budgets_of([rest], tuple(self.recorded.evaluations.metrics)) if kind == "budget" else ()
+        found = self._answering(asked)
+        return self._table(select(found.evaluations, how, self.recorded.scale()), found)
 
-    def _table(self, rows: IntArray) -> pd.DataFrame:
-        frame = pd.DataFrame({**self.recorded.columns(rows), "feasible": self.recorded.evaluations.feasible[rows]})
-        metrics = (name for name in self.recorded.evaluations.metrics if name in frame)
+    def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
+        """The architecture of lowest loss that the run evaluated within its budgets and these, as `Frontier.pick`.
+
+        A run of `exact` answers for its whole space.
+
+        Raises:
+            UsageError: an unknown metric or a limit that is none.
+            InfeasibleError: nothing that was evaluated satisfies them.
+        """
+        asked = budgets_of(budgets, tuple(self.recorded.evaluations.metrics))
+        found = self._answering(asked)
+        row = PickRule(asked[0] if asked else None, asked[1:]).row(found.evaluations)
+        if row is None:
+            limits = within((*self.recorded.evaluations.budgets, *asked))
+            raise InfeasibleError(f"pick: expected an evaluated architecture within {limits}, got none; raise a limit")
+        return self._table(np.array([row]), found).astype(object).iloc[0]
+
+    def _answering(self, asked: tuple[Budget, ...]) -> RecordedRun:
+        """The run, or what an exact one answers under further budgets: its log holds the frontier alone."""
+        problem = solvable(self.recorded) if asked else None
+        if problem is None:
+            return self.recorded
+        return solved_within(self.recorded, problem, (*self.recorded.evaluations.budgets, *asked[1:]), asked[0])
+
+    def _table(self, rows: IntArray, run: RecordedRun | None = None) -> pd.DataFrame:
+        chosen = run or self.recorded
+        frame = pd.DataFrame({**chosen.columns(rows), "feasible": chosen.evaluations.feasible[rows]})
+        metrics = (name for name in chosen.evaluations.metrics if name in frame)
         frame.attrs["units"] = {name: unit for name in metrics if (unit := unit_of(name))}
         return frame
 
@@ -67,10 +100,17 @@ class Run:
 
 
 def read_run(folder: str | Path) -> Run:
-    """A run folder, finished or not.
+    """A run folder, finished or not; nothing in it is executed or imported.
+
+    Example:
+        >>> run = nas.read_run("run")
+        >>> run.evaluations.attrs["units"]["total_ms"], run.pick("total_ms<=100").loss < 4
+        ('ms', True)
 
     Raises:
         UsageError: not a run folder.
         PlasError: a damaged one.
     """
+    if not isinstance(folder, (str, Path)):
+        raise UsageError(f"read_run: expected the path of a run folder, got {type(folder).__name__}; give one")
     return Run(recorded_run(Path(folder)))

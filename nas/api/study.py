@@ -1,5 +1,6 @@
 """A study from Python: the keys, presets and defaults of the command line."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.outcome import Outcome
-from nas.api.data_frames import Given, architectures_of, metrics_table, units
+from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
 from nas.api.frontier import Frontier, within
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.frontier.breakdown import Explanation, explained
 from nas.problem.problem import Problem
 from nas.search import assembly
+from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.work.run import ran
 from nas.work.run_request import Request
@@ -53,7 +55,15 @@ class Study:
         return self.assembled.notices
 
     def replace(self, **keys: Any) -> "Study":
-        """The same study with other keys."""
+        """The same study with other keys.
+
+        Example:
+            >>> nas.load_study().replace(device="l4", budgets={"decode_ms": 20}).units["decode_ms"]
+            'ms'
+
+        Raises:
+            UsageError: every fault at once.
+        """
         return load_study(self.config, **{**self.keys, **keys})
 
     def evaluate(self, architectures: Given) -> pd.DataFrame:
@@ -61,6 +71,15 @@ class Study:
 
         Architectures without a vocabulary of their own get the study's. A metric that fails leaves NaN in its
         row and says why in `reason` ("" where all is well). `extrapolates` marks losses outside the law's range.
+        The table's `attrs["units"]` holds the units: nats for loss is "", times are ms, memory GB.
+
+        Example:
+            >>> study = nas.load_study(preset="device")
+            >>> table = study.evaluate({"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 4864})
+            >>> table.shape[0], table.attrs["units"]["decode_ms"], bool(table.feasible[0])
+            (1, 'ms', True)
+            >>> len(study.evaluate("qwen2.5_0.5b"))  # a published model; also a table, rows, or a candidate file
+            1
 
         Raises:
             UsageError: rows that are no architectures, or that the latency model does not cover.
@@ -80,12 +99,28 @@ class Study:
         return given if given.vocabulary.any() else self.problem.with_own_vocabulary(given)
 
     def sample(self, n: int, *, seed: int = 0) -> pd.DataFrame:
-        """n distinct architectures of the space (all, if it has fewer), drawn uniformly, evaluated."""
+        """n distinct architectures of the space (all, if it has fewer), drawn uniformly, evaluated.
+
+        Example:
+            >>> len(nas.load_study().sample(3, seed=1))
+            3
+
+        Raises:
+            UsageError: n or seed is no whole number from 0 on.
+        """
+        for name, value in (("n", n), ("seed", seed)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+                raise UsageError(f"sample: expected {name} to be a whole number from 0 on, got {value!r}; correct it")
         problem = self.problem
         return self.evaluate(problem.architectures(problem.space.sample(n, np.random.default_rng(seed))))
 
     def solve(self) -> Frontier:
         """The exact frontier of the whole space.
+
+        Example:
+            >>> frontier = nas.load_study(budgets={"total_ms": 100}).solve()
+            >>> frontier.exact, bool(frontier.frame.total_ms.max() <= 100)
+            (True, True)
 
         Raises:
             UsageError: a space too large to enumerate with a metric that declares no parts.
@@ -97,6 +132,12 @@ class Study:
         """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder.
 
         Keys are the study's (`algo="nsga2"`, `evaluations=2000`, `seed=1`, `params={"population": 50}`).
+        `algo` may be a module of your own, which is then imported.
+
+        Example:
+            >>> found = nas.load_study().search(algo="nsga2", evaluations=300, seed=1)
+            >>> len(found.evaluated), found.exact
+            (300, False)
 
         Raises:
             UsageError: anything that cannot be done as asked, before anything is evaluated; a metric that always fails.
@@ -133,6 +174,11 @@ class Study:
     def explain(self, architecture: Given) -> Explanation:
         """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.
 
+        Example:
+            >>> found = nas.load_study().explain("qwen2.5_0.5b")
+            >>> found.metrics["total_ms"] > 0
+            True
+
         Raises:
             UsageError: none or several, or one that the latency model does not cover.
         """
@@ -145,13 +191,23 @@ class Study:
             raise UsageError(str(error)) from None
 
     def as_pymoo(self) -> "PymooProblem":
-        """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`."""
+        """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`.
+
+        Example:
+            >>> nas.load_study().as_pymoo().n_var
+            6
+        """
         from nas.api.own_loops import PymooProblem
 
         return PymooProblem(self.problem)
 
     def as_optuna_objective(self) -> "OptunaObjective":
-        """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions."""
+        """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions.
+
+        Example:
+            >>> nas.load_study().as_optuna_objective().directions
+            ['minimize', 'minimize']
+        """
         from nas.api.own_loops import OptunaObjective
 
         return OptunaObjective(self.problem)
@@ -164,29 +220,69 @@ class Study:
             f"{scenario.precision.name}: {names} within {within(self.problem.budgets)}"
         )
 
+    def _repr_html_(self) -> str:
+        """Everything that it was made of and that fits into a line, by key."""
+        keys = self.assembled.config.model_dump(mode="json")
+        embedded = {"space": self.problem.space.name, "law": self.problem.scenario.law.name}
+        keys |= {**embedded, "device": self.problem.scenario.device.name, "budgets": within(self.problem.budgets)}
+        shown = {key: value for key, value in keys.items() if value not in (None, [], {}) and key != "default_budget"}
+        return notebook_html(
+            repr(self), pd.DataFrame({"key": shown.keys(), "value": map(str, shown.values())}), len(shown)
+        )
+
 
 def load_study(config: str | Path | None = None, **keys: Any) -> Study:
     """A study from a file, a run folder or a shipped name (None: the paper's), with any of its keys over it.
 
     Keys are those of a study file (`plas schema study`), which are the flags' names: `device="jetson_agx_orin_64gb"`,
     `preset="device"`, `budgets={"decode_ms": 20}`, `objectives=["loss", my_function]`. A preset stands beneath the
-    file and the keys, as on the command line. Functions, laws and paths are taken as they are.
+    file and the keys, as on the command line. Functions, laws and paths are taken as they are. Numbers are in the
+    metric's unit (ms, GB), texts may have their own ("20 ms", "8 GB").
+
+    Example:
+        >>> study = nas.load_study(device="jetson_orin_nano_super_8gb", preset="device", budgets={"decode_ms": 150})
+        >>> study.units["resident_gb"]
+        'GB'
 
     Raises:
         UsageError: every fault at once.
     """
-    plain = {key: _plain(value) for key, value in keys.items()}
+    if config is not None and not isinstance(config, (str, Path)):
+        kind = type(config).__name__
+        raise UsageError(
+            f"config: expected a file, a run folder or a name, got {kind}; give keys as load_study(**keys)"
+        )
+    plain = {key: _plain(key, value) for key, value in keys.items()}
     raw, origins = layered(plain, [], None if config is None else str(config))
+    if "algo" in keys:
+        refuse_contested("strategies", str(keys["algo"]), "algo: ")
     placed = {path: origin for path, origin in origins.items() if not origin.startswith("--")}
-    return Study(assembly.assemble(raw, placed), config, keys)
+    return Study(assembly.assemble(raw, placed, frozenset(keys)), config, keys)
 
 
-def _plain(value: Any) -> Any:
-    """A key's value as a study file would hold it."""
+def _plain(key: str, value: Any) -> Any:
+    """A key's value as a study file would hold it.
+
+    Raises:
+        UsageError: a function without a name that finds it again.
+    """
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {_plain(key, name): _plain(key, item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_plain(key, item) for item in value]
     if hasattr(value, "mapping"):
         return value.mapping()
-    return f"{value.__module__}:{value.__qualname__}" if callable(value) else value
+    return _name_of(key, value) if callable(value) else value
+
+
+def _name_of(key: str, function: Any) -> str:
+    name = str(getattr(function, "__qualname__", type(function).__name__))
+    if not name.isidentifier() or getattr(sys.modules.get(function.__module__), name, None) is not function:
+        raise UsageError(
+            f"{key}: expected a function that its module holds under its name, got {name}; write it with def, outside other functions"
+        )
+    return f"{function.__module__}:{name}"

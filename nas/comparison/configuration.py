@@ -13,6 +13,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
 from nas.search.discovery import is_own, named, untyped
 from nas.study.configuration import NAME, Count, split_names
+from nas.study.entry_points import refuse_contested
 from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
 from objectives.plugins import documents
 
@@ -201,11 +202,13 @@ def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequ
 
 
 def refuse_untyped(config: ComparisonConfig, typed: Sequence[str]) -> None:
-    """Refuse a user's own strategies that a file alone names: it could be anybody's.
+    """Refuse a user's own strategies that a file alone names, which could be anybody's, and typed names that are not unique.
 
     Raises:
         UsageError: with what to type.
     """
+    for name in typed:
+        refuse_contested("strategies", name, "algos: ")
     for name in (*config.algos, *config.variants.values()):
         if name not in (*typed, *config.variants) and is_own(name):
             raise UsageError(f"algos: {untyped(name, '--algos')}")

@@ -8,9 +8,11 @@ from typing import Any
 from nas.errors import UsageError
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
-from nas.exporting.stack_protocol import shown, stack_names
+from nas.exporting.stack_protocol import KIND, installed, shown, stack_names
 from nas.search.assembly import Study
+from nas.study.entry_points import shipped
 from objectives.installed import DISTRIBUTION, version_of
+from objectives.plugins import normalised
 
 MANIFEST = "export.json"
 LAYOUT = 1
@@ -23,6 +25,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
         "layout": LAYOUT,
         "plas": version_of(DISTRIBUTION),
         "stacks": [shown(name) for name in stacks],
+        "plugins": installed(stacks),
         "recipe": first.recipe.model_dump(mode="json"),
         "workload": {
             "batch": first.workload.batch,
@@ -46,9 +49,10 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
 
 @dataclass(frozen=True)
 class Written:
-    """What export.json says of the files beside it."""
+    """What export.json says of the files beside it: our stacks, and those of installed packages with their distributions."""
 
     stacks: tuple[str, ...]
+    plugins: dict[str, str]
     recipe: Recipe
     workload: Workload
     weights: bool
@@ -66,10 +70,13 @@ def read_manifest(folder: Path) -> Written:
         if content["layout"] != LAYOUT:
             raise ValueError(f"layout {content['layout']}")
         recipe, workload = Recipe.model_validate(content["recipe"]), Workload(**content["workload"])
-        return Written(
-            stack_names(",".join(content["stacks"])), recipe, workload, bool(content["weights"]), int(content["seed"])
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        known = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
+        theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
+        recorded = installed(normalised(name) for name in theirs if name not in known) | known
+        stacks = tuple(name for name in content["stacks"] if name not in recorded)
+        how = (recipe, workload, bool(content["weights"]), int(content["seed"]))
+        return Written(stack_names(",".join(stacks)), recorded, *how)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]
         raise UsageError(
             f"{folder}: expected the folder of an export, got {MANIFEST} ({reason}); check the path"

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
-from nas.study.catalogue import is_file, normalised
-from objectives.plugins import documents
+from nas.study.catalogue import is_file
+from objectives.plugins import documents, normalised
 from search_spaces.architectures import Architectures
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

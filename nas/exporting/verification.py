@@ -1,5 +1,6 @@
 """`export --verify`: every candidate rebuilt from the written files and compared, field by field, with the launch list."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,16 @@ from typing import Any
 from nas.errors import PlasError, UsageError
 from nas.exporting.fields import differences
 from nas.exporting.launch_list import FILE
-from nas.exporting.manifest import read_manifest
+from nas.exporting.manifest import Written, read_manifest
 from nas.exporting.model import Model
-from nas.exporting.stack_protocol import PIVOT, shown, stack
+from nas.exporting.stack_protocol import PIVOT, shown, stack, stack_names
 from nas.exporting.tokenizer import tokenizer_for
 from nas.exporting.transformers_check import built_parameters, transformers_version
 from nas.exporting.writing import folder_names
 from nas.record.candidates import read_candidates
-from nas.terminal.console import say, say_json
+from nas.terminal.console import notice, say, say_json
 from objectives import counts
+from objectives.plugins import normalised
 
 
 @dataclass(frozen=True)
@@ -28,32 +30,46 @@ class Finding:
     faults: list[str]
 
 
-def verify(folder: Path, *, as_json: bool) -> None:
+def verify(folder: Path, to: str = "", *, as_json: bool) -> None:
     """Check an export and say what was found.
 
+    `to` names the stacks of installed packages that may be imported for it: whoever wrote the export does not choose.
+
     Raises:
-        UsageError: not an export.
+        UsageError: not an export, or a stack that is not in it.
         PlasError: something differs; the differences were printed.
     """
-    found = findings(folder)
+    written = read_manifest(folder)
+    typed, left = _named(written, to)
+    found = findings(folder, written, typed)
     wrong = [f for f in found if f.faults]
     if as_json:
-        say_json({"transformers": transformers_version(), "findings": [f.__dict__ for f in found]})
+        said = {"transformers": transformers_version(), "findings": [f.__dict__ for f in found]}
+        say_json({**said, "unchecked": left} if left else said)
     else:
         _show(found)
+    for name, distribution in left.items():
+        notice(f"{name}: not checked, a stack of {distribution}; add --to {name}, which imports that package's code")
     if wrong:
         raise PlasError(
             f"{folder}: expected every field as exported, got {len(wrong)} of {len(found)} with differences; export anew"
         )
 
 
-def findings(folder: Path) -> list[Finding]:
-    """Every candidate in every stack of an export.
+def _named(written: Written, to: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Stacks of packages that the user named, and the others of the export with their distributions."""
+    typed = tuple(name for name in (stack_names(to) if to else ()) if name != PIVOT)
+    absent = [shown(name) for name in typed if name not in written.stacks and shown(name) not in written.plugins]
+    if absent:
+        raise UsageError(f"to: expected stacks of this export, got {', '.join(absent)}; leave them out")
+    theirs = tuple(name for name in typed if shown(name) in written.plugins)
+    for name in theirs:
+        stack(name)
+    return theirs, {name: of for name, of in written.plugins.items() if normalised(name) not in theirs}
 
-    Raises:
-        UsageError: not an export.
-    """
-    written = read_manifest(folder)
+
+def findings(folder: Path, written: Written, typed: Sequence[str] = ()) -> list[Finding]:
+    """Every candidate in every stack of ours and every one that was named."""
     architectures, ids = read_candidates(folder / FILE)
     found = []
     for i, (identity, place) in enumerate(zip(ids, folder_names(ids), strict=True)):
@@ -64,7 +80,7 @@ def findings(folder: Path) -> list[Finding]:
             continue
         how = (written.recipe, written.workload, written.weights, written.seed)
         model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
-        found += [_checked(model, name, folder / place / shown(name)) for name in written.stacks]
+        found += [_checked(model, name, folder / place / shown(name)) for name in (*written.stacks, *typed)]
     return found
 
 

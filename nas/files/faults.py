@@ -59,6 +59,7 @@ class Faults:
 
     origins: Mapping[Path, str] = field(default_factory=dict)
     lines: list[tuple[str, str]] = field(default_factory=list)
+    coded: frozenset[str] | None = None  # keys that a user's own code gives; None on the command line
 
     def add(self, path: Path, message: str) -> None:
         """Record one fault at a path of the configuration; a flag is its own path."""
@@ -75,6 +76,10 @@ class Faults:
             if path[:end] in self.origins:
                 return self.origins[path[:end]], end
         return "", 0
+
+    def typed(self, path: Path) -> bool:
+        """Whether the user himself gave the value at a path: by a flag, or in code; a file could be anybody's."""
+        return self.origin(path)[0].startswith("--") or path[0] in (self.coded or ())
 
     def add_validation(self, error: ValidationError, prefix: Path = (), model: type[BaseModel] | None = None) -> None:
         """Record every fault that pydantic found, in our words."""

@@ -40,7 +40,7 @@ def check_form(how: str) -> None:
     Raises:
         UsageError: with the known forms.
     """
-    kind, _, rest = how.partition(":")
+    kind, _, rest = how.partition(":") if isinstance(how, str) else ("", "", "")
     counted = kind == "diverse" and rest.isascii() and rest.isdigit() and int(rest) > 0
     if how not in ("frontier", "best", "knee") and not (kind == "budget" and rest) and not counted:
         raise UsageError(f"select: expected {FORMS}, got {how!r}; choose one")

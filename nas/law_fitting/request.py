@@ -11,6 +11,8 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.tables import refuse_existing
 from nas.problem.objective import limit_in_unit
+from nas.study import entry_points
+from nas.study.catalogue import installed_form
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import named_form
@@ -92,10 +94,14 @@ def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
         fixed = {"alpha_m": PAPER_KV_EXPONENT, **fixed} if request.kv == "fixed" else fixed
     elif request.kv != "log":
         raise UsageError(f"kv: expected it with --form hw_codesign, got {request.kv} with {name}; leave it out")
+    if request.form != Request.form:
+        entry_points.refuse_contested("forms", name, "form: ")
     if name in importable("objectives.law_forms"):
         return name, named_form(name), fixed
+    if (theirs := installed_form(name)) is not None:
+        return name, theirs, fixed
     if Path(name).suffix not in (".yaml", ".yml"):
-        raise UsageError(f"form: {unknown('a form', name, importable('objectives.law_forms'))}, or give a YAML file")
+        raise UsageError(f"form: {unknown('a form', name, entry_points.named('forms'))}, or give a YAML file")
     return Path(name).stem, read_form(Path(name)), fixed
 
 
@@ -139,7 +145,7 @@ def delta_of(text: str) -> float | None:
 
 
 def named_or_own(name: str, form: Form) -> str | Form:
-    """A shipped form by its name, a user's embedded."""
+    """A shipped form by its name, a user's or an installed package's embedded."""
     return name if name in importable("objectives.law_forms") else form
 
 

@@ -15,12 +15,16 @@ from search_spaces.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric to minimise: one of `objectives.metrics`, or a user's `package.module:function`."""
+    """A metric to minimise: one of `objectives.metrics`, a user's `package.module:function`, or an installed package's.
+
+    place: `package.module:function`, where a worker process imports the function.
+    """
 
     name: str
     unit: str = ""
     log_scale: bool = False
     function: Callable[..., Any] | None = None
+    place: str = ""
 
     @property
     def wants_scenario(self) -> bool:

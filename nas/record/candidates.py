@@ -72,7 +72,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     except csv.Error as error:
         raise UsageError(f"{path}: expected a candidate file, got {csv_fault(error)}; correct the file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: expected a candidate file, got {error}; write CSV or JSON lines") from None
+        raise UsageError(
+            f"{path}: expected a candidate file, got {getattr(error, 'strerror', None) or error}; write CSV or JSON lines"
+        ) from None
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:

@@ -199,6 +199,8 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
     try:
         found = any((path / name).is_file() for name in needed)
         reason = "" if found else "no folder" if not path.is_dir() else f"no {' or '.join(needed)} in it"
+        if reason and (path / "comparison.yaml").is_file():
+            reason = "a comparison, whose runs lie in its cells"
     except OSError as error:
         reason = str(error.strerror)
     if reason:

@@ -1,17 +1,19 @@
 """Building, asking and telling a strategy that may be anybody's: what it raises or returns wrongly is said in one line."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from traceback import extract_tb
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
 
-from nas.errors import PlasError
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Strategy
+from nas.search.strategy import Brief, Restorable, Strategy
+from nas.study import entry_points
+from nas.study.blame import ForeignError, blamed
 from search_spaces.arrays import IntArray
 
 
@@ -24,8 +26,8 @@ def built(module: ModuleType, brief: Brief, parameters: BaseModel) -> Strategy:
     with _blamed(module.__name__, "build"):
         strategy: Strategy = module.build(brief, parameters)
     if not (callable(getattr(strategy, "ask", None)) and callable(getattr(strategy, "tell", None))):
-        raise PlasError(
-            f"{module.__name__}: build: expected a strategy with ask and tell, got {type(strategy).__name__}; return one"
+        raise ForeignError(
+            f"{_whose(module.__name__)}: build: expected a strategy with ask and tell, got {type(strategy).__name__}; return one"
         )
     return strategy
 
@@ -40,8 +42,8 @@ def asked(strategy: Strategy, at_most: int, genes: int) -> IntArray:
         genotypes: IntArray = strategy.ask(at_most)
     shape, kind = np.shape(genotypes), getattr(genotypes, "dtype", type(genotypes).__name__)
     if not isinstance(genotypes, np.ndarray) or genotypes.ndim != 2 or shape[1] != genes or genotypes.dtype.kind != "i":
-        raise PlasError(
-            f"{type(strategy).__module__}: ask: expected an array of integers (k, {genes}), got {kind} {shape}; "
+        raise ForeignError(
+            f"{_whose(type(strategy).__module__)}: ask: expected an array of integers (k, {genes}), got {kind} {shape}; "
             "return genotypes, as brief.problem.space.genotypes(keys) gives them"
         )
     return genotypes
@@ -57,18 +59,56 @@ def told(strategy: Strategy, evaluations: Evaluations) -> None:
         strategy.tell(evaluations)
 
 
-@contextmanager
-def _blamed(module: str, what: str) -> Iterator[None]:
-    """What a module from outside raises, with its place; what ours raises is our fault and keeps its traceback."""
+def state_of(strategy: Restorable) -> dict[str, Any]:
+    """What a strategy wants to be kept.
+
+    Raises:
+        PlasError: it is no JSON, or a strategy that is not ours raised something.
+    """
+    module = type(strategy).__module__
+    with _blamed(module, "state"):
+        state = strategy.state()
     try:
-        yield
-    except PlasError:
-        raise
-    except Exception as error:
-        if module.partition(".")[0] == "nas":
-            raise
-        last = extract_tb(error.__traceback__)[-1]
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PlasError(
-            f"{module}: {what} failed with {text} ({Path(last.filename).name}:{last.lineno}); correct the strategy"
-        ) from error
+        if not _ours(module):
+            json.dumps(state, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ForeignError(
+            f"{_whose(module)}: state: expected what JSON holds, got {type(state).__name__} ({error}); "
+            "return numbers, texts, lists and dictionaries"
+        ) from None
+    return state
+
+
+def restored(strategy: Restorable, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+    """Whether a strategy is now where a kept state was taken.
+
+    Raises:
+        PlasError: a strategy that is not ours raised something.
+    """
+    with _blamed(type(strategy).__module__, "restore"):
+        return bool(strategy.restore(state, evaluations))
+
+
+def finished_of(strategy: Strategy) -> str:
+    """Why a strategy stopped by itself, "" where it does not say.
+
+    Raises:
+        PlasError: a strategy that is not ours raised something.
+    """
+    with _blamed(type(strategy).__module__, "finished"):
+        return str(getattr(strategy, "finished", "") or "")
+
+
+def _blamed(module: str, what: str) -> AbstractContextManager[None]:
+    """What a module from outside raises, with its place; what ours raises is our fault and keeps its traceback."""
+    return nullcontext() if _ours(module) else blamed(_whose(module), what, sys.modules.get(module))
+
+
+def _ours(module: str) -> bool:
+    return module.partition(".")[0] == "nas"
+
+
+def _whose(module: str) -> str:
+    """A strategy of an installed package by its name and distribution, any other by its module."""
+    theirs = (plug_in for plugs in entry_points.offered("strategies").values() for plug_in in plugs)
+    return next((str(plug_in) for plug_in in theirs if plug_in.place == module), module)

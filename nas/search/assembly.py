@@ -20,8 +20,9 @@ from nas.search.discovery import able_to, parameters_of, strategy_module
 from nas.search.notebook import Notebook
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
+from nas.study import entry_points
 from nas.study.baselines import baseline_questions, baselines_of
-from nas.study.catalogue import FOLDERS, load_device, named, named_device
+from nas.study.catalogue import load_device, named, named_device
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, objectives_of
 from objectives.device import Calibration, Device
@@ -58,6 +59,13 @@ class Study:
         """What the chosen strategy can do."""
         found: Traits = strategy_module(self.config.algo).TRAITS
         return found
+
+    @property
+    def plug_ins(self) -> dict[str, str]:
+        """What of installed packages decides its results, `metric energy`, with the distribution: recorded, not embedded."""
+        asked = [("strategies", self.config.algo), *(("metrics", metric.name) for metric in self.problem.functions)]
+        found = [plug_in for kind, name in asked if (plug_in := entry_points.found(kind, name)) is not None]
+        return {plug_in.label: plug_in.distribution for plug_in in found}
 
     @property
     def limit(self) -> int | None:
@@ -101,13 +109,13 @@ class Study:
         return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
 
 
-def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
-    """A study from its raw configuration.
+def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> Study:
+    """A study from its raw configuration; `coded` are the keys that a user's own code gives (None: a command line).
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
     """
-    faults = Faults(origins)
+    faults = Faults(origins, coded=coded)
     config = _checked_config(raw, faults)
     space = named(raw, "space", SpaceSpecification, faults)
     law = named(raw, "law", Law, faults)
@@ -228,7 +236,11 @@ def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
     try:
         device.peak(peak := precision(config.precision).linear_peak)
     except ValueError as error:
-        able = [name for name in documents(FOLDERS["device"]) if peak in load_device(name).other_peaks]
+        able = [
+            name
+            for name, path in documents(entry_points.SHIPPED["devices"]).items()
+            if peak in load_device(str(path)).other_peaks
+        ]
         raise UsageError(f"precision: {config.precision}: {error}, or choose one of {', '.join(able)}") from None
 
 

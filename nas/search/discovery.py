@@ -2,11 +2,8 @@
 
 import importlib
 import re
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,39 +13,26 @@ from pydantic import BaseModel, ValidationError
 from nas.errors import UsageError
 from nas.files.faults import Faults, nearest, unknown
 from nas.search.strategy import Traits
+from nas.study import entry_points
 from nas.study.configuration import StudyConfig
 from nas.study.own_modules import imported, in_run_folder, is_there
 from objectives.plugins import importable
 
 EXTRAS = {"torch": "gp", "numba": "numba"}
-SHIPPED = "nas.strategies"
-GROUP = "plas.strategies"  # entry points of installed packages: name = package.module
+KIND = "strategies"
+SHIPPED = entry_points.SHIPPED[KIND]
 LOOKS_LIKE_ONE = re.compile(r"^TRAITS\b[^=\n]*=(?s:.*)^def build\(", re.MULTILINE)
 LONGEST = 1_000_000  # bytes of a file that is looked into
 
 
-def installed() -> dict[str, list[str]]:
-    """Strategies of installed packages: the modules by name, read without importing; shipped names stay ours."""
-    return _installed(tuple(sys.path))
-
-
-@cache
-def _installed(path: tuple[str, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for point in entry_points(group=GROUP):
-        if point.name not in importable(SHIPPED):
-            found.setdefault(point.name, []).append(point.value)
-    return {name: sorted(set(modules)) for name, modules in sorted(found.items())}
-
-
 def named() -> list[str]:
     """Strategies that have a name of their own: shipped and installed ones."""
-    return [*importable(SHIPPED), *installed()]
+    return entry_points.named(KIND)
 
 
 def is_own(algo: str) -> bool:
     """Whether a name is that of a user's own module; nothing is imported."""
-    return algo not in importable(SHIPPED) and algo not in installed() and is_there(algo)
+    return algo not in named() and is_there(algo)
 
 
 def in_working_folder() -> dict[str, Path]:
@@ -75,12 +59,8 @@ def strategy_module(algo: str) -> Any:
     """
     if algo in importable(SHIPPED):
         return _shipped(algo)
-    if modules := installed().get(algo, []):
-        if len(modules) > 1:
-            raise UsageError(
-                f"expected one installed strategy {algo}, got {' and '.join(modules)}; name one by its module"
-            )
-        return _checked(imported(modules[0]), algo)
+    if plug_in := entry_points.found(KIND, algo):
+        return _checked(plug_in.module(), algo, f"{plug_in}: ")
     if is_own(algo):
         return _checked(imported(algo), algo)
     raise UsageError(
@@ -100,7 +80,7 @@ def _shipped(algo: str) -> ModuleType:
         ) from None
 
 
-def _checked(module: ModuleType, algo: str) -> ModuleType:
+def _checked(module: ModuleType, algo: str, whose: str = "") -> ModuleType:
     """A module that states what a strategy must.
 
     Raises:
@@ -114,7 +94,7 @@ def _checked(module: ModuleType, algo: str) -> ModuleType:
     }
     if missing := [what for what, there in stated.items() if not there]:
         raise UsageError(
-            f"expected a strategy, got the module {algo} without {' and '.join(missing)}; "
+            f"{whose}expected a strategy, got the module {module.__name__} without {' and '.join(missing)}; "
             f"{nearest(algo, named())}, or see 'plas init my_search.py'"
         )
     return module
@@ -138,8 +118,8 @@ def parameters_of(raw: Mapping[str, Any], faults: Faults) -> BaseModel | None:
     algo = raw.get("algo", StudyConfig.model_fields["algo"].default)
     if not isinstance(algo, str):
         return None
-    if is_own(algo) and not faults.origin(("algo",))[0].startswith("--"):
-        faults.add(("algo",), untyped(algo, "--algo"))
+    if is_own(algo) and not faults.typed(("algo",)):
+        faults.add(("algo",), untyped(algo, "--algo" if faults.coded is None else None))
         return None
     try:
         model: type[BaseModel] = strategy_module(algo).Parameters
@@ -151,9 +131,7 @@ def parameters_of(raw: Mapping[str, Any], faults: Faults) -> BaseModel | None:
     return None
 
 
-def untyped(algo: str, flag: str) -> str:
-    """Why a user's own module is not imported, and what to type."""
-    return (
-        f"expected a strategy of one's own to be named on the command line, got {algo} in a file alone, "
-        f"which executes nothing; add {flag} {algo}"
-    )
+def untyped(algo: str, flag: str | None) -> str:
+    """Why a user's own module is not imported, and what to type (no flag: in Python)."""
+    where, what = ("in the call", f"algo={algo!r}") if flag is None else ("on the command line", f"{flag} {algo}")
+    return f"expected a strategy of one's own to be named {where}, got {algo} in a file alone, which executes nothing; add {what}"

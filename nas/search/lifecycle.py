@@ -20,6 +20,7 @@ from nas.record.store import FILE, SOLVING, RunStore
 from nas.search.archive import one_of
 from nas.search.assembly import Study
 from nas.search.constraints import as_seen
+from nas.search.discovery import is_own
 from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
 from nas.search.worker_pool import Pace, WorkerPool
@@ -43,12 +44,30 @@ def new_manifest(folder: Path, study: Study) -> Manifest:
     content = {
         "fingerprints": run_folder.fingerprints(study.resolved()),
         "versions": run_folder.versions(),
+        "plugins": study.plug_ins,
         "seed": study.config.seed,
         "started": run_folder.now(),
         "ended": None,
         "stop_reason": None,
     }
     return Manifest(folder, content)
+
+
+def version_changes(manifest: Manifest, study: Study) -> str:
+    """What is of another version than the run's own, packages and plug-ins: `numpy 2.0 -> 2.1`; "" where nothing is."""
+    now, plug_ins = run_folder.versions() | study.plug_ins, manifest.content.get("plugins")
+    before = {**manifest.content["versions"], **(plug_ins if isinstance(plug_ins, dict) else {})}
+    return ", ".join(f"{name} {was} -> {now[name]}" for name, was in before.items() if now.get(name, was) != was)
+
+
+def continuing(folder: Path, algo: str) -> str:
+    """The command that goes on with a run; a strategy of one's own is named again."""
+    return f"python -m nas.run --resume {folder}{f' --algo {algo}' if is_own(algo) else ''}"
+
+
+def retrying(folder: Path) -> str:
+    """The command that evaluates failed architectures of a run again."""
+    return f"python -m nas.run --resume {folder} --retry-failed"
 
 
 def store_columns(problem: Problem) -> dict[str, str]:

@@ -12,7 +12,7 @@ from nas.problem.problem import Problem
 from nas.record.log import BatchRecord, Recorded
 from nas.record.store import STRATEGY, RunStore
 from nas.search.archive import Archive, RunningFrontier
-from nas.search.asking import asked, told
+from nas.search.asking import asked, finished_of, restored, state_of, told
 from nas.search.strategy import Restorable, Strategy
 from nas.search.worker_pool import Pace
 from search_spaces.arrays import IntArray
@@ -112,7 +112,7 @@ class Search:
         genotypes = space.repair(proposed)
         self._spent("strategy", start)
         if len(genotypes) == 0:
-            return self._unreplayed() or getattr(self.strategy, "finished", "") or "nothing left to ask"
+            return self._unreplayed() or finished_of(self.strategy) or "nothing left to ask"
         keys = self.problem.space.keys(genotypes)
         first = np.sort(np.unique(keys, return_index=True)[1])
         new = first[self.archive.index.rows(keys[first]) < 0]
@@ -131,7 +131,7 @@ class Search:
             and (remaining is None or len(proposed) < remaining)
         ):
             start = time.perf_counter()
-            self.store.keep(STRATEGY, {**self._counters(), "strategy": self.strategy.state()})
+            self.store.keep(STRATEGY, {**self._counters(), "strategy": state_of(self.strategy)})
             self._spent("store", start)
         return ended
 
@@ -149,7 +149,7 @@ class Search:
         if not self._counters().keys() <= saved.keys():  # written by another version
             return
         count, found = saved["rows"], self.recorded.evaluations
-        if count > len(found) or not self.strategy.restore(saved["strategy"], self.shown(found[slice(0, count)])):
+        if count > len(found) or not restored(self.strategy, saved["strategy"], self.shown(found[slice(0, count)])):
             return
         batches = self.recorded.batches[:count]
         for batch in np.unique(batches).tolist():

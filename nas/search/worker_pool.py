@@ -33,8 +33,10 @@ class Overdue(KeyboardInterrupt):
     """Raised inside an evaluation whose time is up; not an Exception, so that user code does not catch it."""
 
 
-def in_worker(name: str, architecture: Architectures, scenario: Scenario | None, timeout_s: float | None) -> Answer:
-    """A user metric of one architecture, in a worker: value and reason of failure.
+def in_worker(
+    name: str, architecture: Architectures, scenario: Scenario | None, timeout_s: float | None, place: str
+) -> Answer:
+    """A user metric of one architecture, in a worker, imported from its place: value and reason of failure.
 
     The clock runs from here, so that starting a process or waiting in a queue costs no time.
     Whatever the module or the function raises fails this architecture alone.
@@ -44,7 +46,7 @@ def in_worker(name: str, architecture: Architectures, scenario: Scenario | None,
     """
     try:
         with clock(timeout_s):
-            module, _, attribute = name.partition(":")
+            module, _, attribute = place.partition(":")
             function = getattr(loaded(module), attribute)
             metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function)
             values, reasons = call_user_metric(metric, architecture, scenario)
@@ -121,7 +123,8 @@ class WorkerPool:
         given = scenario if metric.wants_scenario else None
 
         def submit(row: int) -> Future[Answer]:
-            return self._executor().submit(in_worker, metric.name, architectures[row : row + 1], given, self.timeout_s)
+            what = (metric.name, architectures[row : row + 1], given, self.timeout_s, metric.place or metric.name)
+            return self._executor().submit(in_worker, *what)
 
         answers: dict[int, Answer] = {}
         waiting = deque(range(len(architectures)))

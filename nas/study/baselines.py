@@ -12,9 +12,8 @@ from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
-from nas.study.catalogue import normalised
 from nas.study.configuration import StudyConfig
-from objectives.plugins import documents
+from objectives.plugins import documents, normalised
 from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
 

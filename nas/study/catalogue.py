@@ -9,15 +9,18 @@ from pydantic import BaseModel, ValidationError
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
+from nas.study import entry_points
 from nas.study.configuration import StudyConfig
 from objectives.device import Device
+from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
-from objectives.plugins import documents
+from objectives.plugins import documents, normalised
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, expert_faults_of
 
 M = TypeVar("M", bound=BaseModel)
-FOLDERS = {"space": "search_spaces.spaces", "law": "objectives.laws", "device": "objectives.devices"}
+SPACES = "search_spaces.spaces"
+KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 
 
 def named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults) -> M | None:
@@ -47,19 +50,68 @@ def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
         return given, faults, (key,)
     if not isinstance(given, str):
         return None, faults, (key,)
-    shipped = documents(FOLDERS[key])
-    identifier = normalised(given)
-    if identifier in shipped:
-        path = shipped[identifier]
-    elif FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
-        path = FilePath(given)
-    else:
-        faults.add((key,), unknown(f"a {key}", given, shipped) + ", or give a YAML file")
+    try:
+        path, whose = _place(key, given, faults)
+    except UsageError as error:
+        faults.add((key,), str(error))
         return None, faults, (key,)
-    content, origins = yaml_source.read(path)
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}:1: expected keys and values, got {type(content).__name__}; see 'plas schema {key}'")
-    return content, Faults(origins), ()
+    try:
+        content, origins = yaml_source.read(path)
+        if not isinstance(content, dict):
+            text = f"expected keys and values, got {type(content).__name__}; see 'plas schema {key}'"
+            raise UsageError(f"{path}:1: {text}")
+        content = _with_form(content) if key == "law" else content
+    except UsageError as error:
+        raise UsageError(f"{whose}{error}") from None
+    return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), ()
+
+
+def _place(key: str, given: str, faults: Faults) -> tuple[FilePath, str]:
+    """The file that a name means, and what faults in it begin with: an installed package's is said with its distribution.
+
+    Raises:
+        UsageError: an unknown name, or one that is not unique.
+    """
+    identifier, kind = normalised(given), KINDS.get(key)
+    known = documents(SPACES if kind is None else entry_points.SHIPPED[kind])
+    if kind is not None and faults.typed((key,)):
+        entry_points.refuse_contested(kind, identifier)
+    if identifier in known:
+        return known[identifier], ""
+    if kind is not None and (theirs := entry_points.found(kind, identifier)) is not None:
+        return FilePath(theirs.place), f"{theirs}: "
+    if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
+        return FilePath(given), ""
+    choices = known if kind is None else entry_points.named(kind)
+    raise UsageError(unknown(f"a {key}", given, choices) + ", or give a YAML file")
+
+
+def _with_form(content: dict[str, Any]) -> dict[str, Any]:
+    """A law's content with an installed package's form written out, so that the law needs no package from then on.
+
+    Raises:
+        UsageError: the package's form cannot be had.
+    """
+    form = installed_form(content["form"]) if isinstance(content.get("form"), str) else None
+    return content if form is None else {**content, "form": form.model_dump(mode="json", exclude_defaults=True)}
+
+
+def installed_form(name: str) -> Form | None:
+    """The form of a law that an installed package has under a name; None where none has.
+
+    Raises:
+        UsageError: several have, or its module cannot be imported or holds none.
+    """
+    plug_in = entry_points.found("forms", normalised(name))
+    if plug_in is None:
+        return None
+    form = getattr(plug_in.module(), "FORM", None)
+    if not isinstance(form, Form):
+        raise UsageError(
+            f"{plug_in}: expected FORM, an objectives.loss_law.form.Form, in {plug_in.place}, "
+            f"got {type(form).__name__}; the package needs mending"
+        )
+    return form
 
 
 def is_file(name: str) -> bool:
@@ -68,11 +120,6 @@ def is_file(name: str) -> bool:
         return FilePath(name).is_file()
     except OSError:
         return False
-
-
-def normalised(name: str) -> str:
-    """Ids as the catalogue spells them: lower case, hyphens read as underscores."""
-    return name.lower().replace("-", "_")
 
 
 def id_and_mode(name: str) -> tuple[str, str]:

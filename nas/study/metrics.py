@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.objective import Objective, built_in, limit_in_unit
 from nas.problem.quantile_budgets import metric_of
+from nas.study import entry_points
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
 from nas.study.own_modules import imported
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
 
 
@@ -34,35 +37,62 @@ def objectives_of(raw: Mapping[str, Any], faults: Faults) -> dict[str, Objective
 
 def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faults) -> bool:
     """Look a metric up, importing a user's function; False and a fault when there is none."""
-    if name in found:
-        return True
-    if name in importable("objectives.metrics") or QUANTILE.match(name):
-        found[name] = built_in(name)
-        return True
-    if not FUNCTION.match(name):
-        faults.add(
-            path, unknown("a metric", name, importable("objectives.metrics")) + ", or give package.module:function"
-        )
-        return False
     try:
-        found[name] = user_metric(name)
+        if faults.typed(path):
+            entry_points.refuse_contested("metrics", name)
+        if name in found:
+            return True
+        if name in importable("objectives.metrics") or QUANTILE.match(name):
+            found[name] = built_in(name)
+        elif plug_in := entry_points.found("metrics", name):
+            found[name] = installed_metric(plug_in)
+        elif FUNCTION.match(name):
+            found[name] = user_metric(name)
+        else:
+            known = entry_points.named("metrics")
+            faults.add(path, unknown("a metric", name, known) + ", or give package.module:function")
     except UsageError as error:
         faults.add(path, str(error))
+        return False
     return name in found
 
 
 def user_metric(name: str) -> Objective:
     """A user's `package.module:function`, found on the Python path or in the current folder.
 
-    The function takes `Architectures` and returns (n,); attributes LOG_SCALE and UNIT are honoured.
+    Raises:
+        UsageError: no such function, or one that is no metric.
     """
-    module_name, _, attribute = name.partition(":")
-    module = imported(module_name)
+    return _metric(name, name, imported(name.partition(":")[0]))
+
+
+def installed_metric(plug_in: entry_points.PlugIn) -> Objective:
+    """A metric of an installed package, under its short name.
+
+    Raises:
+        UsageError: it cannot be imported, or is none, with its distribution.
+    """
+    module = plug_in.module()
+    try:
+        return _metric(plug_in.name, plug_in.place, module)
+    except UsageError as error:
+        raise UsageError(f"{plug_in}: {error}") from None
+
+
+def _metric(name: str, place: str, module: ModuleType) -> Objective:
+    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT and LOG_SCALE are its own."""
+    module_name, _, attribute = place.partition(":")
     function = getattr(module, attribute, None)
     if not callable(function):
         public = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
         raise UsageError(f"expected a function of {module_name}, got {attribute!r}; {nearest(attribute, public)}")
-    return Objective(name, str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False)), function)
+    direction = getattr(function, "DIRECTION", "minimize")
+    if direction not in DIRECTIONS:
+        raise UsageError(
+            f"expected a metric of which less is better, got DIRECTION {direction!r} of {place}; return its negative or its reciprocal"
+        )
+    unit, log_scale = str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False))
+    return Objective(name, unit, log_scale, function, place)
 
 
 def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:

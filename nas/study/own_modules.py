@@ -27,7 +27,8 @@ def imported(name: str) -> ModuleType:
     try:
         return loaded(name)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"expected an importable module, got {type(error).__name__}: {error}; check {name}") from None
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"expected an importable module, got {said}; check {name}") from None
 
 
 def loaded(name: str) -> ModuleType:

@@ -12,10 +12,11 @@ from nas.exporting.bench_results import bench_lines
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.study.baselines import baseline
-from nas.study.catalogue import id_and_mode, load_device, load_law, normalised
+from nas.study.catalogue import id_and_mode, load_device, load_law
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
 from objectives.device import Calibration, Device
+from objectives.plugins import normalised
 from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 

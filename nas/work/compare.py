@@ -26,6 +26,7 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
+from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
 from nas.study.configuration import split_names
 from nas.terminal.console import Stages, Ticker, notice, say_json
@@ -63,7 +64,9 @@ def execute(request: Request) -> None:
             raise PlasError(f"{folder}: every run failed; the first: {failed}")
         raise InfeasibleError(f"{folder}: no feasible architecture in any study; relax a budget")
     if lost := [text for result in results for text in result.lost()]:
-        raise PlasError(f"{folder}: {'; '.join(lost)}; the other results are kept, --resume {folder} tries these again")
+        raise PlasError(
+            f"{folder}: {'; '.join(lost)}; the other results are kept, {continuing(folder, plan.config)} tries these again"
+        )
 
 
 def opened(request: Request) -> tuple[Path, Plan]:
@@ -109,6 +112,12 @@ def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
         write(copy, path.read_bytes())
 
 
+def continuing(folder: Path, config: ComparisonConfig) -> str:
+    """The flags that go on with a comparison; strategies of one's own are named again."""
+    own = [name for name in dict.fromkeys([*config.algos, *config.variants.values()]) if is_own(name)]
+    return f"--resume {folder}{f' --algos {chr(44).join(own)}' if own else ''}"
+
+
 def kept_traces(folder: Path) -> tuple[Path, ...]:
     """The comparison's copies of traces."""
     return tuple(sorted(path for path in (folder / "traces").glob("*") if path.is_file()))
@@ -126,7 +135,7 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
             results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare --resume {folder}"
+            f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare {continuing(folder, plan.config)}"
         ) from None
     finally:
         crew.close()

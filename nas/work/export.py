@@ -15,11 +15,12 @@ from nas.exporting.model import Model, Workload
 from nas.exporting.readme import README, readme, recipe_line
 from nas.exporting.recipe import load_recipe
 from nas.exporting.rounding import Rounded, changes, to_multiple
-from nas.exporting.stack_protocol import shown, stack, stack_names
+from nas.exporting.stack_protocol import KIND, shown, stack, stack_names
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
 from nas.exporting.writing import folder_names, whole_folder
 from nas.files.tables import write, write_json
 from nas.record.candidates import write_candidates
+from nas.study.entry_points import refuse_contested
 from nas.terminal.console import notice, say, say_json, table
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
@@ -117,6 +118,9 @@ def prepare(request: Request) -> Export:
         InfeasibleError: nothing to export.
     """
     stacks, recipe = stack_names(request.stacks), load_recipe(request.recipe)
+    for name in stacks:
+        refuse_contested(KIND, name, "to: ")
+        stack(name)  # an installed package's that is none is refused before anything is worked out
     tokenizer = tokenizer_for(request.tokenizer)
     if request.flags.get("vocabulary") == 0:
         raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")

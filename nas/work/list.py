@@ -2,21 +2,29 @@
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from nas.exporting.stack_protocol import PACKAGE, shown
+from nas.errors import UsageError
+from nas.exporting.stack_protocol import shown
 from nas.files.yaml_source import read
-from nas.search.discovery import EXTRAS, in_working_folder, installed
+from nas.search.discovery import EXTRAS, in_working_folder
+from nas.study import entry_points
 from nas.study.catalogue import load_device, load_space
-from nas.terminal.console import say, say_json, table
+from nas.study.entry_points import PlugIn
+from nas.terminal.console import notice, say, say_json, table
 from objectives.plugins import documents, first_line, importable, imports, summary
 
 Row = dict[str, Any]
 
 
 def show(kinds: Sequence[str], *, as_json: bool) -> None:
-    """Print the asked kinds, or their JSON."""
+    """Print the asked kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
     found = {kind: ROWS[kind]() for kind in kinds}
+    for text in dict.fromkeys(
+        text for kind in kinds if kind in entry_points.SHIPPED for text in entry_points.faults(kind)
+    ):
+        notice(f"Not used: {text}")
     if as_json:
         say_json(found if len(kinds) > 1 else found[kinds[0]])
         return
@@ -31,18 +39,27 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def plugins(package: str) -> list[Row]:
-    """Plug-in modules with their first docstring line."""
-    return [{"name": name, "what": summary(package, name)} for name in importable(package)]
+def plugins(kind: str) -> list[Row]:
+    """Plug-in modules with their first docstring line, ours and those of installed packages; nothing is imported."""
+    package = entry_points.SHIPPED[kind]
+    rows = [{"name": name, "what": summary(package, name)} for name in importable(package)]
+    several = entry_points.offered(kind).items()
+    return rows + [
+        {"name": name, "what": f"{offers[0].summary} {installed(offers)}".strip()} for name, offers in several
+    ]
+
+
+def installed(offers: Sequence[PlugIn]) -> str:
+    """Where something is from that is not ours; of a name that several packages give, from all of them."""
+    return f"Installed: {' and '.join(dict.fromkeys(offer.origin for offer in offers))}."
 
 
 def strategies() -> list[Row]:
     """Strategies with their first docstring line: shipped (an extra that is missing is named), installed, in this folder."""
-    rows = plugins("nas.strategies")
-    for row in rows:
-        extra = missing_extra("nas.strategies", row["name"])
+    rows = plugins("strategies")
+    for name, row in zip(entry_points.shipped("strategies"), rows, strict=False):
+        extra = missing_extra("nas.strategies", name)
         row["what"] += f" Unavailable: pip install 'plas-codesign[{extra}]'." if extra else ""
-    rows += [{"name": name, "what": f"Installed: {', '.join(modules)}."} for name, modules in installed().items()]
     own = in_working_folder()
     return rows + [{"name": name, "what": f"{first_line(path)} Your own: {path.name}."} for name, path in own.items()]
 
@@ -60,6 +77,18 @@ def documented(package: str) -> list[Row]:
     return [{"name": name, "what": _described(read(path)[0])} for name, path in documents(package).items()]
 
 
+def laws() -> list[Row]:
+    """Laws with their description, ours and those of installed packages."""
+    rows = documented(entry_points.SHIPPED["laws"])
+    for name, offers in entry_points.offered("laws").items():
+        try:
+            what = _described(read(Path(offers[0].place))[0])
+        except UsageError as error:
+            what = f"Broken: {error}."
+        rows.append({"name": name, "what": f"{what} {installed(offers)}".strip()})
+    return rows
+
+
 def _described(content: Any) -> str:
     return str(content.get("description") or content.get("name") or "") if isinstance(content, dict) else ""
 
@@ -72,23 +101,29 @@ def spaces() -> list[Row]:
 
 def devices() -> list[Row]:
     """Devices with dense peaks, bandwidth, memory, modes and how well they are known."""
-    rows = []
-    for name in documents("objectives.devices"):
-        d = load_device(name)
-        rows.append(
-            {
-                "name": name,
-                "fp16 TFLOP/s": d.fp16 / 1e12,
-                "int8 TOP/s": d.int8 / 1e12,
-                "GB/s": d.bandwidth / 1e9,
-                "GB": d.memory_gb,
-                "known": d.confidence,
-                "profiles": len(d.profiles),
-                "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
-                "what": d.name,
-            }
-        )
+    rows = [_device_row(name, str(path)) for name, path in documents(entry_points.SHIPPED["devices"]).items()]
+    for name, offers in entry_points.offered("devices").items():
+        try:
+            row = _device_row(name, offers[0].place)
+        except UsageError as error:
+            row = {**dict.fromkeys(rows[0], "-"), "name": name, "what": f"Broken: {str(error).partition(chr(10))[0]}."}
+        rows.append({**row, "what": f"{row['what']} {installed(offers)}"})
     return rows
+
+
+def _device_row(name: str, path: str) -> Row:
+    d = load_device(path)
+    return {
+        "name": name,
+        "fp16 TFLOP/s": d.fp16 / 1e12,
+        "int8 TOP/s": d.int8 / 1e12,
+        "GB/s": d.bandwidth / 1e9,
+        "GB": d.memory_gb,
+        "known": d.confidence,
+        "profiles": len(d.profiles),
+        "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
+        "what": d.name,
+    }
 
 
 def models() -> list[Row]:
@@ -124,17 +159,17 @@ def studies() -> list[Row]:
 
 def stacks() -> list[Row]:
     """Stacks that candidates are exported to, as --to takes them."""
-    return [{**row, "name": shown(row["name"])} for row in plugins(PACKAGE)]
+    return [{**row, "name": shown(row["name"])} for row in plugins("stacks")]
 
 
 ROWS: dict[str, Callable[[], list[Row]]] = {
     "strategies": strategies,
     "spaces": spaces,
-    "laws": lambda: documented("objectives.laws"),
-    "forms": lambda: plugins("objectives.law_forms"),
+    "laws": laws,
+    "forms": lambda: plugins("forms"),
     "devices": devices,
     "models": models,
-    "metrics": lambda: plugins("objectives.metrics"),
+    "metrics": lambda: plugins("metrics"),
     "presets": presets,
     "studies": studies,
     "stacks": stacks,

@@ -19,9 +19,20 @@ from nas.record.folder import Manifest
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
-from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
+from nas.search.lifecycle import (
+    continuing,
+    laid_out,
+    read_manifest,
+    retry_failed,
+    retrying,
+    search_of,
+    terminable,
+    try_update,
+    version_changes,
+)
 from nas.search.loop import Limits, Search
 from nas.search.worker_pool import WorkerPool
+from nas.study.blame import ForeignError
 from nas.study.layers import layered
 from nas.terminal.console import Ticker, notice, say_json
 from nas.terminal.streams import LostOutputError
@@ -69,11 +80,6 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     elif not request.quiet:
         show(outcome, folder)
     sys.stdout.flush()
-
-
-def retrying(folder: Path) -> str:
-    """The command that evaluates failed architectures of a run again."""
-    return f"python -m nas.run --resume {folder} --retry-failed"
 
 
 def started(request: Request) -> tuple[Outcome, Path]:
@@ -140,7 +146,8 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         mirror = mirrored(study, folder, recorded)
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
         manifest = read_manifest(folder, study)
-        warn_versions(manifest, request.quiet)
+        if (changed := version_changes(manifest, study)) and not request.quiet:
+            notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
         return searched(study, store, recorded, manifest, request, mirror), folder
@@ -158,20 +165,6 @@ def begun_again(request: Request, folder: Path) -> Outcome:
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
     return begin(study, folder, request, mirror)
-
-
-def warn_versions(manifest: Manifest, quiet: bool) -> None:
-    """Another version is a warning: replay stops at the first proposal that differs."""
-    now = run_folder.versions()
-    changed = [
-        f"{name} {old} -> {now[name]}"
-        for name, old in manifest.content["versions"].items()
-        if name in now and now[name] != old
-    ]
-    if changed and not quiet:
-        notice(
-            f"Warning: versions differ from the run's ({', '.join(changed)}); replay will stop where a proposal differs"
-        )
 
 
 def searched(
@@ -199,7 +192,7 @@ def searched(
         if pool is not None:
             opened.callback(pool.close)
         opened.callback(store.close)
-        with left_to_continue(manifest, store, ticker):
+        with left_to_continue(manifest, store, ticker, config.algo):
             search = search_of(study, store, recorded, pool, solving.settled)
             with terminable():
                 if request.retry_failed and recorded is not None:
@@ -216,7 +209,7 @@ def searched(
 
 
 @contextmanager
-def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker) -> Iterator[None]:
+def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: str) -> Iterator[None]:
     """Whatever ends the search, the manifest says how it ended and the message how to go on."""
     try:
         yield
@@ -224,12 +217,16 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker) -> Ite
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
         raise KeyboardInterrupt(
-            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: python -m nas.run --resume {manifest.path}"
+            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: {continuing(manifest.path, algo)}"
         ) from None
     except AllFailedError as error:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
         raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path)}") from None
+    except ForeignError as error:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise ForeignError(f"{error}, then go on with: {continuing(manifest.path, algo)}") from error
     except BaseException:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now())

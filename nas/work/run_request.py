@@ -10,6 +10,7 @@ from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
 from nas.search.assembly import Study, assemble
 from nas.study.configuration import without_password
+from nas.study.entry_points import refuse_contested
 from nas.study.layers import over, parsed_settings
 from nas.terminal.console import notice
 from objectives.quantities import short
@@ -32,6 +33,8 @@ class Request:
 
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
+    if (typed := origins.get(("algo",), "")).startswith("--"):
+        refuse_contested("strategies", raw["algo"], f"{typed}: ")
     study = assemble(typed_storage(raw, request), origins)
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:

@@ -133,7 +133,43 @@ def unasked(self: Careless, rows: Genotypes) -> Genotypes:
     return rows[::-1]
 
 
+class Forgetful(Careless):
+    """Says that it is restored, and is not."""
+
+    def state(self) -> dict[str, Any]:
+        return {"told": 1}
+
+    def restore(self, state: Any, evaluations: Any) -> bool:
+        return True
+
+
+class Unkept(Careless):
+    """Keeps what JSON does not hold."""
+
+    def state(self) -> dict[str, Any]:
+        return {"members": np.zeros(3)}
+
+    def restore(self, state: Any, evaluations: Any) -> bool:
+        return False
+
+
+class Stumbling(Forgetful):
+    """Fails while it is restored."""
+
+    def restore(self, state: Any, evaluations: Any) -> bool:
+        raise KeyError("members")
+
+
 BROKEN: dict[str, tuple[ModuleType, str]] = {
+    "forgets": (
+        made(Forgetful),
+        "asks what it would have asked at once. resume: batch 1, row 0: expected",
+    ),
+    "keeps no JSON": (
+        made(Unkept),
+        "state: expected what JSON holds, got dict (Object of type ndarray is not JSON serializable)",
+    ),
+    "restore fails": (made(Stumbling), "restore failed with KeyError: 'members' (test_testing.py:"),
     "no docstring": (made(__doc__=None), "expected a first docstring line"),
     "anything goes": (made(Parameters=Loose), "expected ConfigDict(extra='forbid')"),
     "another build": (made(build=lambda brief: None), "build: expected ['brief', 'parameters']"),

@@ -10,13 +10,14 @@ from nas.errors import UsageError
 from nas.exporting.command_line import number, parsed
 from nas.exporting.fields import differences
 from nas.exporting.model import Model
-from nas.exporting.stack_protocol import PACKAGE, PIVOT, shown, stack, stack_names
+from nas.exporting.stack_protocol import KIND, PIVOT, shown, stack, stack_names
 from nas.stacks.megatron import PROGRAM
+from nas.study.entry_points import SHIPPED
 from objectives.plugins import importable, summary
 from search_spaces.architectures import Architectures
 
 Exported = Callable[..., Model]
-STACKS = importable(PACKAGE)
+STACKS = importable(SHIPPED[KIND])
 NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
 
 
@@ -126,7 +127,7 @@ def test_what_a_stack_cannot_represent_is_said(exported: Exported, small: dict[s
 
 def test_stacks_are_found_by_file_name_and_described() -> None:
     assert {"hf", "megatron", "torchtitan", "llamafactory", "trainer", "vllm", "llama_bench"} == set(STACKS)
-    assert all(len(summary(PACKAGE, name)) > 20 for name in STACKS)
+    assert all(len(summary(SHIPPED[KIND], name)) > 20 for name in STACKS)
     assert stack_names("llama-bench, vllm,llama_bench") == ("hf", "llama_bench", "vllm")
     with pytest.raises(UsageError, match="did you mean megatron"):
         stack_names("megatorn")

@@ -1,6 +1,7 @@
 """Strategies from outside the package: a user's own module, an installed package's, the template that init writes."""
 
 import json
+import re
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -228,7 +229,9 @@ def test_a_strategy_of_an_installed_package_has_a_short_name(
     package("other-search", {"twice": module})
     package("third-search", {"twice": f"{module}.other"})
     said = inside("list", "strategies").out
-    assert f"climbing      Installed: {module}." in said
+    assert f"Installed: {module} of their-search 1.0." in next(
+        row for row in said.splitlines() if row.startswith("  climbing ")
+    )
     assert len([line for line in said.splitlines() if line.startswith("  random ")]) == 1
     assert not (tmp_path / LEFT).exists()
     line = ("run", "--config", study, "--evaluations", 40, "--quiet")
@@ -241,7 +244,10 @@ def test_a_strategy_of_an_installed_package_has_a_short_name(
     assert "did you mean climbing?" in inside(*line, "--algo", "climbin").err
     assert "did you mean climbing?" in inside("compare", "--algos", "climbin").err
     assert "expected an importable module, got ModuleNotFoundError" in inside(*line, "--algo", "lost").err
-    assert f"got {module} and {module}.other; name one by its module" in inside(*line, "--algo", "twice").err
+    assert (
+        f"got {module} of other-search 1.0 and {module}.other of third-search 1.0; name one by its module"
+        in inside(*line, "--algo", "twice").err
+    )
     compared = ("--seeds", 1, "--evaluations", 20, "--no-baselines", "--workers", 1, "--quiet")
     assert inside("compare", "--config", study, "--algos", "climbing,nsga2", *compared).code == 0
 
@@ -293,3 +299,109 @@ def test_where_the_working_folder_is_gone_nothing_is_a_users_own(
     assert not any(is_there(name) for name in ("select", "own_search", "objectives"))
     assert in_working_folder() == {}
     assert "nsga2" in named()
+
+
+STUMBLING = '''
+"""Random, until it stumbles."""
+import sys
+import numpy as np
+from pathlib import Path
+from nas.strategies.random import Parameters
+from nas.search.strategy import Traits
+
+TRAITS = Traits()
+FLAW = Path(__file__).with_suffix(".flaw")
+
+
+def stumble(where, told):
+    if FLAW.exists() and FLAW.read_text() == where and told >= 2:
+        if where == "tell":
+            sys.exit(3)
+        if where == "ask":
+            np.zeros(3) @ np.zeros(4)  # line 18
+        raise KeyError(where)
+
+
+class Walk:
+    def __init__(self, brief):
+        self.space, self.generator, self.told = brief.problem.space, brief.generator, 0
+
+    def ask(self, at_most):
+        stumble("ask", self.told)
+        return self.space.genotypes(self.generator.integers(0, self.space.size, 10))
+
+    def tell(self, evaluations):
+        self.told += 1
+        stumble("tell", self.told)
+
+    def state(self):
+        stumble("state", self.told)
+        return {"told": self.told, "generator": self.generator.bit_generator.state}
+
+    def restore(self, state, evaluations):
+        stumble("restore", 2)
+        self.told, self.generator.bit_generator.state = state["told"], state["generator"]
+        return True
+
+
+def build(brief, parameters):
+    return Walk(brief)
+'''
+SAID = {
+    "ask": r"ask failed with ValueError: matmul: .* \({name}.py:18\)",
+    "tell": r"tell failed with SystemExit: 3 \({name}.py:16\)",
+    "state": r"state failed with KeyError: 'state' \({name}.py:19\)",
+    "restore": r"restore failed with KeyError: 'restore' \({name}.py:19\)",
+}
+
+
+@pytest.mark.parametrize("where", SAID)
+@pytest.mark.parametrize("kind", ["own", "installed"])
+def test_a_strategy_that_stumbles_is_named_with_its_place_and_its_run_goes_on(
+    where: str,
+    kind: str,
+    user_module: Callable[[str], str],
+    study: str,
+    inside: Inside,
+    tmp_path: Path,
+    package: Callable[[str, dict[str, str]], None],
+) -> None:
+    name = user_module(STUMBLING)
+    algo = name if kind == "own" else f"walk_{name}"
+    if kind == "installed":
+        package("their-search", {algo: name})
+    flaw = tmp_path / f"{name}.flaw"
+    line = ("run", "--config", study, "--algo", algo, "--quiet")
+    assert inside(*line, "--evaluations", 60, "--out", "whole").code == 0
+    if where == "restore":
+        assert inside(*line, "--evaluations", 30, "--out", "part").code == 0
+        line = ("run", "--resume", "part", "--algo", algo, "--quiet")
+    else:
+        line = (*line, "--out", "part")
+    flaw.write_text(where)
+    answer = inside(*line, "--evaluations", 60)
+    assert answer.code == 1, answer
+    whose = name if kind == "own" else f"strategy {algo} of their-search 1.0"
+    go_on = "python -m nas.run --resume part" + (f" --algo {name}" if kind == "own" else "")
+    wanted = f"{whose}: {SAID[where].format(name=name)}; correct it there, then go on with: {go_on}\n"
+    assert re.fullmatch(wanted, answer.err), answer.err
+    assert json.loads((tmp_path / "part" / "manifest.json").read_text())["state"] == "failed"
+    flaw.unlink()
+    answer = inside(*go_on.split()[2:][0].split(".")[1:], *go_on.split()[3:], "--evaluations", 60, "--quiet")
+    assert answer.code == 0, answer
+    assert table(tmp_path / "part") == table(tmp_path / "whole")
+
+
+def test_a_comparison_says_which_strategy_of_ones_own_to_name_again(
+    user_module: Callable[[str], str], study: str, inside: Inside, tmp_path: Path
+) -> None:
+    name = user_module(STUMBLING)
+    flaw = tmp_path / f"{name}.flaw"
+    flaw.write_text("ask")
+    line = ("--seeds", 1, "--evaluations", 40, "--quiet", "--workers", 1, "--no-baselines", "--out", "c")
+    answer = inside("compare", "--config", study, "--algos", f"{name},nsga2", *line)
+    assert answer.code == 1, answer
+    assert re.search(rf"{name}: {SAID['ask'].format(name=name)}; correct it there", answer.err)
+    assert f"--resume c --algos {name} tries these again" in answer.err
+    flaw.unlink()
+    assert inside("compare", "--resume", "c", "--algos", name, "--workers", 1, "--quiet").code == 0

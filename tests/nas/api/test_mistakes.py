@@ -1,0 +1,261 @@
+"""What a newcomer types from Python: other forms of the same thing are taken, what cannot be is one sentence, never a traceback."""
+
+import doctest
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nas
+from nas.api import fitted_law as laws
+from nas.api import frontier
+from nas.api import own_loops as loops
+from nas.api import run_folder as runs
+from nas.api import study as studies
+
+QWEN = {"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 4864}
+BARE: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}
+
+
+@pytest.fixture(scope="session")
+def paper() -> nas.Study:
+    """The paper's study."""
+    return nas.load_study()
+
+
+@pytest.fixture
+def small(tiny: dict[str, Any]) -> nas.Study:
+    """The tiny space."""
+    return nas.load_study(space=tiny, **BARE)
+
+
+def depth_squared(architectures: Any) -> Any:
+    """A metric of this module."""
+    return architectures.depth**2
+
+
+def test_one_architecture_may_be_given_in_every_form(paper: nas.Study) -> None:
+    wanted = paper.evaluate(QWEN)
+    for given in (
+        [QWEN],
+        {name: [value] for name, value in QWEN.items()},
+        {**QWEN, "depth": [24]},
+        {name: np.int64(value) for name, value in QWEN.items()},
+        {name: float(value) for name, value in QWEN.items()},
+        pd.DataFrame([QWEN]),
+        pd.Series(QWEN),
+        [pd.Series(QWEN)],
+        (row for row in [QWEN]),
+        wanted,
+        wanted.iloc[0],
+    ):
+        pd.testing.assert_frame_equal(paper.evaluate(given), wanted)
+    assert len(paper.evaluate([QWEN, {**QWEN, "depth": 12}])) == 2
+    model = nas.load_study(preset="device").evaluate("qwen2.5_0.5b")
+    assert model.params_total[0] == 494032768  # with its own vocabulary, as published
+    assert paper.explain(paper.solve().pick()).metrics["loss"] == paper.solve().frame.loss.min()
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "misspelt": ({**QWEN, "n_expert": 8}, "expected names of columns, got 'n_expert'; did you mean n_experts?"),
+    "misspelt needed": ({"depths": 1, "width": 896}, "got 'depths'; did you mean depth?"),
+    "number": (3, "expected columns by name, got int; give depth, width, n_kv_heads and expert_size"),
+    "nothing": (None, "expected columns by name, got NoneType"),
+    "array": (np.zeros((3, 6), dtype=int), r"got ndarray; .* study.problem.architectures\(genotypes\)"),
+    "numbers": ([1, 2], "expected columns by name, got int"),
+    "uneven": ({**QWEN, "depth": [1, 2], "width": [896]}, "expected columns of one length"),
+    "empty table": (pd.DataFrame(), "expected a row or more, got none"),
+    "empty columns": (pd.DataFrame({"depth": []}), "expected a row or more, got none"),
+    "empty": ([], "expected a row or more, got none"),
+    "text": ({**QWEN, "depth": "deep"}, "depth: expected a positive integer, got deep"),
+    "half": ({**QWEN, "depth": 24.5}, "depth: expected a positive integer, got 24.5"),
+    "missing value": ({**QWEN, "depth": None}, "depth: expected a positive integer, got None"),
+    "no model": ("qwen2.5", "expected a published model .* did you mean"),
+    "no file": ("absent.csv", "absent.csv: expected a candidate file, got No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_architecture_is_said(name: str, paper: nas.Study) -> None:
+    given, said = WRONG[name]
+    with pytest.raises(nas.UsageError, match=said):
+        paper.evaluate(given)
+
+
+KEYS: dict[str, tuple[dict[str, Any], str]] = {
+    "misspelt": ({"devise": "l4"}, "devise: unknown key; did you mean device?"),
+    "device": ({"device": "jetson_orin_nano"}, "device: expected a device .* did you mean jetson_orin_nano"),
+    "number": ({"device": 3}, "device: expected text, got 3"),
+    "lambda": ({"objectives": ["loss", lambda a: a.depth]}, "objectives: expected a function that its module holds"),
+    "method": ({"budgets": {QWEN.get: 3}}, "budgets: expected a function that its module holds"),
+    "config": ({"config": {"device": "l4"}}, r"config: expected a file, .* give keys as load_study\(\*\*keys\)"),
+    "batch": ({"batch": np.array([1, 2])}, "batch: expected an integer"),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_what_is_no_key_is_said(name: str) -> None:
+    keys, said = KEYS[name]
+    with pytest.raises(nas.UsageError, match=said):
+        nas.load_study(**keys)
+
+
+def test_keys_may_be_numpys_and_functions_anywhere(tiny: dict[str, Any]) -> None:
+    study = nas.load_study(space=tiny, batch=np.int64(2), budgets={depth_squared: np.float64(100)}, **BARE)
+    assert study.problem.scenario.batch == 2
+    name = f"{__name__}:depth_squared"
+    assert study.sample(200).query("feasible").eval(f"`{name}`").max() <= 100
+    assert "<th>key</th>" in study._repr_html_()
+    assert "tiny" in study._repr_html_()
+
+
+def test_budgets_of_a_pick_are_texts_or_mappings(small: nas.Study) -> None:
+    found = small.solve()
+    wanted = found.pick("total_ms<=20", "memory_gb<=1")
+    pd.testing.assert_series_equal(found.pick({"total_ms": 20, "memory_gb": "1 GB"}), wanted)
+    for budget, said in {
+        ("total_ms", 3): 'expected "total_ms<=100" or',
+        3: 'expected "total_ms<=100" or',
+        "totl_ms<=3": "did you mean total_ms?",
+        "total_ms>=3": "at most, got 'total_ms>=3'",
+        "": "expected metric=limit",
+    }.items():
+        with pytest.raises(nas.UsageError, match=said):
+            found.pick(budget)  # type: ignore[arg-type]
+    for how in ("nee", 3, None):
+        with pytest.raises(nas.UsageError, match="expected frontier, best, knee"):
+            found.select(how)  # type: ignore[arg-type]
+    with pytest.raises(nas.InfeasibleError, match=r"within total_ms <= 0\.001, got none; raise a limit"):
+        found.pick({"total_ms": 0.001})
+
+
+def test_a_distance_is_to_a_frontier_of_the_same_study(small: nas.Study, paper: nas.Study) -> None:
+    found = small.search(algo="random", evaluations=30)
+    for other, said in (
+        (found.frame, "expected a Frontier, got DataFrame"),
+        (paper.solve(), "expected a frontier of the same space"),
+        (small.replace(objectives=["loss", "memory_gb"]).solve(), "expected a frontier of the same objectives"),
+    ):
+        with pytest.raises(nas.UsageError, match=said):
+            found.distance_to(other)
+
+
+@pytest.mark.parametrize("keys", [{"n": -1}, {"n": 2.5}, {"n": "3"}, {"n": True}, {"n": 1, "seed": -1}])
+def test_a_sample_has_a_whole_number_of_rows(keys: dict[str, Any], small: nas.Study) -> None:
+    with pytest.raises(nas.UsageError, match="to be a whole number from 0 on"):
+        small.sample(**keys)
+
+
+def test_a_run_picks_as_the_command_does(finished: Path, tmp_path: Path) -> None:
+    run = nas.read_run(finished)
+    everything = run.evaluations.query("feasible")
+    assert run.pick().loss == everything.loss.min()
+    assert run.pick({"decode_ms": 10}).loss == everything.query("decode_ms <= 10").loss.min()
+    with pytest.raises(
+        nas.InfeasibleError,
+        match="expected an evaluated architecture within memory_gb <= 64, total_ms <= 60, decode_ms <= 1e-05",
+    ):
+        run.pick("decode_ms<=0.00001")
+    with pytest.raises(nas.UsageError, match="did you mean decode_ms"):
+        run.pick("decode<=3")
+    with pytest.raises(nas.UsageError, match="expected frontier, best, knee"):
+        run.select("x")
+
+
+def test_an_exact_run_answers_for_its_whole_space_not_its_log(tmp_path: Path) -> None:
+    study = nas.load_study(space="fine", evaluations=None)
+    study.search(algo="exact", out=tmp_path / "run")
+    run = nas.read_run(tmp_path / "run")
+    wanted = study.solve().pick("memory_gb<=0.5")
+    assert run.pick("memory_gb<=0.5").loss == wanted.loss
+    assert run.select("budget:memory_gb=0.5").loss.tolist() == [wanted.loss]
+    logged = run.evaluations.query("memory_gb <= 0.5")
+    assert logged.empty or logged.loss.min() >= wanted.loss
+
+
+def test_a_folder_that_is_no_run_is_said(tmp_path: Path, inside: Callable[..., Any], finished: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "comparison.yaml").write_text("algos: [random]\n")
+    for place, said in (
+        ("absent", "got no folder"),
+        (".", "got no evaluations.sqlite in it"),
+        ("c", "got a comparison, whose runs lie in its cells"),
+    ):
+        with pytest.raises(nas.UsageError, match=said):
+            nas.read_run(tmp_path / place)
+        assert inside("select", tmp_path / place).code == 2
+    with pytest.raises(nas.UsageError, match="read_run: expected the path of a run folder, got NoneType"):
+        nas.read_run(None)  # type: ignore[arg-type]
+    shutil.copytree(finished, tmp_path / "unfinished")
+    for name in ("summary.json", "manifest.json", "frontier.csv", "picks.csv", "evaluations.csv"):
+        (tmp_path / "unfinished" / name).unlink()
+    run = nas.read_run(tmp_path / "unfinished")
+    assert len(run.evaluations) == 60
+    assert "60 of 162" in repr(run)
+    assert "<table" in run._repr_html_()
+
+
+def test_a_law_is_fitted_to_columns_and_rows_as_to_a_table(paper: nas.Study) -> None:
+    table = paper.sample(40, seed=1)[["depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_size", "loss"]]
+    wanted = nas.fit_law(table, tokens=1e10, bootstraps=0).law
+    assert nas.fit_law(table.to_dict("list"), tokens=1e10, bootstraps=0).law == wanted
+    assert (
+        nas.fit_law(table.to_dict("records"), tokens=1e10, bootstraps=0, where="depth>1").law.coefficients
+        == wanted.coefficients
+    )
+    for runs_, keys, said in (
+        (pd.DataFrame(), {}, "runs: expected a row per trained model, got none"),
+        ({"depth": [1, 2], "width": [1]}, {}, "runs: expected a CSV, a table, columns or rows"),
+        (3, {}, "runs: expected a CSV, a table, columns or rows, got int"),
+        (table.drop(columns="loss"), {}, r'^runs: expected a column loss, .*rename=\{"OLD": "loss"\}'),
+        (table, {"bootstrap": 3}, "fit_law: expected an option .* did you mean bootstraps?"),
+        (table, {"bootstraps": -1}, "bootstraps: expected a whole number from 0 on, got -1"),
+        (table, {"seed": "x"}, "seed: expected a whole number"),
+        (table, {"form": "chinchila"}, "did you mean chinchilla?"),
+    ):
+        with pytest.raises(nas.UsageError, match=said):
+            nas.fit_law(runs_, **keys)
+
+
+def test_a_strategy_of_ones_own_is_imported_where_code_names_it(
+    small: nas.Study, tmp_path: Path, user_module: Callable[[str], str]
+) -> None:
+    name = user_module(
+        "from nas.strategies.random import *\nfrom nas.strategies.random import TRAITS, Parameters, build\n"
+    )
+    found = small.search(algo=name, evaluations=20, out=tmp_path / "run")
+    assert len(found.evaluated or ()) == 20
+    with pytest.raises(nas.UsageError, match=f"named in the call, got {name} in a file alone, .* add algo='{name}'"):
+        nas.load_study(tmp_path / "run")
+    assert nas.load_study(tmp_path / "run", algo=name).assembled.config.algo == name
+
+
+@pytest.mark.parametrize("module", [studies, frontier, runs, laws, loops], ids=lambda module: module.__name__)
+def test_the_examples_of_the_docstrings_hold(
+    module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(finished, tmp_path / "run")
+    failed, _ = doctest.testmod(module, extraglobs={"nas": nas})
+    assert failed == 0
+
+
+def test_every_public_function_says_its_errors_and_has_an_example() -> None:
+    documented = [
+        nas.load_study,
+        nas.read_run,
+        nas.fit_law,
+        nas.Frontier.pick,
+        nas.Frontier.select,
+        nas.Frontier.distance_to,
+    ]
+    documented += [nas.Frontier.save, nas.Study.evaluate, nas.Study.sample, nas.Study.solve, nas.Study.search]
+    documented += [nas.Study.explain, nas.Study.replace]
+    for function in documented:
+        text = function.__doc__ or ""
+        assert "Example:" in text, function
+        assert "Raises:" in text, function

@@ -1,0 +1,495 @@
+"""Metrics, forms, laws, devices and stacks of installed packages: found by entry points, imported when named, blamed by distribution."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nas
+from nas.files import yaml_source
+from nas.study import entry_points
+from nas.study.entry_points import PlugIn
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "plug-ins.md"
+Inside = Callable[..., Any]
+Installed = Callable[..., Path]
+LEFT = "Path(__file__).with_suffix('.executed').write_text('')\n"
+METRIC = (
+    "from pathlib import Path\n" + LEFT + "def energy(architectures, scenario):\n"
+    '    """Energy of a request."""\n    return 2.0 * architectures.depth * scenario.output_tokens\n'
+    "energy.UNIT, energy.LOG_SCALE = 'mJ', True\n"
+    "def gain(architectures):\n    return architectures.depth\ngain.DIRECTION = 'maximize'\n"
+    "number = 3\n"
+)
+FORM = (
+    '"""Two powers: of depth and of width."""\nfrom pathlib import Path\n'
+    + LEFT
+    + "from objectives.loss_law.form import Form, Term\n"
+    "FORM = Form(terms={'depth': Term(scale='k', powers={'depth': '-a'}),\n"
+    "    'width': Term(scale='m', powers={'width': '-b'}), 'irreducible': Term(scale='l_inf')})\n"
+)
+LAW = {"name": "theirs", "form": "two_powers", "coefficients": {"k": 9.0, "a": 1.0, "m": 90.0, "b": 0.8, "l_inf": 2.0}}
+BOARD = {"name": "Their board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
+STACK = (
+    '"""Their engine: a JSON file; inference."""\nimport json\nfrom pathlib import Path\n'
+    + LEFT
+    + "def fields(model):\n    return {'depth': model.column('depth')}\n"
+    "def emit(model, folder):\n    (folder / 'engine.json').write_text(json.dumps(fields(model)))\n"
+    "def read(folder):\n    return json.loads((folder / 'engine.json').read_text())\n"
+    "def launch(model):\n    return 'their-engine run'\ndef size(model):\n    return 0\ndef cautions(model):\n    return ['it is new']\n"
+)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages on the import path, forgotten afterwards."""
+    place = tmp_path / "site"
+    place.mkdir()
+    monkeypatch.setattr(sys, "path", [str(place), *sys.path])
+    before = set(sys.modules)
+    yield place
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
+            del sys.modules[name]
+    nas_stack = importlib.import_module("nas.exporting.stack_protocol")
+    nas_stack.stack.cache_clear()
+
+
+@pytest.fixture
+def install(site: Path) -> Installed:
+    """Install a distribution: its entry points by group, and its files."""
+
+    def made(distribution: str, points: dict[str, dict[str, str]], files: dict[str, str], version: str = "1.0") -> Path:
+        info = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        lines = [
+            f"[plas.{kind}]\n" + "".join(f"{n} = {at}\n" for n, at in named.items()) for kind, named in points.items()
+        ]
+        (info / "entry_points.txt").write_text("\n".join(lines))
+        for name, text in files.items():
+            (site / name).parent.mkdir(parents=True, exist_ok=True)
+            (site / name).write_text(text)
+        entry_points._read.cache_clear()
+        return site
+
+    return made
+
+
+@pytest.fixture
+def theirs(install: Installed) -> Path:
+    """A package with one of everything."""
+    points = {
+        "metrics": {
+            "energy": "their_pack.metrics:energy",
+            "gain": "their_pack.metrics:gain",
+            "three": "their_pack.metrics:number",
+        },
+        "forms": {"two_powers": "their_pack.powers"},
+        "laws": {"their": "their_pack.laws"},
+        "devices": {"their": "their_pack.devices"},
+        "stacks": {"their-engine": "their_pack.engine"},
+    }
+    files = {
+        "their_pack/__init__.py": "",
+        "their_pack/metrics.py": METRIC,
+        "their_pack/powers.py": FORM,
+        "their_pack/laws/their_law.yaml": yaml_source.dump(LAW),
+        "their_pack/devices/their-board.yaml": yaml_source.dump(BOARD),
+        "their_pack/devices/broken_board.yaml": "name: Broken\nfp16: fast\n",
+        "their_pack/engine.py": STACK,
+    }
+    return install("their-plas", points, files)
+
+
+@pytest.fixture
+def study(tmp_path: Path, tiny: dict[str, Any]) -> str:
+    """A study over the tiny space."""
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny"}))
+    return "study.yaml"
+
+
+def executed(site: Path) -> set[str]:
+    """Modules of the package that were imported, by the file that each leaves; a new process would begin without."""
+    found = {path.stem for path in site.rglob("*.executed")}
+    for path in site.rglob("*.executed"):
+        path.unlink()
+    for name in [name for name in sys.modules if name.startswith("their_pack")]:
+        del sys.modules[name]
+    importlib.import_module("nas.exporting.stack_protocol").stack.cache_clear()
+    return found
+
+
+def test_listing_names_each_with_its_distribution_and_imports_nothing(theirs: Path, inside: Inside) -> None:
+    wanted = {
+        "metrics": ("energy", "Energy of a request. Installed: their_pack.metrics:energy of their-plas 1.0."),
+        "forms": ("two_powers", "Two powers: of depth and of width. Installed: their_pack.powers of their-plas 1.0."),
+        "stacks": (
+            "their-engine",
+            "Their engine: a JSON file; inference. Installed: their_pack.engine of their-plas 1.0.",
+        ),
+        "laws": ("their_law", f"theirs Installed: {theirs}/their_pack/laws/their_law.yaml of their-plas 1.0."),
+        "devices": (
+            "their_board",
+            f"Their board Installed: {theirs}/their_pack/devices/their-board.yaml of their-plas 1.0.",
+        ),
+    }
+    for kind, (name, what) in wanted.items():
+        rows = {row["name"]: row for row in json.loads(inside("list", kind, "--json").out)}
+        assert rows[name]["what"] == what
+        assert len(rows) > 1
+    devices = {row["name"]: row for row in json.loads(inside("list", "devices", "--json").out)}
+    assert devices["their_board"]["GB"] == 8
+    assert devices["broken_board"]["what"].startswith("Broken: ")
+    assert executed(theirs) == set()
+    assert inside("list").code == 0
+    assert executed(theirs) == set()
+
+
+def test_a_study_of_their_device_law_and_metric_holds_what_it_needs(
+    theirs: Path, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 30, "--quiet", "--device", "their-board")
+    line = (*line, "--law", "their_law", "--objectives", "loss,energy", "--budget", "energy=300", "--out", "run")
+    answer = inside(*line)
+    assert answer.code == 0, answer
+    assert executed(theirs) == {"metrics", "powers"}
+    config = yaml_source.read(tmp_path / "run" / "config.yaml")[0]
+    assert config["device"]["name"] == "Their board"
+    assert config["law"]["form"]["terms"]["depth"] == {"scale": "k", "powers": {"depth": "-a"}}
+    assert (config["objectives"], config["budgets"]["energy"]) == (["loss", "energy"], 300.0)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["plugins"] == {"metric energy": "their-plas 1.0"}
+    table = nas.read_run(tmp_path / "run").evaluations
+    assert np.allclose(table.energy, 2.0 * table.depth * 16)
+    for typed in (("select", "run"), ("explain", "run"), ("export", "run", "--select", "best", "--out", "out")):
+        assert inside(*typed).code == 0
+    assert executed(theirs) == set()
+    (tmp_path / "site" / "their_plas-1.0.dist-info").rename(tmp_path / "site" / "their_plas-1.1.dist-info")
+    metadata = tmp_path / "site" / "their_plas-1.1.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("1.0", "1.1"))
+    entry_points._read.cache_clear()
+    answer = inside("run", "--resume", "run", "--evaluations", 40)
+    assert answer.code == 0, answer
+    assert "metric energy their-plas 1.0 -> their-plas 1.1" in answer.err
+    assert executed(theirs) == {"metrics"}
+
+
+def test_worker_processes_import_a_metric_from_its_place(
+    theirs: Path, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 12, "--quiet", "--objectives", "loss,energy")
+    assert inside(*line, "--out", "one").code == 0
+    assert inside(*line, "--workers", 1, "--out", "two").code == 0
+    assert (tmp_path / "one" / "evaluations.csv").read_bytes() == (tmp_path / "two" / "evaluations.csv").read_bytes()
+
+
+def test_a_run_whose_package_is_gone_is_read_and_its_metric_named(
+    theirs: Path, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 30, "--quiet", "--objectives", "loss,energy")
+    assert inside(*line, "--device", "their_board", "--law", "their_law", "--out", "run").code == 0
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(theirs)])
+    assert len(nas.read_run(tmp_path / "run").frontier)
+    assert inside("select", "run").code == 0
+    assert inside("explain", "run", "--select", "best").code == 0
+    answer = inside("run", "--resume", "run", "--evaluations", 40)
+    assert answer.code == 2
+    assert "expected a metric (" in answer.err
+    assert "got 'energy'" in answer.err
+
+
+def test_a_law_is_fitted_to_their_form_and_holds_it(theirs: Path, tmp_path: Path, inside: Inside) -> None:
+    generator = np.random.default_rng(1)
+    depth, width = generator.integers(4, 33, 30), 256 * generator.integers(2, 13, 30)
+    loss = 9.0 / depth + 90.0 * width**-0.8 + 2.0 + generator.normal(0, 0.001, 30)
+    rows = [f"{d},{w},1,{w},1,1,{x}" for d, w, x in zip(depth, width, loss, strict=True)]
+    (tmp_path / "runs.csv").write_text(
+        "depth,width,n_kv_heads,expert_size,n_experts,top_k,loss\n" + "\n".join(rows) + "\n"
+    )
+    line = ("fit", "runs.csv", "--form", "two_powers", "--bootstraps", 0, "--quiet", "--out", "law.yaml")
+    answer = inside(*line)
+    assert answer.code == 0, answer
+    assert executed(theirs) == {"powers"}
+    written = yaml_source.read(tmp_path / "law.yaml")[0]
+    assert written["form"]["terms"]["width"]["powers"] == {"width": "-b"}
+    assert abs(written["coefficients"]["a"] - 1.0) < 0.1
+    assert inside("run", "--algo", "exact", "--law", "law.yaml", "--quiet", "--out", "run").code == 0
+    assert executed(theirs) == set()
+    assert "did you mean two_powers?" in inside("fit", "runs.csv", "--form", "two_power").err
+
+
+def test_an_export_to_their_stack_is_checked_only_where_it_is_named(
+    theirs: Path, inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size\none,4,256,1,256\n")
+    answer = inside("export", "c.csv", "--vocabulary", 300, "--to", "their-engine", "--out", "out")
+    assert answer.code == 0, answer
+    assert "Caution, their-engine: it is new" in answer.out
+    assert json.loads((tmp_path / "out" / "one" / "their-engine" / "engine.json").read_text()) == {"depth": 4}
+    assert json.loads((tmp_path / "out" / "export.json").read_text())["plugins"] == {"their-engine": "their-plas 1.0"}
+    assert executed(theirs) == {"engine"}
+    answer = inside("export", "--verify", "out")
+    assert answer.code == 0
+    assert "their-engine: not checked, a stack of their-plas 1.0; add --to their-engine" in answer.err
+    assert executed(theirs) == set()
+    content = json.loads((tmp_path / "out" / "export.json").read_text())
+    (tmp_path / "out" / "export.json").write_text(json.dumps({**content, "plugins": {}}))  # a stranger's, who hides it
+    assert "not checked" in inside("export", "--verify", "out").err
+    assert executed(theirs) == set()
+    assert (
+        "their-engine: 1 of 1 candidates as exported" in inside("export", "--verify", "out", "--to", "their-engine").out
+    )
+    (tmp_path / "out" / "one" / "their-engine" / "engine.json").write_text('{"depth": 5}')
+    answer = inside("export", "--verify", "out", "--to", "their-engine")
+    assert answer.code == 1
+    assert "depth" in answer.out
+    assert "expected stacks of this export, got vllm" in inside("export", "--verify", "out", "--to", "vllm").err
+
+
+REFUSED = {
+    ("run", "--device", "broken_board"): "device broken_board of their-plas 1.0: ",
+    (
+        "run",
+        "--objectives",
+        "loss,gain",
+    ): "metric gain of their-plas 1.0: expected a metric of which less is better, got DIRECTION 'maximize'",
+    (
+        "run",
+        "--objectives",
+        "three",
+    ): "metric three of their-plas 1.0: expected a function of their_pack.metrics, got 'number'",
+    ("run", "--objectives", "loss,energi"): "did you mean energy?",
+    ("run", "--device", "their_bord"): "did you mean their_board?",
+    ("run", "--law", "their_lav"): "did you mean their_law?",
+    ("export", "c.csv", "--to", "their-engin", "--out", "o"): "did you mean their-engine?",
+}
+
+
+@pytest.mark.parametrize("typed", REFUSED)
+def test_what_is_wrong_with_a_plug_in_is_said_with_its_distribution(
+    typed: tuple[str, ...], theirs: Path, inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size\none,4,256,1,256\n")
+    answer = inside(*typed)
+    assert answer.code == 2, answer
+    assert REFUSED[typed] in answer.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_broken_package_is_blamed_by_who_names_it_alone(
+    install: Installed, inside: Inside, tmp_path: Path, site: Path
+) -> None:
+    points = {
+        "metrics": {
+            "breaks": "torn.metrics:f",
+            "lost": "nowhere.metrics:f",
+            "width": "torn.m:f",
+            "formless": "torn.m",
+            "a b": "torn.m:f",
+        },
+        "forms": {"formless_form": "torn.form"},
+        "devices": {"torn": "torn.nowhere", "empty": "torn.empty"},
+        "stacks": {"half": "torn.half", "raises": "torn.raising"},
+        "strategies": {"torn_search": "torn.metrics"},
+    }
+    raising = STACK.replace("    return ['it is new']", "    return [][1]")
+    files = {
+        "torn/__init__.py": "",
+        "torn/metrics.py": "raise RuntimeError('first\\nsecond')\n",
+        "torn/form.py": "FORM = 7\n",
+        "torn/half.py": "def emit(model, folder):\n    pass\n",
+        "torn/raising.py": raising,
+        "torn/empty/readme.txt": "",
+    }
+    install("torn-plas", points, files)
+    damaged = site / "damaged-1.0.dist-info"
+    damaged.mkdir()
+    (damaged / "entry_points.txt").write_bytes(b"[plas.metrics]\nno sign \xff\n")
+    entry_points._read.cache_clear()
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size\none,4,256,1,256\n")
+    (tmp_path / "runs.csv").write_text("depth,width,loss\n4,256,3\n")
+    for typed, said in {
+        (
+            "run",
+            "--objectives",
+            "breaks",
+        ): "metric breaks of torn-plas 1.0: expected an importable module, got RuntimeError: first second; check torn.metrics",
+        (
+            "run",
+            "--objectives",
+            "lost",
+        ): "metric lost of torn-plas 1.0: expected an importable module, got ModuleNotFoundError",
+        ("run", "--algo", "torn_search"): "strategy torn_search of torn-plas 1.0: expected an importable module",
+        ("fit", "runs.csv", "--form", "formless_form"): "form formless_form of torn-plas 1.0: expected FORM",
+        (
+            "export",
+            "c.csv",
+            "--to",
+            "half",
+            "--out",
+            "o",
+        ): "stack half of torn-plas 1.0: expected emit, launch, size, cautions, fields, read in torn.half, got no launch",
+    }.items():
+        answer = inside(*typed)
+        assert answer.code == 2, answer
+        assert said in answer.err
+        assert len(answer.err.splitlines()) == 1
+    answer = inside("export", "c.csv", "--vocabulary", 300, "--to", "raises", "--out", "o")
+    assert answer.code == 1
+    assert (
+        "stack raises of torn-plas 1.0: cautions failed with IndexError: list index out of range (raising.py:"
+        in answer.err
+    )
+    assert not (tmp_path / "o").exists()
+    for kind, said in {
+        "devices": (
+            "torn-plas 1.0: devices: expected a folder of YAML files, got torn.nowhere, which is not there",
+            "got none in torn.empty",
+        ),
+        "metrics": (
+            "'width', the name of a column",
+            "'a b'",
+            "expected package.module:function for formless",
+            "damaged-1.0.dist-info: its entry points",
+        ),
+    }.items():
+        answer = inside("list", kind)
+        assert answer.code == 0
+        assert all(text in answer.err for text in said)
+    assert inside("run", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
+
+
+def test_a_name_that_is_shipped_stays_ours_and_is_refused_where_it_is_typed(
+    install: Installed, inside: Inside, study: str, tmp_path: Path
+) -> None:
+    points = {
+        "strategies": {"random": "their_pack.s"},
+        "metrics": {"loss": "their_pack.m:f"},
+        "devices": {"d": "their_pack.devices"},
+        "laws": {"l": "their_pack.laws"},
+        "forms": {"chinchilla": "their_pack.f"},
+        "stacks": {"vllm": "their_pack.v"},
+    }
+    files = {
+        "their_pack/__init__.py": "",
+        "their_pack/devices/l4.yaml": "",
+        "their_pack/laws/hw_codesign.yaml": "",
+    }
+    install("their-plas", points, files)
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size\none,4,256,1,256\n")
+    (tmp_path / "runs.csv").write_text("depth,width,loss\n4,256,3\n")
+    (tmp_path / "named.yaml").write_text(
+        (tmp_path / study).read_text() + "algo: random\ndevice: l4\nobjectives: [loss, total_ms]\n"
+    )
+    for typed, name in {
+        ("run", "--algo", "random"): "strategy random",
+        ("run", "--objectives", "loss,total_ms"): "metric loss",
+        ("run", "--budget", "loss=3"): "metric loss",
+        ("run", "--device", "l4"): "device l4",
+        ("run", "--law", "hw_codesign"): "law hw_codesign",
+        ("fit", "runs.csv", "--form", "chinchilla"): "form chinchilla",
+        ("export", "c.csv", "--to", "vllm", "--out", "o"): "stack vllm",
+        ("compare", "--algos", "random"): "strategy random",
+    }.items():
+        answer = inside(*typed)
+        assert answer.code == 2, answer
+        assert f"expected one {name}, got {name.split()[1]} shipped with plas-codesign and " in answer.err
+        assert "of their-plas 1.0; " in answer.err
+    for typed in (("--config", "named.yaml"), ("--config", study)):
+        assert inside("run", *typed, "--evaluations", 20, "--quiet").code == 0
+    assert inside("export", "c.csv", "--vocabulary", 300, "--out", "o").code == 0
+    assert "got loss shipped with plas-codesign and their_pack.m:f of their-plas 1.0" in inside("list", "metrics").err
+    with pytest.raises(nas.UsageError, match="device: expected one device l4, got l4 shipped with plas-codesign"):
+        nas.load_study(device="l4")
+    assert nas.load_study("named.yaml").problem.scenario.device.name == "NVIDIA L4"
+
+
+def test_a_name_of_two_packages_is_refused_and_one_installed_twice_is_not(
+    install: Installed, inside: Inside, site: Path
+) -> None:
+    one = install("one-plas", {"metrics": {"heat": "heat_one:f"}}, {"heat_one.py": "def f(a):\n    return a.depth\n"})
+    install("two-plas", {"metrics": {"heat": "heat_two:f"}}, {"heat_two.py": "def f(a):\n    return a.width\n"})
+    answer = inside("run", "--objectives", "loss,heat")
+    assert answer.code == 2
+    assert (
+        "got heat_one:f of one-plas 1.0 and heat_two:f of two-plas 1.0; name one by its module and function"
+        in answer.err
+    )
+    assert (
+        inside("run", "--objectives", "loss,heat_two:f", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
+    )
+    info = one / "two_plas-1.0.dist-info"
+    (info / "entry_points.txt").write_text("[plas.metrics]\nheat = heat_one:f\n")
+    entry_points._read.cache_clear()
+    assert inside("run", "--objectives", "loss,heat", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
+
+
+def test_a_damaged_manifest_names_no_plug_in(theirs: Path, study: str, inside: Inside, tmp_path: Path) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 20, "--quiet", "--out", "run")
+    assert inside(*line).code == 0
+    path = tmp_path / "run" / "manifest.json"
+    for wrong in (3, ["a"], {"metric energy": ["x"]}, None):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "plugins": wrong}))
+        assert inside("run", "--resume", "run", "--evaluations", 21).code == 0
+
+
+def samples() -> Any:
+    """The page's blocks, as tests/docs reads them."""
+    spec = importlib.util.spec_from_file_location("plug_in_samples", ROOT / "tests" / "docs" / "samples.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module.blocks_of(PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package of the page, built by its own pyproject and installed into a folder of its own."""
+    hatchling = pytest.importorskip("hatchling.build", reason="hatchling builds the package of docs/plug-ins.md")
+    for block in samples():
+        if name := block.marks.get("file"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text("\n".join(block.lines) + "\n")
+    (tmp_path / "acme-plas" / "acme_plas" / "__init__.py").touch()
+    monkeypatch.chdir(tmp_path / "acme-plas")
+    wheel = hatchling.build_wheel(str(tmp_path))
+    zipfile.ZipFile(tmp_path / wheel).extractall(tmp_path / "installed")
+    return tmp_path / "installed"
+
+
+def test_the_package_of_the_page_does_what_the_page_shows(built: Path, tmp_path: Path) -> None:
+    shown = next(block.lines for block in samples() if "not run" in block.marks)
+    environment = {**os.environ, "PYTHONPATH": f"{built}{os.pathsep}{ROOT}"}
+    commands = [i for i, line in enumerate(shown) if line.startswith("$ plas ")]
+    for at, end in zip(commands, [*commands[1:], len(shown)], strict=True):
+        line = [sys.executable, "-P", "-m", "nas", *shown[at].split()[2:]]
+        done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        wanted = [text.strip() for text in shown[at + 1 : end] if text != "…"]
+        assert wanted
+        assert [text for text in wanted if text not in done.stdout] == []
+
+
+def test_the_table_of_groups_is_the_one_that_is_read(built: Path) -> None:
+    table = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `plas.")]
+    assert {line.split("`")[1] for line in table} == {f"plas.{kind}" for kind in entry_points.SHIPPED}
+    points = tomllib.loads((built.parent / "acme-plas" / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert points.keys() <= {f"plas.{kind}" for kind in entry_points.SHIPPED}
+
+
+def test_a_plug_in_says_its_origin() -> None:
+    plug_in = PlugIn("strategies", "climb", "a.b", "pack 2")
+    assert (str(plug_in), plug_in.origin) == ("strategy climb of pack 2", "a.b of pack 2")
