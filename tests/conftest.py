@@ -20,11 +20,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """The whole suite on every core, up to eight; files named on the command line and a debugger in this process."""
+    option = config.option
+    alone = hasattr(config, "workerinput") or option.usepdb or option.trace or option.collectonly
+    if (
+        alone
+        or config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+        or not config.pluginmanager.hasplugin("xdist")
+    ):
+        return
+    if option.numprocesses is None:
+        option.numprocesses, option.maxprocesses = "auto", option.maxprocesses or 8
+    if option.dist == "no":
+        option.dist = "worksteal"
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is extended is slow as well, so that `-m "not slow"` is the fast tier whatever else is marked."""
+    """What reads public data is of that tier by its fixture, so that no mark can be forgotten."""
     for item in items:
-        if item.get_closest_marker("extended"):
-            item.add_marker(pytest.mark.slow)
+        if "external_data" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("extended"):
+            item.add_marker(pytest.mark.public_data)
 
 
 @pytest.fixture(scope="session")

@@ -59,12 +59,17 @@ def made(problem_of: Made) -> Made:
     return build
 
 
+def small(algo: str) -> dict[str, Any]:
+    """Parameters with which a strategy is past its first population after 20 evaluations."""
+    fields = strategy_module(algo).Parameters.model_fields
+    return {name: 20 for name in ("population", "batch") if name in fields} | OWN.get(algo, {})
+
+
 def build(algo: str, problem: Problem, seed: int = 0, **parameters: Any) -> Any:
     """A strategy as a study builds it, with a population that a tiny space can fill a few times."""
     module = strategy_module(algo)
-    small = {name: 20 for name in ("population", "batch") if name in module.Parameters.model_fields} | OWN.get(algo, {})
     brief = Brief(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
-    return module.build(brief, module.Parameters.model_validate({**small, **parameters}))
+    return module.build(brief, module.Parameters.model_validate({**small(algo), **parameters}))
 
 
 def transcript(algo: str, problem: Problem, seed: int = 0, asks: int = ASKS, **parameters: Any) -> list[IntArray]:
@@ -128,9 +133,11 @@ def test_it_declares_what_the_study_must_know(algo: str) -> None:
 
 
 def test_it_passes_what_users_check_their_own_with(algo: str) -> None:
-    check_strategy(algo, OWN.get(algo))
+    """Some of these laws are tried below on more problems, in the slow tier."""
+    check_strategy(algo, small(algo))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objectives", OBJECTIVES, ids=len)
 @pytest.mark.parametrize("budgets", BUDGETS, ids=len)
 def test_one_to_four_objectives_under_none_to_four_budgets(
@@ -171,6 +178,7 @@ def test_no_architecture_is_evaluated_twice(
     assert len(seen) == len(set(seen)) == len(search.archive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2**32 - 1])
 def test_the_same_seed_asks_the_same(algo: str, seed: int, made: Made) -> None:
     problem = made(budgets={"total_ms": 30})
@@ -184,6 +192,7 @@ def test_another_seed_asks_otherwise_or_the_strategy_has_no_randomness(algo: str
     ).TRAITS.takes_evaluations
 
 
+@pytest.mark.slow
 def test_global_generators_are_neither_read_nor_moved(algo: str, made: Made) -> None:
     problem, said = made(objectives=OBJECTIVES[2], budgets=BUDGETS[2]), []
     for poison in (1, 2):
@@ -210,6 +219,7 @@ def test_no_generator_is_made_without_a_seed(
     assert transcript(algo, made(objectives=OBJECTIVES[1], budgets=budgets))
 
 
+@pytest.mark.slow
 def test_two_at_once_do_not_disturb_each_other(algo: str, made: Made) -> None:
     problem = made()
     alone = flat(transcript(algo, problem, 3, asks=3))
@@ -223,6 +233,7 @@ def test_two_at_once_do_not_disturb_each_other(algo: str, made: Made) -> None:
     assert said == [alone, alone]
 
 
+@pytest.mark.slow
 def test_where_nothing_is_feasible_it_goes_on(algo: str, made: Made, searched: Searched) -> None:
     problem = made(budgets={"total_ms": 1e-6, "memory_gb": 1e-6})
     search = searched(algo, problem, limit_of(algo, 90))
@@ -273,7 +284,9 @@ FAILING = {
 
 
 @pytest.mark.parametrize("body", FAILING.values(), ids=FAILING)
-@pytest.mark.parametrize("budgets", [{}, {"total_ms": 30}], ids=["free", "budget"])
+@pytest.mark.parametrize(
+    "budgets", [{}, pytest.param({"total_ms": 30}, marks=pytest.mark.slow)], ids=["free", "budget"]
+)
 def test_failed_rows_are_kept_charged_and_never_on_the_frontier(
     algo: str, body: str, budgets: dict[str, float], made: Made, user_module: Callable[[str], str], searched: Searched
 ) -> None:

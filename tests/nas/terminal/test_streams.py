@@ -72,7 +72,13 @@ def test_a_full_disk_behind_the_output_is_one_line_and_exit_1(name: str, shell: 
     ]
 
 
-@pytest.mark.parametrize("redirection", [">&-", ">/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"])
+@pytest.mark.parametrize(
+    "redirection",
+    [
+        ">/dev/full",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (">&-", ">&- 2>&-", ">/dev/full 2>/dev/full")),
+    ],
+)
 def test_a_run_keeps_its_files_whatever_becomes_of_its_words(redirection: str, shell: Shell, copied: Path) -> None:
     result = shell(["run", "--config", "run", "--out", "again"], redirection)
     assert result.returncode == (1 if "full" in redirection else 0)
