@@ -204,7 +204,15 @@ def test_global_generators_are_neither_read_nor_moved(algo: str, made: Made) -> 
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("budgets", [{}, {"total_ms": 30, "memory_gb": 0.5}, {"total_ms": 0.001}], ids=len)
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        {},
+        pytest.param({"total_ms": 30, "memory_gb": 0.5}, marks=pytest.mark.slow),
+        pytest.param({"total_ms": 0.001}, marks=pytest.mark.slow),
+    ],
+    ids=len,
+)
 def test_no_generator_is_made_without_a_seed(
     algo: str, budgets: dict[str, float], made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:

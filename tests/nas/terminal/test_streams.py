@@ -95,6 +95,7 @@ def test_a_reader_that_leaves_ends_a_command_quietly(shell: Shell) -> None:
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_json_loses_nothing_where_the_encoding_is_narrow(commands: Any, shell: Shell, copied: Path) -> None:
     device = 'name: "Gerät ≤ 8 µs"\nfp16: 10 TFLOP/s\nint8: 20 TOP/s\nbandwidth: 100 GB/s\nmemory: 8 GB\n'
     (copied.parent / "mine.yaml").write_text(device, encoding="utf-8")

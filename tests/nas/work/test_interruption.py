@@ -257,6 +257,7 @@ def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     assert slow.bytes_of("run") == {file: expected[file] for file in KEPT}
 
 
+@pytest.mark.slow
 def test_a_run_in_use_is_read_and_not_continued(
     slow: Slow, commands: Any, refused: Checked, succeeded: Checked
 ) -> None:
