@@ -21,20 +21,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """The whole suite on every core, up to eight; files named on the command line and a debugger in this process."""
+    """The whole suite on every core, up to eight; what the command line names, and debuggers and coverage, in this process."""
     option = config.option
-    alone = hasattr(config, "workerinput") or option.usepdb or option.trace or option.collectonly
-    if (
-        alone
-        or config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-        or not config.pluginmanager.hasplugin("xdist")
-    ):
-        return
-    if option.numprocesses is None:
-        option.numprocesses, option.maxprocesses = "auto", option.maxprocesses or 8
-    if option.dist == "no":
-        option.dist = "worksteal"
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    alone = option.usepdb or option.trace or option.collectonly or getattr(option, "cov_source", None)
+    undecided = getattr(option, "numprocesses", 0) is None  # pytest-xdist is there, and no -n was given
+    if whole and undecided and not alone and not hasattr(config, "workerinput"):
+        option.numprocesses, option.maxprocesses, option.dist = "auto", 8, "worksteal"
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
 
 
 @pytest.hookimpl(tryfirst=True)
