@@ -43,7 +43,7 @@ GROUPS = {
     ],
 }
 COLUMNS = ["group", "path", "line", "operator", "before", "after", "result", "seconds", "tests", "said"]
-FAST = ["-m", "not slow and not extended", "-q", "-p", "no:cacheprovider"]
+FAST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 LEFT_OUT = (".*", "__pycache__", "*.egg-info", "runs")
 WARM = ["numpy", "scipy.stats", "scipy.optimize", "scipy.stats.qmc", "pandas", "pydantic", "yaml", "typer", "moocore"]
 WARM += ["hypothesis", "hypothesis.extra.numpy", "matplotlib.pyplot", "optuna", "pymoo.algorithms.moo.nsga2"]

@@ -20,11 +20,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """The whole suite on every core, up to eight; what the command line names, and debuggers and coverage, in this process."""
+    option = config.option
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    alone = option.usepdb or option.trace or option.collectonly or getattr(option, "cov_source", None)
+    undecided = getattr(option, "numprocesses", 0) is None  # pytest-xdist is there, and no -n was given
+    if whole and undecided and not alone and not hasattr(config, "workerinput"):
+        option.numprocesses, option.maxprocesses, option.dist = "auto", 8, "worksteal"
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is extended is slow as well, so that `-m "not slow"` is the fast tier whatever else is marked."""
+    """What reads public data is of that tier by its fixture, so that no mark can be forgotten."""
     for item in items:
-        if item.get_closest_marker("extended"):
-            item.add_marker(pytest.mark.slow)
+        if "external_data" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("extended"):
+            item.add_marker(pytest.mark.public_data)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ def test_every_block_is_run_or_says_why_not(page: str) -> None:
         assert all(block.marks.values()), f"line {block.start}: a mark says nothing"
 
 
-@pytest.mark.extended
+@pytest.mark.samples
 @pytest.mark.parametrize("page", samples.PAGES)
 def test_a_page_shows_what_is_printed(page: str) -> None:
     wrong = samples.checked(page)

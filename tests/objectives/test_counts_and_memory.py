@@ -113,10 +113,6 @@ def test_the_weights_by_hand(case: Any) -> None:
     assert found["resident_gb"][0] == pytest.approx(resident, rel=1e-14)
 
 
-def test_every_published_model_has_its_published_count() -> None:
-    assert set(PUBLISHED) <= set(documents("search_spaces.models"))
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_count(name: str, model: Load) -> None:
     assert counts.total(model(name)).tolist() == [PUBLISHED[name]]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from objectives.installed import version_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +59,7 @@ def test_export(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out/export.json").read_text())["plas"] == "not installed"
 
 
+@pytest.mark.slow
 def test_fit(tmp_path: Path) -> None:
     """A law is fitted and written with its provenance."""
     rows = ["depth,width,n_heads,n_kv_heads,expert_size,loss"]

@@ -247,6 +247,11 @@ def diagnosis_agrees(problem: Problem, whole: Evaluations, shares: list[float]) 
     assert found.together == pytest.approx(expected.together, rel=1e-6)
 
 
+def problems(first: int, last: int) -> list[Any]:
+    """Seeds of problems; all but the first ten are `slow`."""
+    return [*range(first, first + 10), *(pytest.param(i, marks=pytest.mark.slow) for i in range(first + 10, last))]
+
+
 def every_answer_agrees(seed: int) -> None:
     """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
     chance = Chance(seed)
@@ -258,13 +263,13 @@ def every_answer_agrees(seed: int) -> None:
         diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", problems(0, 30))
 def test_frontiers_and_picks_are_those_of_brute_force(seed: int) -> None:
     with by_parts(small_steps=True):
         frontier_agrees(*problem_of(Chance(seed)))
 
 
-@pytest.mark.parametrize("seed", range(1000, 1025))
+@pytest.mark.parametrize("seed", problems(1000, 1025))
 def test_every_answer_is_that_of_brute_force(seed: int) -> None:
     every_answer_agrees(seed)
 

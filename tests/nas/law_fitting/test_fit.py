@@ -173,6 +173,7 @@ def test_a_file_that_exists_is_never_overwritten(flag: str, name: str, runs: Pat
     assert (tmp_path / name).read_text() == "years of work"
 
 
+@pytest.mark.slow
 def test_what_looks_like_bits_is_said_first_and_the_unit_can_be_given(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -134,6 +134,7 @@ def inside_here(inside: Inside, monkeypatch: pytest.MonkeyPatch, folder: Path, t
     return inside(*typed)
 
 
+@pytest.mark.slow
 def test_comparing_takes_a_strategy_of_ones_own_in_worker_processes(
     own: str, study: str, inside: Inside, tmp_path: Path
 ) -> None:

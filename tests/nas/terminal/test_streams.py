@@ -72,7 +72,13 @@ def test_a_full_disk_behind_the_output_is_one_line_and_exit_1(name: str, shell: 
     ]
 
 
-@pytest.mark.parametrize("redirection", [">&-", ">/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"])
+@pytest.mark.parametrize(
+    "redirection",
+    [
+        ">/dev/full",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (">&-", ">&- 2>&-", ">/dev/full 2>/dev/full")),
+    ],
+)
 def test_a_run_keeps_its_files_whatever_becomes_of_its_words(redirection: str, shell: Shell, copied: Path) -> None:
     result = shell(["run", "--config", "run", "--out", "again"], redirection)
     assert result.returncode == (1 if "full" in redirection else 0)
@@ -89,6 +95,7 @@ def test_a_reader_that_leaves_ends_a_command_quietly(shell: Shell) -> None:
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_json_loses_nothing_where_the_encoding_is_narrow(commands: Any, shell: Shell, copied: Path) -> None:
     device = 'name: "Gerät ≤ 8 µs"\nfp16: 10 TFLOP/s\nint8: 20 TOP/s\nbandwidth: 100 GB/s\nmemory: 8 GB\n'
     (copied.parent / "mine.yaml").write_text(device, encoding="utf-8")

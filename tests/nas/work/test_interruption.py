@@ -142,9 +142,8 @@ def state(folder: Path) -> str:
     return str(json.loads((folder / "manifest.json").read_text())["state"])
 
 
-@pytest.mark.parametrize(
-    "algo", [name if name == "nsga2" else pytest.param(name, marks=pytest.mark.slow) for name in STRATEGIES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", STRATEGIES)
 def test_the_same_command_twice_and_its_own_config_give_the_same_bytes(
     algo: str, slow: Slow, reference: Callable[[str], dict[str, bytes]], succeeded: Checked
 ) -> None:
@@ -188,9 +187,13 @@ def resumed(slow: Slow, name: str, expected: dict[str, bytes], succeeded: Checke
     assert state(slow.folder / name) == "finished"
 
 
-@pytest.mark.parametrize("algo", STRATEGIES)
 @pytest.mark.parametrize(
-    "kills", [pytest.param(3, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.extended)]
+    ("kills", "algo"),
+    [
+        (1, "nsga2"),
+        *(pytest.param(3, name, marks=pytest.mark.slow) for name in STRATEGIES),
+        *(pytest.param(50, name, marks=pytest.mark.extended) for name in STRATEGIES),
+    ],
 )
 def test_killed_at_random_moments_and_resumed_it_ends_in_the_same_bytes(
     algo: str, kills: int, slow: Slow, reference: Callable[[str], dict[str, bytes]], succeeded: Checked
@@ -236,8 +239,8 @@ def test_killed_at_any_moment_of_its_life_again_and_again(
 def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     sent: signal.Signals, slow: Slow, reference: Callable[[str], dict[str, bytes]], succeeded: Checked
 ) -> None:
-    expected = reference("random")
-    process = slow.start("run", *settings("random"), "--out", "run")
+    expected = reference("nsga2")
+    process = slow.start("run", *settings("nsga2"), "--out", "run")
     slow.wait("run", process, 60)
     process.send_signal(sent)
     out, err = process.communicate()
@@ -254,6 +257,7 @@ def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     assert slow.bytes_of("run") == {file: expected[file] for file in KEPT}
 
 
+@pytest.mark.slow
 def test_a_run_in_use_is_read_and_not_continued(
     slow: Slow, commands: Any, refused: Checked, succeeded: Checked
 ) -> None:
@@ -324,7 +328,7 @@ def undisturbed() -> Undisturbed:
     [
         (1_000, 150, "its config"),
         pytest.param(9_000, 150, "an empty store", marks=pytest.mark.slow),
-        (60_000, 150, "the log"),
+        pytest.param(60_000, 150, "the log", marks=pytest.mark.slow),
         pytest.param(90_000, 10, "a picture", marks=pytest.mark.slow),
         pytest.param(250_000, 1500, "later in the log", marks=pytest.mark.slow),
     ],

@@ -178,6 +178,7 @@ def test_a_closed_pipe_is_no_traceback(finished: Path, commands: Any) -> None:
     assert "BrokenPipe" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_read_only_is_read(
     finished: Path, commands: Any, succeeded: Checked, refused: Checked, tmp_path: Path
 ) -> None:

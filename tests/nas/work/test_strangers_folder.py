@@ -197,6 +197,7 @@ def as_plas(commands: Any, *typed: object, path: str = str(ROOT)) -> "subprocess
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["python -m", "plas", "plas with the folder on PYTHONPATH"])
 def test_a_users_functions_are_found_in_files_called_as_ours(how: str, commands: Any, succeeded: Checked) -> None:
     for name in NAMESAKES if "PYTHONPATH" not in how else NAMESAKES[:-1]:  # there, select.py breaks Python itself
@@ -222,6 +223,7 @@ def test_a_users_functions_are_found_in_files_called_as_ours(how: str, commands:
         assert all(float(row[metric]) == factor * float(row["depth"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_workers_of_the_program_import_nothing_from_the_working_folder(
     commands: Any, succeeded: Checked, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_sensitivities_are_derivatives_of_the_law(law: Law, paper_architectures:
         np.testing.assert_allclose(column / column[0], expected / expected[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_sixty_optimal_designs_recover_the_law(
     prior: Fit, paper_architectures: Architectures, simulated: Simulate
 ) -> None:

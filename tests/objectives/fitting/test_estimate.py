@@ -104,6 +104,7 @@ def test_hubers_loss() -> None:
     assert huber(np.array([-3.0]), np.inf).tolist() == [4.5]
 
 
+@pytest.mark.slow
 def test_outliers_do_not_break_it(simulated: Simulate) -> None:
     tables = [simulated(138, 0.01, seed, outliers=0.05) for seed in range(4)]
     robust = [near(fit(table)) for table in tables]

@@ -97,6 +97,7 @@ def test_what_rows_determine(simulated: Simulate) -> None:
     assert list(unsure) == list(found.model.names)
 
 
+@pytest.mark.slow
 def test_draws_of_several_forms_are_mixed_by_their_share(
     simulated: Simulate, paper_architectures: Architectures
 ) -> None:
