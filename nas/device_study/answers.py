@@ -61,8 +61,8 @@ class Answers:
         """How the answers were proved."""
         size = f"{self.answers[0].case.problem.space.size:,}"
         if self.fits is not None:
-            return f"exact, every one of {size} architectures evaluated in every case"
-        return f"exact, {size} architectures covered in every case as by run --algo exact"
+            return f"exact: all {size} architectures evaluated in each"
+        return f"exact: {size} architectures covered in each, as by run --algo exact"
 
 
 def answered(cases: Sequence[Case], report: Report) -> Answers:
@@ -125,6 +125,8 @@ def _solved(case: Case, number: int, report: Report) -> Answer:
         rules = tuple(PickRule(None, _others(case, budget)) for budget in case.budgets)
         free = replace(problem, budgets=(), objectives=(Objective("loss"),))
         lower = solve(free, rules).picks
-        without = {b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.budgets, lower, strict=True) if p is not None}
+        without = {
+            b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.budgets, lower, strict=True) if p is not None
+        }
     report(number + 1)
     return Answer(case, solution.frontier, pick, without, why)

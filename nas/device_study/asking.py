@@ -34,28 +34,38 @@ def asked(request: Request) -> Asked:
     """
     crossing = [name for name in CROSSING if name in request.own]
     if request.table is not None and crossing:
-        flags = ", ".join(flag_name(name) for name in crossing)
-        raise UsageError(f"--table: expected the cases in {request.table}, got {flags} as well; write them into the table")
+        typed = ", ".join(flag_name(name) for name in crossing)
+        raise UsageError(
+            f"--table: expected the cases in {request.table}, got {typed} as well; write them into the table"
+        )
     named = request.table is not None or "devices" in request.own
     shipped = request.config is None and not named
     file = SHIPPED if shipped else request.config
     content, origins = from_file(file, "devices") if file else ({}, {})
-    presetted = not shipped and "preset" in {**content, **request.flags} or "latency" in content
-    raw, origins = over(content, origins, {"algo": "exact", **request.flags}, request.settings)
+    flags: dict[str, Any] = {"algo": "exact", **request.flags}
+    chosen_conventions = "preset" in flags or (not shipped and bool({"preset", "latency"} & content.keys()))
+    raw, origins = over(content, origins, flags, request.settings)
     config = _own(raw, origins, request)
     raw["applications"], chosen = _applications(raw, request)
     notices: list[str] = []
+    faults: list[tuple[str, str]] = []
     devices = _own_devices(config, raw, origins)
     if request.table is not None:
-        rows = table_rows(request.table)
+        rows, faults = table_rows(request.table)
     elif config.cases is not None and not crossing and request.applications is None:
         rows = _recorded(config.cases, origins)
     else:
         rows, notices, devices = _crossed(config, raw, origins, chosen)
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
-    referred = "as_fast_as" in request.own
-    return Asked(raw, origins, tuple(_labelled(rows)), devices, config, referred, presetted, tuple(notices))
+    models_raw = {**raw, **(config.models_under or {})}
+    if config.models_under is None and not chosen_conventions:
+        models_raw = {
+            **over(content, dict(origins), {**flags, "preset": "device"}, request.settings)[0],
+            "applications": raw["applications"],
+        }
+        models_raw = {key: value for key, value in models_raw.items() if key not in DevicesConfig.model_fields}
+    return Asked(raw, origins, tuple(_labelled(rows)), devices, config, models_raw, tuple(notices), tuple(faults))
 
 
 def _own(raw: dict[str, Any], origins: dict[Place, str], request: Request) -> DevicesConfig:
@@ -101,17 +111,22 @@ def _crossed(
     precisions = _precisions(config, raw)
     workloads = [_workload(text) for text in config.workloads or []] or [{}]
     several = (len(precisions) > 1, len(workloads) > 1, len(applications) > 1)
-    rows, left_out = [], dict[str, list[str]]()
+    rows, left_out = [], dict[str, dict[str, None]]()
     for (name, device), kind, workload, application in product(devices, precisions, workloads, applications or [""]):
         if not _can(device, kind):
-            left_out.setdefault(kind, []).append(name)
+            left_out.setdefault(kind, {})[name] = None
             continue
         words = (kind, "/".join(str(n) for n in workload.values()), application)
         label = " ".join([_short(name), *(word for word, shown in zip(words, several, strict=True) if shown)])
         rows.append(Row({"device": name, "precision": kind, **workload}, {}, application, label))
-    said = [f"{kind} is left out on {', '.join(dict.fromkeys(names))}: no {precision(kind).linear_peak} peak is stated" for kind, names in left_out.items()]
+    without = [
+        (kind, f"no {precision(kind).linear_peak} peak is stated for {', '.join(names)}")
+        for kind, names in left_out.items()
+    ]
     if not rows:
-        raise UsageError("\n".join(f"--precisions: expected one that a device has, got {text}; choose another" for text in said))
+        got = "; ".join(f"{kind} ({why})" for kind, why in without)
+        raise UsageError(f"--precisions: expected one that a device has, got {got}; choose another")
+    said = [f"{kind} is left out where the device has none: {why}" for kind, why in without]
     return rows, said, dict(devices)
 
 
@@ -145,7 +160,9 @@ def _own_devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping
     if not isinstance(own, dict):
         return {}
     label = str(own.get("name", "device"))
-    return _written_out({label: own}, {(label, *place[1:]): o for place, o in origins.items() if place[:1] == ("device",)})
+    return _written_out(
+        {label: own}, {(label, *place[1:]): o for place, o in origins.items() if place[:1] == ("device",)}
+    )
 
 
 def _written_out(content: Mapping[str, Any], origins: Mapping[Place, str]) -> dict[str, Device]:
@@ -204,6 +221,14 @@ def _short(name: str) -> str:
 def _labelled(rows: Sequence[Row]) -> list[Row]:
     """Rows with a label each, those without one called after their device and number."""
     return [
-        row if row.label else Row(row.values, row.budgets, row.application, f"{i}: {_short(str(row.values.get('device', 'device')))}", row.origins)
+        row
+        if row.label
+        else Row(
+            row.values,
+            row.budgets,
+            row.application,
+            f"{i}: {_short(str(row.values.get('device', 'device')))}",
+            row.origins,
+        )
         for i, row in enumerate(rows, 1)
     ]

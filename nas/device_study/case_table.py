@@ -8,6 +8,7 @@ from nas.device_study.request import Row
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
+from nas.files.faults import Path as Place
 from nas.study.configuration import split_budgets
 from objectives.fitting.sheet import Sheet, read_sheet
 
@@ -18,24 +19,29 @@ MOST_ROWS = 10_000
 BETWEEN = re.compile(r"\s*;\s*|\s+(?=[A-Za-z_][\w@.:]*\s*(?:<=|=))")  # before the next metric=limit
 
 
-def table_rows(path: Path) -> list[Row]:
-    """The cases of a table; empty cells are left to the study.
+def table_rows(path: Path) -> tuple[list[Row], list[tuple[str, str]]]:
+    """The cases of a table, and what is wrong with their labels and budgets; empty cells are left to the study.
 
     Raises:
-        UsageError: not readable, unknown columns, a column twice, budgets of another form: all at once.
+        UsageError: not readable, unknown columns, a column twice.
     """
     try:
         sheet = read_sheet(path, lambda name: _named(name) in COLUMNS, MOST_ROWS)
     except ValueError as error:
-        said = str(error).replace("a row per trained model", "a row per case").replace("; keep the final loss of each model", "")
+        said = (
+            str(error)
+            .replace("a row per trained model", "a row per case")
+            .replace("; keep the final loss of each model", "")
+        )
         raise UsageError(said) from None
     faults = Faults()
     names = _columns(path, sheet, faults)
     faults.raise_if_any()
-    rows = [_row(path, line, names, cells, faults) for line, cells in zip(sheet.lines.tolist(), sheet.body, strict=True)]
-    _refuse_twins(path, rows, faults)
-    faults.raise_if_any()
-    return rows
+    rows = [
+        _row(path, line, names, cells, faults) for line, cells in zip(sheet.lines.tolist(), sheet.body, strict=True)
+    ]
+    _refuse_twins(rows, faults)
+    return rows, faults.lines
 
 
 def _named(name: str) -> str:
@@ -56,10 +62,14 @@ def _columns(path: Path, sheet: Sheet, faults: Faults) -> list[str]:
 
 def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faults) -> Row:
     """A row's cells under study keys, with `file:line:column` of each."""
-    given = {name: (cell.strip(), f"{path}:{line}:{i + 1}") for i, (name, cell) in enumerate(zip(names, cells, strict=True)) if cell.strip()}
+    given = {
+        name: (cell.strip(), f"{path}:{line}:{i + 1}")
+        for i, (name, cell) in enumerate(zip(names, cells, strict=True))
+        if cell.strip()
+    }
     values: dict[str, Any] = {name: given[name][0] for name in WORDS if name in given}
     values |= {name: yaml_source.parse(*given[name])[0] for name in NUMBERS if name in given}
-    origins = {(name,): place for name, (_, place) in given.items()} | {(): f"{path}:{line}"}
+    origins: dict[Place, str] = {(name,): place for name, (_, place) in given.items()} | {(): f"{path}:{line}"}
     budgets = {}
     if "budget" in given:
         origins[("budgets",)] = given["budget"][1]
@@ -71,10 +81,14 @@ def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faul
     return Row(values, budgets, application, label, origins)
 
 
-def _refuse_twins(path: Path, rows: list[Row], faults: Faults) -> None:
+def _refuse_twins(rows: list[Row], faults: Faults) -> None:
     seen: dict[str, str] = {}
     for row in rows:
-        if row.label and row.label in seen:
-            before = seen[row.label].removeprefix(f"{path}:")
-            faults.lines.append((row.origins[("case",)], f"case: expected each label once, got {row.label!r} as in {before}; rename one"))
-        seen.setdefault(row.label, row.origins.get(("case",), ""))
+        place = row.origins.get(("case",), "")
+        if row.label in seen:
+            before = seen[row.label].rsplit(":", 2)[1]
+            faults.lines.append(
+                (place, f"case: expected each label once, got {row.label!r} as in line {before}; rename one")
+            )
+        elif row.label:
+            seen[row.label] = place

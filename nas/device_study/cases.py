@@ -1,7 +1,7 @@
 """One case: a device in a precision and workload, its problem, its question; all cases from what was asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,11 +12,11 @@ from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.problem.questions import OWN, Baseline, Question
-from nas.search.assembly import Study, assemble, problem_of, with_preset
+from nas.search.assembly import Study, assemble, problem_of
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
-from nas.study.metrics import budgets_of
+from nas.study.metrics import budgets_of, objectives_of
 from objectives.device import Device
 
 ON_WHAT = ("precision", "batch", "input_tokens", "output_tokens", "latency", "attention", "vocabulary")
@@ -35,8 +35,6 @@ class Case:
     config: StudyConfig
     problem: Problem
     question: Question
-    limits: dict[str, float | None]
-    application: str
     note: str
     notices: tuple[str, ...] = ()
 
@@ -72,17 +70,21 @@ def built(asked: Asked) -> Cases:
     Raises:
         UsageError: every fault of every row at once.
     """
+    found, known = Faults(asked.origins), dict(asked.devices)
+    objectives = objectives_of(asked.raw, found)
+    shared = budgets_of(asked.raw.get("budgets"), ("budgets",), objectives, found)
+    rows = [_checked(asked, row, known, shared, objectives) for row in asked.rows]
+    faults = Faults()
+    faults.lines = list(dict.fromkeys([*asked.faults, *(line for _, lines in rows for line in lines)]))
+    faults.raise_if_any()
     first = asked.rows[0]
     raw = {**asked.raw, **first.values, "device": _first_device(asked, first), "baselines": [], "params": {}}
     base = assemble(raw, {**asked.origins, **{place: origin for place, origin in first.origins.items() if place != ()}})
-    objectives = {o.name: o for o in (*base.problem.objectives, *base.problem.functions)}
     reference = None if asked.config.as_fast_as is None else _reference(asked.config.as_fast_as)
-    faults, known = Faults(asked.origins), dict(asked.devices)
-    shared = budgets_of(asked.raw.get("budgets"), ("budgets",), objectives, faults)
-    rows = [_checked(asked, row, known, shared, objectives) for row in asked.rows]
-    if lines := [line for _, found in rows for line in found]:
-        raise UsageError("\n".join(dict.fromkeys(lines)))
-    cases = tuple(_case(asked, base, row, config, limits, known, objectives, reference) for row, ((config, limits), _) in zip(asked.rows, rows, strict=True))
+    cases = tuple(
+        _case(asked, base, row, config, limits, known, objectives, reference)
+        for row, ((config, limits), _) in zip(asked.rows, rows, strict=True)
+    )
     return Cases(base, cases, objectives, reference)
 
 
@@ -103,10 +105,18 @@ Checked = tuple[StudyConfig, dict[str, float | None]]
 
 def _checked(
     asked: Asked, row: Row, known: dict[str, Device], shared: dict[str, float | None], objectives: dict[str, Objective]
-) -> tuple[Checked, list[str]]:
+) -> tuple[Checked, list[tuple[str, str]]]:
     """A row's configuration and limits, and what is wrong with it."""
     faults = Faults({**asked.origins, **row.origins})
-    content = {**asked.raw, **row.values, "device": "", "budgets": {}, "applications": None, "baselines": [], "params": {}}
+    content = {
+        **asked.raw,
+        **row.values,
+        "device": "",
+        "budgets": {},
+        "applications": None,
+        "baselines": [],
+        "params": {},
+    }
     config = StudyConfig()
     try:
         config = StudyConfig.model_validate(content)
@@ -121,8 +131,7 @@ def _checked(
     own = budgets_of(row.budgets, ("budgets",), objectives, faults)
     if row.application and row.application not in asked.raw["applications"]:
         faults.add(("application",), unknown("an application", row.application, asked.raw["applications"]))
-    lines = [f"{origin}: {text}" if origin else text for origin, text in faults.lines]
-    return (config, {**shared, **own}), lines
+    return (config, {**shared, **own}), faults.lines
 
 
 def _named(asked: Asked, row: Row) -> str:
@@ -147,7 +156,7 @@ def _case(
         question = _question(asked, row, problem, limits, objectives, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
-    return Case(row.label, named, config, problem, question, limits, row.application, note, tuple(notices))
+    return Case(row.label, named, config, problem, question, note, tuple(notices))
 
 
 def _question(
@@ -160,11 +169,18 @@ def _question(
 ) -> Question:
     """An application's limit; else, where a case has no limit of its own or it was asked for, the reference's time."""
     if row.application:
-        found = budgets_of(asked.raw["applications"][row.application], ("applications", row.application), objectives, faults := Faults())
+        found = budgets_of(
+            asked.raw["applications"][row.application],
+            ("applications", row.application),
+            objectives,
+            faults := Faults(),
+        )
         faults.raise_if_any()
         (metric, limit), *more = found.items()
         if more or limit is None:
-            raise UsageError(f"applications.{row.application}: expected one metric and its limit, got {found}; correct it")
+            raise UsageError(
+                f"applications.{row.application}: expected one metric and its limit, got {found}; correct it"
+            )
         return Question(row.application, Budget(metric, limit))
     limited = any(limit is not None for limit in limits.values())
     if reference is None or (limited and not asked.referred):
@@ -174,11 +190,3 @@ def _question(
     except ValueError as error:
         raise UsageError(f"as_fast_as: {reference.label}: {error}, or choose another model") from None
     return Question(f"as fast as {reference.label}", Budget("total_ms", float(theirs[0])), baseline=reference.label)
-
-
-def under_device_preset(case: Case, cases: Cases) -> Case:
-    """The case under preset `device`, as published models are priced where no conventions were chosen."""
-    config = with_preset(case.config, "device")
-    old = case.problem
-    problem, notices, note = problem_of(config, old.space, old.scenario.law, case.device, cases.objectives, case.limits)
-    return replace(case, config=config, problem=problem, note=note, notices=tuple(notices))

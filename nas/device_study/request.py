@@ -1,7 +1,7 @@
 """What `devices` was asked for, and the keys that its configuration has besides a study's."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,19 +22,21 @@ def _listed(value: Any) -> Any:
 
 
 class DevicesConfig(BaseModel):
-    """Keys of a file for `devices` that are no study's; `devices` may map labels to devices written out."""
+    """Keys of a file for `devices` that are no study's; `devices` may map labels to devices written out.
+
+    `models_under` are the conventions that published models are priced under; preset `device` where none were chosen.
+    """
 
     model_config = ConfigDict(extra="forbid")
     devices: Annotated[
         Annotated[list[str], Field(min_length=1)] | dict[str, dict[str, Any]] | None, BeforeValidator(_listed)
     ] = None
-    precisions: Annotated[
-        Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(_listed)
-    ] = None
+    precisions: Annotated[Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(_listed)] = None
     workloads: Annotated[Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(_listed)] = None
     cases: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = None
     as_fast_as: Annotated[str | dict[str, Any] | None, BeforeValidator(none_word)] = REFERENCE
-    models: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed)] = [EVERYTHING]
+    models: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed), Field(min_length=1)] = [EVERYTHING]
+    models_under: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Row:
 class Asked:
     """A base study with its cases.
 
-    raw, origins: the study that all cases share. `devices` are known by name already. `referred` says whether a
-    reference model was asked for, `presetted` whether the conventions of latency and memory were chosen.
+    raw, origins: the study that all cases share; `models_raw` is it under the conventions for published models.
+    `devices` are known by name already; `faults` of a table are those that were seen without knowing the study.
     """
 
     raw: dict[str, Any]
@@ -78,6 +80,15 @@ class Asked:
     rows: tuple[Row, ...]
     devices: dict[str, Device]
     config: DevicesConfig
-    referred: bool
-    presetted: bool
+    models_raw: dict[str, Any]
     notices: tuple[str, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def referred(self) -> bool:
+        """Whether a reference model was asked for, so that it also limits cases that have limits of their own."""
+        return "as_fast_as" in self.config.model_fields_set
+
+    def for_models(self) -> "Asked":
+        """The same cases under the conventions for published models."""
+        return replace(self, raw=self.models_raw)

@@ -107,17 +107,22 @@ def _worst(there: Evaluations, limits: Sequence[Budget]) -> tuple[FloatArray, Fl
 def _fill_frontiers(
     found: dict[str, Matrix], column: int, fronts: Sequence[IntArray], behind: FloatArray, feasible: BoolArray
 ) -> None:
-    """A column of what concerns whole frontiers, row by row."""
+    """A column of what concerns whole frontiers; rows without one stay NaN."""
+    rows = np.array([row for row, front in enumerate(fronts) if len(front)], dtype=np.int64)
+    if len(rows) == 0:
+        return
+    sizes = np.array([len(fronts[row]) for row in rows])
+    flat, starts = np.concatenate([fronts[row] for row in rows]), np.cumsum(sizes) - sizes
     on_it = np.zeros(len(behind), dtype=bool)
     on_it[fronts[column]] = True
-    for row, front in enumerate(fronts):
-        if len(front) == 0:
-            continue
-        found["members"][row, column] = feasible[front].mean()
-        found["shared"][row, column] = on_it[front].mean()
-        lost = behind[front][feasible[front]]
-        if len(lost):
-            found["mean"][row, column], found["worst"][row, column] = lost.mean(), lost.max()
+    inside, lost = feasible[flat], behind[flat]
+    counts = np.add.reduceat(inside.astype(np.int64), starts)
+    found["members"][rows, column] = counts / sizes
+    found["shared"][rows, column] = np.add.reduceat(on_it[flat].astype(np.int64), starts) / sizes
+    some = counts > 0
+    sums = np.add.reduceat(np.where(inside, lost, 0.0), starts)
+    found["mean"][rows[some], column] = sums[some] / counts[some]
+    found["worst"][rows[some], column] = np.maximum.reduceat(np.where(inside, lost, -np.inf), starts)[some]
 
 
 def at_equal_cost(there: Evaluations, members: IntArray, cost: str) -> FloatArray:

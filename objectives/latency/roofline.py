@@ -163,9 +163,7 @@ def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatA
     return latencies_ms(architectures, [scenario])[0]
 
 
-def latencies_ms(
-    architectures: Architectures, scenarios: Sequence[Scenario]
-) -> list[tuple[FloatArray, FloatArray]]:
+def latencies_ms(architectures: Architectures, scenarios: Sequence[Scenario]) -> list[tuple[FloatArray, FloatArray]]:
     """`latency_ms` in each of scenarios that differ in device and calibration alone; in cache-sized blocks."""
     n = len(architectures)
     result = np.empty((len(scenarios), 2, n))
