@@ -66,7 +66,7 @@ class Answers:
 
 
 def answered(cases: Sequence[Case], report: Report) -> Answers:
-    """The exact answers; `report` is told how many cases are done.
+    """The exact answers; `report` is told how many more architectures are settled.
 
     A small space is evaluated whole, once for all cases of a format and device; a larger one is solved case by case.
 
@@ -74,13 +74,13 @@ def answered(cases: Sequence[Case], report: Report) -> Answers:
         UsageError: a larger space cannot be covered.
     """
     if cases[0].problem.space.size > SMALL:
-        return Answers(tuple(_solved(case, i, report) for i, case in enumerate(cases)), None)
+        return Answers(tuple(_solved(case, report) for case in cases), None)
     found: dict[int, Answer] = {}
     fits = np.zeros(cases[0].problem.space.size, dtype=np.int64)
     for i, everything in evaluated(cases, every(cases)):
         found[i] = _among(cases[i], everything)
         fits += within(everything, cases[i].budgets) & (found[i].pick is not None)
-        report(len(found))
+        report(len(everything))
     return Answers(tuple(found[i] for i in range(len(cases))), fits)
 
 
@@ -112,10 +112,10 @@ def _others(case: Case, budget: Budget) -> tuple[Budget, ...]:
     return tuple(other for other in case.budgets if other.metric != budget.metric)
 
 
-def _solved(case: Case, number: int, report: Report) -> Answer:
+def _solved(case: Case, report: Report) -> Answer:
     """The answer of a space that is too large to hold: its frontier and pick, then the picks without each limit."""
     problem = case.problem
-    solution = solve(problem, (PickRule.of(case.question),))
+    solution = solve(problem, (PickRule.of(case.question),), report)
     pick = solution.picks[0]
     without, why = {}, None
     if pick is None:
@@ -128,5 +128,4 @@ def _solved(case: Case, number: int, report: Report) -> Answer:
         without = {
             b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.budgets, lower, strict=True) if p is not None
         }
-    report(number + 1)
     return Answer(case, solution.frontier, pick, without, why)

@@ -185,17 +185,21 @@ def _expanded(name: str) -> list[str]:
     """A name of `--devices` as devices' ids."""
     if name == EVERYTHING:
         return list(documents(FOLDERS["device"]))
-    known = name if is_file(name) or name.endswith((".yaml", ".yml")) else normalised(name)
-    base, _, mode = known.rpartition("@")
-    return [base, *(f"{base}@{own}" for own in load_device(base).modes)] if base and mode == EVERYTHING else [known]
+    base, at, mode = name.rpartition("@")
+    if is_file(name) or (base or name).endswith((".yaml", ".yml")):
+        known = name
+    else:
+        known, base, mode = normalised(name), normalised(base), normalised(mode)
+    return [base, *(f"{base}@{own}" for own in load_device(base).modes)] if at and mode == EVERYTHING else [known]
 
 
 def _precisions(config: DevicesConfig, raw: Mapping[str, Any]) -> list[str]:
-    names = config.precisions or [raw.get("precision", StudyConfig.model_fields["precision"].default)]
-    for name in names:
+    for name in config.precisions or []:
         if name not in PRECISIONS:
             raise UsageError(f"--precisions: {unknown('a precision', name, PRECISIONS)}")
-    return list(dict.fromkeys(names))
+    return list(
+        dict.fromkeys(config.precisions or [raw.get("precision", StudyConfig.model_fields["precision"].default)])
+    )
 
 
 def _workload(text: str) -> dict[str, int]:
@@ -207,7 +211,9 @@ def _workload(text: str) -> dict[str, int]:
 
 
 def _can(device: Device, kind: str) -> bool:
-    """Whether a device states the peak that a precision's linear operators run at."""
+    """Whether a device states the peak that a precision's linear operators run at; what is no precision is said later."""
+    if kind not in PRECISIONS:
+        return True
     peak = precision(kind).linear_peak
     return peak in ("fp16", "int8") or peak in device.other_peaks
 

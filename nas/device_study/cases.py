@@ -18,8 +18,20 @@ from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import budgets_of, objectives_of
 from objectives.device import Device
+from objectives.written_text import shown_name
 
 ON_WHAT = ("precision", "batch", "input_tokens", "output_tokens", "latency", "attention", "vocabulary")
+
+NEUTRAL: dict[str, Any] = {  # of the study that only space, law and objectives are taken from
+    "precision": "fp16",
+    "latency": "operator",
+    "vocabulary": 0,
+    "calibration": "none",
+    "budgets": {},
+    "applications": {},
+    "baselines": [],
+    "params": {},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """All cases over one space, law and set of objectives; `base` is the first as a study."""
+    """All cases over one space, law and set of objectives, which are those of `base`."""
 
     base: Study
     cases: tuple[Case, ...]
@@ -77,9 +89,7 @@ def built(asked: Asked) -> Cases:
     faults = Faults()
     faults.lines = list(dict.fromkeys([*asked.faults, *(line for _, lines in rows for line in lines)]))
     faults.raise_if_any()
-    first = asked.rows[0]
-    raw = {**asked.raw, **first.values, "device": _first_device(asked, first), "baselines": [], "params": {}}
-    base = assemble(raw, {**asked.origins, **{place: origin for place, origin in first.origins.items() if place != ()}})
+    base = assemble({**asked.raw, **NEUTRAL, "device": _first_device(asked)}, asked.origins)
     reference = None if asked.config.as_fast_as is None else _reference(asked.config.as_fast_as)
     cases = tuple(
         _case(asked, base, row, config, limits, known, objectives, reference)
@@ -88,8 +98,8 @@ def built(asked: Asked) -> Cases:
     return Cases(base, cases, objectives, reference)
 
 
-def _first_device(asked: Asked, row: Row) -> Any:
-    named = row.values.get("device", asked.raw.get("device", StudyConfig.model_fields["device"].default))
+def _first_device(asked: Asked) -> Any:
+    named = asked.rows[0].values.get("device", asked.raw.get("device", StudyConfig.model_fields["device"].default))
     return asked.devices[named].mapping() if isinstance(named, str) and named in asked.devices else named
 
 
@@ -123,6 +133,11 @@ def _checked(
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
     named = _named(asked, row)
+    for key, text in (("case", row.label), ("device", named)):
+        try:
+            shown_name(text)
+        except ValueError as error:
+            faults.add((key,), str(error))
     if named not in known:
         try:
             known[named] = load_device(named)

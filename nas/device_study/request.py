@@ -90,5 +90,5 @@ class Asked:
         return "as_fast_as" in self.config.model_fields_set
 
     def for_models(self) -> "Asked":
-        """The same cases under the conventions for published models."""
-        return replace(self, raw=self.models_raw)
+        """The same cases under the conventions for published models, which no other model's time limits."""
+        return replace(self, raw=self.models_raw, config=self.config.model_copy(update={"as_fast_as": None}))

@@ -37,7 +37,7 @@ class DeviceStudy:
 
 
 def studied(cases: Cases, report: Callable[[int], None]) -> DeviceStudy:
-    """Solve every case and compare; `report` is told how many cases are solved.
+    """Solve every case and compare; `report` is told how many more architectures are settled.
 
     Raises:
         UsageError: a space that cannot be covered.

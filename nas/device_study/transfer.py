@@ -22,10 +22,10 @@ class Transfer:
     """Matrices (n, n): row the case that a design was picked for, column the case that it runs on; NaN without a pick.
 
     regret: the design's loss over the pick's there, nats, within the limits or not. violation: its largest
-    value/limit − 1 there, ≤ 0 within all; `missed` is the number of that limit among the column's, `value` the metric's.
+    value/limit − 1 there, ≤ 0 within all; `missed` is the number of that limit among the column's.
     at_equal_cost: its loss over that of the best design there that costs no more, within the frontier's budgets; NaN
-    outside them. Of the row's whole frontier: `members`, the share within these budgets there; `shared`, the share on
-    the column's frontier too; `mean` and `worst`, their loss at equal cost.
+    outside them. Of the row's whole frontier: `shared`, the share on the column's frontier too; `mean` and `worst`,
+    the loss at equal cost of its members within these budgets there.
 
     losses (k,) and violations (n, k) are those of all designs `keys` (k,) that were evaluated in every case.
     """
@@ -37,9 +37,7 @@ class Transfer:
     regret: Matrix
     violation: Matrix
     missed: Matrix
-    value: Matrix
     at_equal_cost: Matrix
-    members: Matrix
     shared: Matrix
     mean: Matrix
     worst: Matrix
@@ -80,28 +78,27 @@ def transferred(answers: Sequence[Answer], further: Sequence[int] = ()) -> Trans
     picked = designs.picks >= 0
     for column, there in evaluated(cases, cases[0].problem.space.genotypes(designs.keys)):
         losses, limits = there.metrics["loss"], cases[column].budgets
-        violations[column], missed, value = _worst(there, limits)
+        violations[column], missed = _worst(there, limits)
         members = designs.fronts[column]
         behind = at_equal_cost(there, members, cost) if ordered and len(members) else np.full(len(there), np.nan)
-        columns = (losses - answers[column].loss, violations[column], missed, value, behind)
+        columns = (losses - answers[column].loss, violations[column], missed, behind)
         for name, values in zip(OF_PICKS, columns, strict=True):
             found[name][picked, column] = values[designs.picks[picked]]
         _fill_frontiers(found, column, designs.fronts, behind, there.feasible)
     return Transfer(cost, designs.keys, losses, violations, **found)
 
 
-OF_PICKS = ("regret", "violation", "missed", "value", "at_equal_cost")
-OF_FRONTIERS = ("members", "shared", "mean", "worst")
+OF_PICKS = ("regret", "violation", "missed", "at_equal_cost")
+OF_FRONTIERS = ("shared", "mean", "worst")
 
 
-def _worst(there: Evaluations, limits: Sequence[Budget]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The largest violation of a case's limits, the number of that limit and the metric's value, each (k,); −1 without limits."""
+def _worst(there: Evaluations, limits: Sequence[Budget]) -> tuple[FloatArray, FloatArray]:
+    """The largest violation of a case's limits and the number of that limit, each (k,); −1 and NaN without limits."""
     if not limits:
-        return np.full(len(there), -1.0), np.full(len(there), np.nan), np.full(len(there), np.nan)
-    values = np.stack([there.metrics[limit.metric] for limit in limits])
-    each = np.stack([limit.violation(row) for limit, row in zip(limits, values, strict=True)])
-    worst, rows = each.argmax(axis=0), np.arange(len(there))
-    return each[worst, rows], worst.astype(np.float64), values[worst, rows]
+        return np.full(len(there), -1.0), np.full(len(there), np.nan)
+    each = np.stack([limit.violation(there.metrics[limit.metric]) for limit in limits])
+    worst = each.argmax(axis=0)
+    return each[worst, np.arange(len(there))], worst.astype(np.float64)
 
 
 def _fill_frontiers(
@@ -117,7 +114,6 @@ def _fill_frontiers(
     on_it[fronts[column]] = True
     inside, lost = feasible[flat], behind[flat]
     counts = np.add.reduceat(inside.astype(np.int64), starts)
-    found["members"][rows, column] = counts / sizes
     found["shared"][rows, column] = np.add.reduceat(on_it[flat].astype(np.int64), starts) / sizes
     some = counts > 0
     sums = np.add.reduceat(np.where(inside, lost, 0.0), starts)

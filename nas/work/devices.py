@@ -17,7 +17,7 @@ from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.study.layers import parsed_settings
-from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.console import Stages, Ticker, notice, say, say_json
 
 
 def answer(request: Request) -> None:
@@ -36,13 +36,19 @@ def answer(request: Request) -> None:
             notice(f"Warning: {text}")
     models = _models(request, wanted)
     folder = _folder(request, cases)
-    n = len(cases.cases)
-    study = None if request.models_only else studied(cases, lambda done: stage(f"{done:,} of {n:,} cases solved"))
+    study = None if request.models_only else _studied(cases, quiet=request.quiet)
     if folder is not None:
         _keep(folder, request, wanted, cases, study, models, stage, begin)
     stage.close()
     _say(request, study, models, folder)
     _refuse_nothing(study, models)
+
+
+def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
+    ticker = Ticker(len(cases.cases) * cases.base.problem.space.size, quiet=quiet)
+    study = studied(cases, ticker.settled)
+    ticker.close()
+    return study
 
 
 def _models(request: Request, wanted: Asked) -> Models:
