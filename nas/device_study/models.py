@@ -42,6 +42,7 @@ class ModelRow:
     case: Case
     model: str
     id: str
+    vocabulary: int
     metrics: dict[str, float]
     tokens_per_second: float
     fits: bool
@@ -108,6 +109,7 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
         _row(
             case,
             models.ids[i],
+            int(chosen.vocabulary[i]),
             known,
             {name: float(column[i]) for name, column in metrics.items()},
             [budget for budget, misses in zip(limits, over, strict=True) if misses[i]],
@@ -119,7 +121,14 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
 
 
 def _row(
-    case: Case, name: str, known: Baseline, metrics: dict[str, float], over: list[Budget], loss: float, beyond: bool
+    case: Case,
+    name: str,
+    vocabulary: int,
+    known: Baseline,
+    metrics: dict[str, float],
+    over: list[Budget],
+    loss: float,
+    beyond: bool,
 ) -> ModelRow:
     scenario = case.problem.scenario
     blind = bool(unseen_queries(known.architecture, scenario.law))
@@ -127,6 +136,7 @@ def _row(
         case,
         known.label,
         name,
+        vocabulary,
         metrics,
         1000.0 * scenario.batch / metrics["tpot_ms"],
         not any(budget.metric in MEMORY for budget in over),

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from nas.answer.pictures import INK, LABELS, STYLE
+from nas.device_study.layout import cut
 from nas.device_study.result import DeviceStudy
-from nas.device_study.text import cut
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
 

@@ -163,6 +163,7 @@ def _model(rank: int, row: ModelRow) -> dict[str, Any]:
         "rank": rank,
         "model": row.id,
         "model_name": row.model,
+        "vocabulary": row.vocabulary,
         "tokens_per_second": row.tokens_per_second,
         "ttft_ms": row.metrics["prefill_ms"],
         "tpot_ms": row.metrics["tpot_ms"],

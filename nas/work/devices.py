@@ -3,14 +3,15 @@
 import time
 from pathlib import Path
 
+from nas.device_study import model_screen, screen
 from nas.device_study.asking import asked
 from nas.device_study.cases import Cases, built
+from nas.device_study.layout import wrapped
 from nas.device_study.models import Priced, ranked
 from nas.device_study.recording import resolved
 from nas.device_study.request import Asked, Request
 from nas.device_study.result import DeviceStudy, Models, studied
 from nas.device_study.tables import described, write_tables
-from nas.device_study.text import show, show_models
 from nas.errors import InfeasibleError, PlasError
 from nas.files import yaml_source
 from nas.files.tables import write
@@ -102,13 +103,15 @@ def _say(request: Request, study: DeviceStudy | None, models: Models, folder: Pa
         return
     if request.quiet:
         return
-    if study is None:
-        show_models(models)
-    else:
-        show(study)
-        say(f"{len(models[0])} published models are ranked in models.csv; --models-only shows them.")
+    further = (
+        [f"{len(models[0])} published models are ranked in models.csv; --models-only shows them."] if study else []
+    )
     if folder is not None:
-        say(f"Tables, pictures and config.yaml, which repeats the study: {folder}")
+        further += wrapped(
+            f"Tables, {'pictures, ' if request.plots and study else ''}and config.yaml which repeats the study: {folder}"
+        )
+    for line in [*(model_screen.lines_of(models) if study is None else screen.lines_of(study, len(further))), *further]:
+        say(line)
 
 
 def _refuse_nothing(study: DeviceStudy | None, models: Models) -> None:
