@@ -59,7 +59,7 @@ def asked(request: Request) -> Asked:
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
     models_raw = {**raw, **(config.models_under or {})}
-    if config.models_under is None and not chosen_conventions:
+    if config.models_under is None and not chosen_conventions and raw["latency"] != "closed_form":
         models_raw = {
             **over(content, dict(origins), {**flags, "preset": "device"}, request.settings)[0],
             "applications": raw["applications"],
@@ -99,7 +99,8 @@ def _recorded(cases: Sequence[Mapping[str, Any]], origins: Mapping[Place, str]) 
     for i, case in enumerate(cases):
         inside = {place[2:]: origin for place, origin in origins.items() if place[:2] == ("cases", i)}
         values = {key: value for key, value in case.items() if key not in ("case", "application", "budgets")}
-        rows.append(Row(values, case.get("budgets") or {}, case.get("application", ""), case.get("case", ""), inside))
+        label, application = (str(case.get(key) or "") for key in ("case", "application"))
+        rows.append(Row(values, case.get("budgets") or {}, application, label, inside))
     return rows
 
 

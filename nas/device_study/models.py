@@ -10,6 +10,7 @@ from nas.device_study.cases import Case
 from nas.device_study.request import EVERYTHING
 from nas.errors import UsageError
 from nas.problem.objective import Budget
+from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
 from nas.study.baselines import baseline
 from nas.study.catalogue import normalised
@@ -75,18 +76,39 @@ class Priced:
         ids = tuple(normalised(name) if isinstance(name, str) else str(name.get("name", "custom")) for name in names)
         return cls(ids, known, Architectures.concatenate([model.architecture for model in known]))
 
+    def covered(self, cases: Sequence[Case]) -> tuple["Priced", list[str]]:
+        """The models that the latency model covers in every case, and the names of the others.
+
+        Raises:
+            UsageError: it covers none.
+        """
+        closed = [case.problem for case in cases if case.problem.scenario.latency == "closed_form"]
+        rows = [
+            i for i in range(len(self.known)) if all(_covers(problem, self.architectures[[i]]) for problem in closed)
+        ]
+        if not rows:
+            raise UsageError("--models: expected one that the closed form covers, got none; use --latency operator")
+        chosen = (tuple(self.ids[i] for i in rows), tuple(self.known[i] for i in rows))
+        left_out = [known.label for i, known in enumerate(self.known) if i not in rows]
+        return Priced(*chosen, self.architectures[rows]), left_out
+
 
 def ranked(models: Priced, cases: Sequence[Case], *, own_vocabulary: bool) -> tuple[tuple[ModelRow, ...], ...]:
     """Per device and format the models: those that fit first, then those within all limits, then the faster decoding.
 
     Cases that differ in their application alone are one. `own_vocabulary`: each model has its own, else the study's.
-
-    Raises:
-        UsageError: a model that the latency model does not cover.
     """
     distinct = {(case.named, case.format): case for case in reversed(cases)}
     wanted = [case for case in cases if distinct[case.named, case.format] is case]
     return tuple(tuple(sorted(_rows(case, models, own_vocabulary), key=_rank)) for case in wanted)
+
+
+def _covers(problem: Problem, model: Architectures) -> bool:
+    try:
+        problem.assess(problem.with_own_vocabulary(model))["total_ms"]
+    except ValueError:
+        return False
+    return True
 
 
 def _rank(row: ModelRow) -> tuple[bool, bool, float]:
@@ -98,11 +120,8 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
     own = own_vocabulary and scenario.latency == "operator"
     chosen = models.architectures if own else problem.with_own_vocabulary(models.architectures)
     limits = _limits(case)
-    try:
-        found = problem.assess(chosen)
-        metrics = {name: found[name] for name in (*METRICS, *(budget.metric for budget in limits))}
-    except ValueError as error:
-        raise UsageError(f"--models: {error}, or name models that it covers") from None
+    found = problem.assess(chosen)
+    metrics = {name: found[name] for name in (*METRICS, *(budget.metric for budget in limits))}
     over = [~(budget.violation(metrics[budget.metric]) <= 0.0) for budget in limits]
     beyond = scenario.law.extrapolates(chosen)
     return [

@@ -26,7 +26,7 @@ def lines_of(study: DeviceStudy, below: int) -> list[str]:
     few = len(study.rows) <= MOST_ROWS
     found = [line for text in (*head(study), *speed_lines([a.case for a in study.rows])) for line in wrapped(text)]
     found += ["", *(_cases(study) if few else _designs(study)), ""]
-    if few and study.optima:
+    if few and len(study.optima) > 1:
         found += [*_matrix(study), ""]
     first, *rest = reading(study)
     end = [line for text in rest for line in wrapped(text)]
@@ -175,7 +175,9 @@ def reading(study: DeviceStudy) -> list[str]:
     if not n:
         return [f"Nothing fits in any case; {study.answers.said}."]
     of = f"{numbers['cases']:,}" if given == numbers["cases"] else f"{given:,} of {numbers['cases']:,}"
-    said = [f"{n:,} distinct {'optimum' if n == 1 else 'optima'} in {of} cases; {study.answers.said}."]
+    said = [
+        f"{n:,} distinct {'optimum' if n == 1 else 'optima'} in {of} {'case' if of == '1' else 'cases'}; {study.answers.said}."
+    ]
     if n > 1 and study.universal is not None:
         said.append(_for_all(study))
     if n > 1 and numbers["worst_pick_at_equal_cost_nats"] is not None:

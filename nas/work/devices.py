@@ -37,7 +37,12 @@ def answer(request: Request) -> None:
             notice(f"Warning: {text}")
     models = _models(request, wanted)
     folder = _folder(request, cases)
-    study = None if request.models_only else _studied(cases, quiet=request.quiet)
+    try:
+        study = None if request.models_only else _studied(cases, quiet=request.quiet)
+    except BaseException:
+        if folder is not None:
+            run_folder.discard(folder)
+        raise
     if folder is not None:
         _keep(folder, request, wanted, cases, study, models, stage, begin)
     stage.close()
@@ -56,7 +61,12 @@ def _models(request: Request, wanted: Asked) -> Models:
     """Published models under their own conventions, each with its own vocabulary unless one was given."""
     given = {*request.flags, *parsed_settings(request.settings)}
     cases = built(wanted.for_models()).cases
-    return ranked(Priced.of(wanted.config.models), cases, own_vocabulary="vocabulary" not in given)
+    models, left_out = Priced.of(wanted.config.models).covered(cases)
+    if left_out and not request.quiet:
+        notice(
+            f"Warning: the closed form does not cover {', '.join(left_out)}: left out, --latency operator prices them"
+        )
+    return ranked(models, cases, own_vocabulary="vocabulary" not in given)
 
 
 def _folder(request: Request, cases: Cases) -> Path | None:

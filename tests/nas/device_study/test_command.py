@@ -143,6 +143,45 @@ def test_models_on_several_devices_are_columns(inside: Inside) -> None:
     assert "-" in row
 
 
+def test_a_closed_form_study_prices_the_models_that_it_covers(inside: Inside) -> None:
+    answer = inside("devices", *THREE, "--latency", "closed_form", "--no-plots", "--out", "a")
+    assert answer.code == 0
+    assert "the closed form does not cover" in answer.err
+    assert "Qwen3-0.6B" in answer.err
+    assert "qwen2.5_0.5b" in {row["model"] for row in rows("a/models.csv")}
+    assert "qwen3_0.6b" not in {row["model"] for row in rows("a/models.csv")}
+    refused = inside("devices", *THREE, "--latency", "closed_form", "--models", "qwen3_0.6b", "--no-plots")
+    assert (refused.code, refused.err.startswith("--models: expected one that the closed form covers")) == (2, True)
+
+
+def test_objectives_and_metrics_of_ones_own(inside: Inside, user_module: Callable[[str], str]) -> None:
+    name = (
+        user_module("def mj(a, scenario):\n    return a.depth * a.width * 3e10 / scenario.device.bandwidth\n") + ":mj"
+    )
+    words = ("--objectives", f"loss,{name}", "--budget", f"{name}=2000", "--no-plots", "--out", "a")
+    assert inside("devices", *THREE, *words).code == 0
+    for row in rows("a/picks.csv"):
+        assert float(row[name]) <= 2000
+        assert name in row["binds"] or "memory_gb" in row["binds"]
+    assert f"regret_at_equal_{name}" in rows("a/transfer.csv")[0]
+
+
+def test_what_fails_leaves_no_empty_folder(inside: Inside, user_module: Callable[[str], str]) -> None:
+    name = user_module("def mj(a):\n    raise KeyboardInterrupt\n") + ":mj"
+    assert inside("devices", *THREE, "--objectives", f"loss,{name}", "--out", "a").code == 130
+    assert not Path("a").exists()
+    assert inside("devices", *THREE, "--table", "none.csv").code == 2
+    assert not Path("runs").exists()
+
+
+def test_a_folder_with_files_is_not_overwritten(inside: Inside) -> None:
+    Path("a").mkdir()
+    Path("a/mine.txt").write_text("mine")
+    answer = inside("devices", *THREE, "--out", "a")
+    assert (answer.code, "expected a new or empty folder" in answer.err) == (2, True)
+    assert [path.name for path in Path("a").iterdir()] == ["mine.txt"]
+
+
 def test_json_has_the_study(inside: Inside) -> None:
     found = json.loads(inside("devices", *THREE, "--no-plots", "--json", "--out", "a").out)
     assert found["folder"] == "a"
