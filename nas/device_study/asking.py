@@ -1,7 +1,9 @@
 """From flags, a file or a table to the cases that are asked for."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ CROSSING = ("devices", "precisions", "workloads")
 WORKLOAD = re.compile(r"^(?:(\d[\d_]*)/)?(\d[\d_]*)/(\d[\d_]*)$")
 FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens"
 MOST = 10_000
+CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
 
 
 def asked(request: Request) -> Asked:
@@ -38,34 +41,44 @@ def asked(request: Request) -> Asked:
         raise UsageError(
             f"--table: expected the cases in {request.table}, got {typed} as well; write them into the table"
         )
-    named = request.table is not None or "devices" in request.own
-    shipped = request.config is None and not named
+    shipped = request.config is None and request.table is None and "devices" not in request.own
     file = SHIPPED if shipped else request.config
     content, origins = from_file(file, "devices") if file else ({}, {})
     flags: dict[str, Any] = {"algo": "exact", **request.flags}
-    chosen_conventions = "preset" in flags or (not shipped and bool({"preset", "latency"} & content.keys()))
     raw, origins = over(content, origins, flags, request.settings)
     config = _own(raw, origins, request)
     raw["applications"], chosen = _applications(raw, request)
-    notices: list[str] = []
-    faults: list[tuple[str, str]] = []
+    rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
+    if len(rows) > MOST:
+        raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
+    if config.models_under is not None:
+        models_raw = {**raw, **config.models_under}
+    elif "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys()):
+        models_raw = raw
+    else:
+        there, _ = over(content, dict(origins), {**flags, "preset": "device"}, request.settings)
+        models_raw = {key: value for key, value in there.items() if key not in DevicesConfig.model_fields}
+        models_raw["applications"] = raw["applications"]
+    return Asked(raw, origins, _labelled(rows), devices, config, models_raw, tuple(notices), tuple(faults))
+
+
+def _rows(
+    request: Request,
+    config: DevicesConfig,
+    raw: Mapping[str, Any],
+    origins: Mapping[Place, str],
+    applications: list[str],
+) -> tuple[list[Row], dict[str, Device], list[str], list[tuple[str, str]]]:
+    """The cases, devices that are known already, notices, and faults of a table."""
     devices = _own_devices(config, raw, origins)
     if request.table is not None:
         rows, faults = table_rows(request.table)
-    elif config.cases is not None and not crossing and request.applications is None:
-        rows = _recorded(config.cases, origins)
-    else:
-        rows, notices, devices = _crossed(config, raw, origins, chosen)
-    if len(rows) > MOST:
-        raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
-    models_raw = {**raw, **(config.models_under or {})}
-    if config.models_under is None and not chosen_conventions and raw["latency"] != "closed_form":
-        models_raw = {
-            **over(content, dict(origins), {**flags, "preset": "device"}, request.settings)[0],
-            "applications": raw["applications"],
-        }
-        models_raw = {key: value for key, value in models_raw.items() if key not in DevicesConfig.model_fields}
-    return Asked(raw, origins, tuple(_labelled(rows)), devices, config, models_raw, tuple(notices), tuple(faults))
+        return rows, devices, [], faults
+    crossing = any(name in request.own for name in CROSSING) or request.applications is not None
+    if config.cases is not None and not crossing:
+        return _recorded(config.cases, origins), devices, [], []
+    rows, notices, devices = _crossed(config, raw, origins, applications)
+    return rows, devices, notices, []
 
 
 def _own(raw: dict[str, Any], origins: dict[Place, str], request: Request) -> DevicesConfig:
@@ -225,17 +238,14 @@ def _short(name: str) -> str:
     return (Path(path).stem if path.endswith((".yaml", ".yml")) else path) + (f"@{mode}" if mode else "")
 
 
-def _labelled(rows: Sequence[Row]) -> list[Row]:
-    """Rows with a label each, those without one called after their device and number."""
-    return [
-        row
-        if row.label
-        else Row(
-            row.values,
-            row.budgets,
-            row.application,
-            f"{i}: {_short(str(row.values.get('device', 'device')))}",
-            row.origins,
-        )
+def _labelled(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Rows with a label each; those without one, or with another's, are called after their number too."""
+    seen = Counter(row.label for row in rows)
+    return tuple(
+        row if row.label and seen[row.label] == 1 else replace(row, label=f"{i}: {row.label or _device_of(row)}")
         for i, row in enumerate(rows, 1)
-    ]
+    )
+
+
+def _device_of(row: Row) -> str:
+    return _short(str(row.values.get("device", "device")))

@@ -176,7 +176,7 @@ def _limits(case: Case) -> Sequence[Budget]:
 
 
 def memory_limit(case: Case) -> Budget:
-    """The limit on memory that decides whether a model fits; the tightest as a share of the device's."""
+    """The tightest limit on memory of those that decide whether a model fits."""
     return min((b for b in _limits(case) if b.metric in MEMORY), key=lambda b: b.limit)
 
 

@@ -209,7 +209,7 @@ def _for_all(study: DeviceStudy) -> str:
 def _equal(n: Mapping[str, Any]) -> str:
     """What designs lose elsewhere against those that cost no more there."""
     lost = n["worst_pick_at_equal_cost_nats"]
-    picks = f"a pick loses up to {lost:.3f} nats elsewhere" if lost > TIE else "every pick is on every frontier"
+    picks = f"a pick loses up to {lost:.3f} nats elsewhere" if lost > TIE else "no pick loses anything elsewhere"
     return (
         f"At equal {n['cost']} {picks}; of a frontier {100 * n['least_frontier_shared']:.0f} to 100 % is on another, its members "
         f"lose {n['mean_frontier_at_equal_cost_nats']:.3f} on average, at most {n['worst_frontier_at_equal_cost_nats']:.3f}."

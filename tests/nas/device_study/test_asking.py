@@ -163,3 +163,24 @@ def test_keys_of_a_file_that_are_none(request_for: Ask, tmp_path: Path) -> None:
     said = fault(request_for(config=str(path)))
     assert "unknown key" in said
     assert "fp12" in said
+
+
+def test_two_boards_of_one_file_name_keep_labels_apart(request_for: Ask, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "board.yaml").write_text(dump({**BOARD, "name": folder}))
+    both = ",".join(str(tmp_path / folder / "board.yaml") for folder in ("a", "b"))
+    assert labels(request_for(devices=both)) == ["1: board", "2: board"]
+
+
+def test_conventions_that_do_not_exist_are_said(request_for: Ask) -> None:
+    assert "expected paper or device, got 'devise'" in fault(request_for(devices="l4", flags={"preset": "devise"}))
+    assert "expected operator or closed_form" in fault(request_for(devices="l4", flags={"latency": "closed"}))
+
+
+def test_a_case_of_a_file_that_is_none_is_said_with_its_line(request_for: Ask, tmp_path: Path) -> None:
+    path = tmp_path / "several.yaml"
+    path.write_text("cases:\n- {case: 1, device: l4}\n- case: two\n  device: l5\n  presision: fp16\n")
+    said = fault(request_for(config=str(path)))
+    assert "several.yaml:4: device: expected a device" in said
+    assert "several.yaml:5: presision: unknown key" in said
