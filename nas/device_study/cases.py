@@ -18,6 +18,7 @@ from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import budgets_of, objectives_of
 from objectives.device import Device
+from objectives.scenario import precision
 from objectives.written_text import shown_name
 
 ON_WHAT = ("precision", "batch", "input_tokens", "output_tokens", "latency", "attention", "vocabulary")
@@ -118,35 +119,35 @@ def _checked(
 ) -> tuple[Checked, list[tuple[str, str]]]:
     """A row's configuration and limits, and what is wrong with it."""
     faults = Faults({**asked.origins, **row.origins})
-    content = {
-        **asked.raw,
-        **row.values,
-        "device": "",
-        "budgets": {},
-        "applications": None,
-        "baselines": [],
-        "params": {},
-    }
+    besides: dict[str, Any] = {"device": "", "budgets": {}, "applications": None, "baselines": [], "params": {}}
     config = StudyConfig()
     try:
-        config = StudyConfig.model_validate(content)
+        config = StudyConfig.model_validate({**asked.raw, **row.values, **besides})
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
-    named = _named(asked, row)
+    _check_device(row, _named(asked, row), known, config, faults)
+    own = budgets_of(row.budgets, ("budgets",), objectives, faults)
+    if row.application and row.application not in asked.raw["applications"]:
+        faults.add(("application",), unknown("an application", row.application, asked.raw["applications"]))
+    return (config, {**shared, **own}), faults.lines
+
+
+def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyConfig, faults: Faults) -> None:
+    """Load a row's device unless it is known; see that it has the precision's peak and that names can be shown."""
     for key, text in (("case", row.label), ("device", named)):
         try:
             shown_name(text)
         except ValueError as error:
             faults.add((key,), str(error))
-    if named not in known:
-        try:
-            known[named] = load_device(named)
-        except UsageError as error:
-            faults.add(("device",), str(error).removeprefix("--device: "))
-    own = budgets_of(row.budgets, ("budgets",), objectives, faults)
-    if row.application and row.application not in asked.raw["applications"]:
-        faults.add(("application",), unknown("an application", row.application, asked.raw["applications"]))
-    return (config, {**shared, **own}), faults.lines
+    try:
+        known[named] = known.get(named) or load_device(named)
+    except UsageError as error:
+        faults.add(("device",), str(error).removeprefix("--device: "))
+        return
+    try:
+        known[named].peak(precision(config.precision).linear_peak)
+    except ValueError as error:
+        faults.add(("precision",), f"{config.precision}: {error}")
 
 
 def _named(asked: Asked, row: Row) -> str:

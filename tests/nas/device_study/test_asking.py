@@ -118,7 +118,7 @@ def test_every_fault_of_a_table_is_said_with_line_and_column(request_for: Ask, t
         (("case,device", "a,l4,fp16"), ":2: expected 2 cells, got 3"),
         (("case,device",), "expected a header and a row per case"),
         (("case,device,application", "a,l4,smart hom"), ":2:3: application: expected an application"),
-        (("case,device,precision", "a,l4,nvfp4"), ":2: precision: nvfp4: expected a device with an fp4 peak"),
+        (("case,device,precision", "a,l4,nvfp4"), ":2:3: precision: nvfp4: expected a device with an fp4 peak"),
     ],
 )
 def test_other_faults_of_tables(lines: tuple[str, ...], expected: str, request_for: Ask, tmp_path: Path) -> None:
