@@ -46,7 +46,7 @@ def study_text(path: Path, study: str) -> tuple[str, str]:
     if study not in shipped:
         raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
     text = shipped[study].read_text(encoding="utf-8")
-    command = "compare" if "\nstudies:" in text else "run"
+    command = "compare" if "\nstudies:" in text else "devices" if "\ndevices:" in text else "run"
     return text, f"{command} --config {path}"
 
 

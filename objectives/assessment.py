@@ -1,6 +1,7 @@
 """Metrics of one batch of architectures in one scenario, each computed once when asked for."""
 
 import importlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from objectives.latency import closed_form, roofline
@@ -8,16 +9,24 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
+OF_NO_DEVICE = ("loss", "perplexity", "memory_gb", "resident_gb", "params_total", "params_active")
+
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """`assessment["total_ms"]` is that metric as (n,); modules of `objectives.metrics` define them."""
+    """`assessment["total_ms"]` is that metric as (n,); modules of `objectives.metrics` define them.
+
+    `elsewhere` assesses the same architectures on another device: what depends on no device is taken from there.
+    """
 
     architectures: Architectures
     scenario: Scenario
     _known: dict[str, FloatArray] = field(default_factory=dict)
+    elsewhere: "Assessment | None" = None
 
     def __getitem__(self, metric: str) -> FloatArray:
+        if self.elsewhere is not None and metric.partition("@")[0] in OF_NO_DEVICE:
+            return self.elsewhere[metric]
         if metric not in self._known:
             values = self._computed(metric)
             values.flags.writeable = False
@@ -37,3 +46,16 @@ class Assessment:
             model = closed_form if self.scenario.latency == "closed_form" else roofline
             self._known["prefill"], self._known["decode"] = model.latency_ms(self.architectures, self.scenario)
         return self._known[phase]
+
+
+def on_devices(first: Assessment, scenarios: Sequence[Scenario]) -> Iterator[Assessment]:
+    """The architectures of an assessment in scenarios that differ from its own in device and calibration alone.
+
+    Operators are built once for all of them, and what depends on no device is computed once.
+    """
+    if first.scenario.latency == "closed_form":
+        times = [closed_form.latency_ms(first.architectures, scenario) for scenario in scenarios]
+    else:
+        times = roofline.latencies_ms(first.architectures, scenarios)
+    for scenario, (prefill, decode) in zip(scenarios, times, strict=True):
+        yield Assessment(first.architectures, scenario, {"prefill": prefill, "decode": decode}, first)

@@ -73,28 +73,38 @@ class Problem:
         return Assessment(architectures, self.scenario)
 
     def evaluate(
-        self, genotypes: IntArray, names: tuple[str, ...] | None = None, call: Caller | None = None
+        self,
+        genotypes: IntArray,
+        names: tuple[str, ...] | None = None,
+        call: Caller | None = None,
+        assessment: Assessment | None = None,
     ) -> Evaluations:
         """Metrics of canonical genotypes (n, 6); every one unless `names` says which.
 
-        `call` evaluates a user's metric, in this process unless it is given.
+        `call` evaluates a user's metric, in this process unless it is given; `assessment` is that of these genotypes'
+        architectures in the study's scenario where it is there already.
         A row whose user metric raises or is not finite is failed, with the reason; so is one whose loss has no
         finite perplexity, whichever metrics are asked for.
         """
-        metrics, reasons = self.metrics(self.architectures(genotypes), names, call)
+        assessment = assessment or self.assess(self.architectures(genotypes))
+        metrics, reasons = self.metrics(assessment.architectures, names, call, assessment)
         names_of = tuple(objective.name for objective in self.objectives)
         found = None if reasons is None else tuple(reasons)
         return Evaluations(genotypes, self.space.keys(genotypes), metrics, found, names_of, self.budgets)
 
     def metrics(
-        self, architectures: Architectures, names: tuple[str, ...] | None = None, call: Caller | None = None
+        self,
+        architectures: Architectures,
+        names: tuple[str, ...] | None = None,
+        call: Caller | None = None,
+        assessment: Assessment | None = None,
     ) -> tuple[dict[str, FloatArray], list[str] | None]:
         """Metrics of any architectures, each (n,), and why each row failed ("" where it did not); None where none did.
 
         Raises:
             ValueError: the latency model does not cover an architecture.
         """
-        assessment = self.assess(architectures)
+        assessment = assessment or self.assess(architectures)
         wanted = self.metric_names if names is None else names
         own = {f.name: f for f in self.functions}
         metrics = {name: assessment[name] for name in wanted if name not in own}

@@ -131,12 +131,12 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozens
     assert law is not None
     assert device is not None
     assert parameters is not None
-    return _joined(config, SearchSpace(space), law, device, objectives, budgets, applications, baselines, parameters)
+    return _joined(config, space, law, device, objectives, budgets, applications, baselines, parameters)
 
 
 def _joined(
     config: StudyConfig,
-    space: SearchSpace,
+    space: SpaceSpecification,
     law: Law,
     device: Device,
     objectives: dict[str, Objective],
@@ -145,22 +145,8 @@ def _joined(
     baselines: list[Baseline],
     parameters: BaseModel,
 ) -> Study:
-    law = _with_residual_sd(config, law)
-    scenario, note = scenario_of(config, law, device)
-    budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note, config.batch)
-    limits = _with_default(config, device, budgets)
-    problem = Problem(
-        space,
-        scenario,
-        tuple(objectives[name] for name in config.objectives),
-        tuple(Budget(metric, limit) for metric, limit in limits.items()),
-        tuple(o for o in objectives.values() if o.function is not None),
-        config.vocabulary,
-        config.tied,
-    )
-    _refuse_impossible(problem)
+    problem, notices, note = problem_of(config, SearchSpace(space), law, device, objectives, budgets)
     asked = [Question(OWN, None), *(Question(label, Budget(*limit)) for label, limit in applications.items())]
-    notices = [*([warning] if (warning := device.warning()) else []), *at_quantiles]
     for known in baselines:
         try:
             asked += baseline_questions(problem, known)
@@ -174,6 +160,37 @@ def _joined(
     handling = handling_of(config, traits, problem, notices)
     start = start_of(config, traits, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+
+
+def problem_of(
+    config: StudyConfig,
+    space: SearchSpace,
+    law: Law,
+    device: Device,
+    objectives: Mapping[str, Objective],
+    budgets: Mapping[str, float | None],
+) -> tuple[Problem, list[str], str]:
+    """The problem of a configuration on a device, without questions; notices; how to name its calibration.
+
+    `objectives` are the configuration's and those that are budgeted, `budgets` limits by metric.
+
+    Raises:
+        UsageError: a precision, an option or a quantile that the device or the latency model does not have.
+    """
+    scenario, note = scenario_of(config, _with_residual_sd(config, law), device)
+    plain, at_quantiles = plain_limits(budgets, scenario.calibration, note, config.batch)
+    limits = _with_default(config, device, plain)
+    problem = Problem(
+        space,
+        scenario,
+        tuple(objectives[name] for name in config.objectives),
+        tuple(Budget(metric, limit) for metric, limit in limits.items()),
+        tuple(o for o in objectives.values() if o.function is not None),
+        config.vocabulary,
+        config.tied,
+    )
+    _refuse_impossible(problem)
+    return problem, [*([warning] if (warning := device.warning()) else []), *at_quantiles], note
 
 
 def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
@@ -244,12 +261,15 @@ def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
         raise UsageError(f"precision: {config.precision}: {error}, or choose one of {', '.join(able)}") from None
 
 
-def under_preset(study: Study, preset: str) -> Problem:
-    """The study's problem with a preset's conventions for latency and memory."""
+def with_preset(config: StudyConfig, preset: str) -> StudyConfig:
+    """A configuration with a preset's conventions for latency and memory in place of its own."""
     shipped, _ = yaml_source.read(documents("nas.study.presets")[preset])
-    keys = ("latency", "attention", "causal", "complete", "vocabulary", "tied", "int4_group_size", "calibration")
-    config = StudyConfig.model_validate({**study.config.model_dump(), **{key: shipped[key] for key in keys}})
-    old = study.problem
+    return StudyConfig.model_validate({**config.model_dump(), **shipped})
+
+
+def under_preset(study: Study, preset: str) -> Problem:
+    """The study's problem with a preset's conventions, without budgets and questions."""
+    config, old = with_preset(study.config, preset), study.problem
     scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device)
     return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
 

@@ -11,6 +11,11 @@ from nas.files.faults import Path, unknown
 from nas.study.configuration import split_budgets
 from objectives.plugins import documents
 
+OTHERS = {  # keys of files that hold more than one study, and the command that takes them
+    "studies": ("a comparison of several", "compare"),
+    "devices": ("one on several devices", "devices"),
+    "cases": ("one on several devices", "devices"),
+}
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
 
 
@@ -52,16 +57,15 @@ def flag_name(key: str) -> str:
     return {"budgets": "--budget", "params": "--param"}.get(key, f"--{key.replace('_', '-')}")
 
 
-def from_file(config: str) -> tuple[dict[str, Any], dict[Path, str]]:
-    """Content of a study file given by path or by the name of a shipped one."""
+def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:
+    """Content of a study file given by path or by the name of a shipped one; one for another command is refused."""
     path = located(config)
     content, origins = yaml_source.read(path)
     if content is not None and not isinstance(content, dict):
         raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
-    if content and "studies" in content:
-        raise UsageError(
-            f"{path}: expected a study, got a comparison of several; plas compare --config {config} runs them"
-        )
+    for key, (what, other) in OTHERS.items():
+        if content and key in content and command != other:
+            raise UsageError(f"{path}: expected a study, got {what}; plas {other} --config {config} runs them")
     return beside(path, content or {}), origins
 
 

@@ -1,6 +1,6 @@
 """Operator latency: each operator takes max(FLOPs/π, bytes/β); layers and passes add up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,12 +120,24 @@ def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
     )
 
 
-def phase_seconds(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray:
-    """l · (Σ attention + Σ FFN) + Σ head, seconds of the whole phase, (n,)."""
-    parts = phase_times(x, phase, scenario)
-    layer = total(parts.attention) + total(parts.ffn)
-    seconds: FloatArray = x.depth * layer + total(parts.head)
-    return seconds
+def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) -> list[FloatArray]:
+    """l · (Σ attention + Σ FFN) + Σ head, seconds of the whole phase in each scenario, each (n,).
+
+    The scenarios differ in device and calibration alone: a layer's operators are built once for all of them.
+    """
+    attention = list(attention_operators(x, phase, scenarios[0]))
+    ffn = list(ffn_operators(x, phase, scenarios[0]))
+
+    def seconds(scenario: Scenario) -> FloatArray:
+        layer = _timed(attention, phase, scenario) + _timed(ffn, phase, scenario)
+        found: FloatArray = x.depth * layer + _timed(head_operators(x, phase, scenario), phase, scenario)
+        return found
+
+    return [seconds(scenario) for scenario in scenarios]
+
+
+def _timed(operators: Iterable[Operator], phase: Phase, scenario: Scenario) -> Values:
+    return total([time_operator(operator, phase, scenario) for operator in operators])
 
 
 def part_seconds(
@@ -148,12 +160,17 @@ def total(times: list[OperatorTime]) -> Values:
 
 
 def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:
-    """Prefill and decode of the operator model, ms, each (n,); evaluated in cache-sized blocks."""
-    prefill, decode = phases(scenario)
+    """Prefill and decode of the operator model, ms, each (n,)."""
+    return latencies_ms(architectures, [scenario])[0]
+
+
+def latencies_ms(architectures: Architectures, scenarios: Sequence[Scenario]) -> list[tuple[FloatArray, FloatArray]]:
+    """`latency_ms` in each of scenarios that differ in device and calibration alone; in cache-sized blocks."""
     n = len(architectures)
-    result = np.empty((2, n))
+    result = np.empty((len(scenarios), 2, n))
     for start in range(0, n, CHUNK):
         x = Dimensions(architectures[start : start + CHUNK])
-        for row, phase in enumerate((prefill, decode)):
-            result[row, start : start + CHUNK] = phase_seconds(x, phase, scenario) * 1e3
-    return result[0], result[1]
+        for row, phase in enumerate(phases(scenarios[0])):
+            result[:, row, start : start + CHUNK] = phase_seconds(x, phase, scenarios)
+    result *= 1e3
+    return [(prefill, decode) for prefill, decode in result]

@@ -3,12 +3,14 @@
 import importlib
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from objectives.assessment import Assessment
+from objectives.assessment import Assessment, on_devices
+from objectives.device import Calibration
 from objectives.latency import closed_form, roofline
 from objectives.plugins import importable, summary
 from search_spaces.architectures import Architectures
@@ -83,6 +85,22 @@ def test_the_latency_model_runs_once_whatever_is_asked(
     for metric in ("total_ms", "decode_ms", "tpot_ms", "prefill_ms", "total_ms"):
         found[metric]
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("changed", [{}, {"precision": "int8", "batch": 3}, {"latency": "closed_form"}])
+def test_many_devices_at_once_give_the_same_bits_as_one_by_one(
+    changed: dict[str, Any], case: Any, random_architectures: Draw
+) -> None:
+    plain = changed.get("latency") == "closed_form"
+    architectures, scenario = random_architectures(40, 5, plain=plain), case.but(**changed).scenario
+    slow = scenario.device.model_copy(update={"fp16": 1e12, "int8": 3e12, "bandwidth": 7e10})
+    profile = Calibration(compute_efficiency=0.4, bandwidth_efficiency=0.7, overhead="5 us", request_overhead="2 ms")
+    others = [replace(scenario, device=slow), *([] if plain else [replace(scenario, device=slow, calibration=profile)])]
+    first = Assessment(architectures, scenario)
+    for found, alone in zip(on_devices(first, [scenario, *others]), [scenario, *others], strict=True):
+        for metric in UNITS:
+            np.testing.assert_array_equal(found[metric], Assessment(architectures, alone)[metric], strict=True)
+    assert next(iter(on_devices(first, others)))["loss"] is first["loss"]
 
 
 def test_a_metric_is_computed_once(case: Any, random_architectures: Draw) -> None:
