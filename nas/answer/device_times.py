@@ -34,8 +34,8 @@ def times_of(problem: Problem, question: Question) -> tuple[str, ...]:
 
 def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | None:
     """Whether a design misses one of its limits on the device; None where none is on a time."""
-    over = [there[f"{PREFIX}{name}"] > limit for name, limit in limited.items() if name in TIMES]
-    return any(over) if over and there else None
+    over = [there[f"{PREFIX}{name}"] > limit for name, limit in limited.items() if name in TIMES and there]
+    return any(over) if over else None
 
 
 def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:

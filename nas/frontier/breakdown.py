@@ -182,20 +182,16 @@ def steps(problem: Problem, chosen: Architectures) -> list[Step]:
 def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     """Every neighbour of each genotype (n, 6) with its changes, all evaluated at once."""
     space = problem.space
-    near = [_in_axis_order(space, own, space.neighbours(own[None])) for own in genotypes]
-    owner = np.repeat(np.arange(len(near)), [len(rows) for rows in near])
-    everywhere = np.concatenate([*near, np.zeros((0, len(GENES)), dtype=genotypes.dtype)])
-    before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, everywhere))
+    owner, near = space.neighbours_of_each(genotypes)
+    order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
+    owner, near = owner[order], near[order]
+    before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, near))
     changes = {name: (after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
-    names = _step_names(space, genotypes[owner], everywhere)
-    found: list[list[Step]] = [[] for _ in near]
+    names = _step_names(space, genotypes[owner], near)
+    found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):
         found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
     return found
-
-
-def _in_axis_order(space: SearchSpace, own: IntArray, near: IntArray) -> IntArray:
-    return near[np.lexsort((space.keys(near), *(np.abs(near - own).T[::-1] == 0)))]
 
 
 def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
