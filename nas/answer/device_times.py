@@ -74,6 +74,20 @@ def speeds(scenario: Scenario) -> str:
     return f"efficiencies borrowed from an {profile.precision} measurement{where}"
 
 
+def latency_certainty(scenario: Scenario) -> str:
+    """How far the times are known to be off, in a sentence."""
+    profile = scenario.calibration
+    if profile is None:
+        return "Times are roofline predictions at datasheet peaks: how far a real device is off is unknown here."
+    off = [
+        f"{phase} {100 * np.median([abs(1.0 / ratio - 1.0) for ratio in ratios]):.0f} %"
+        for phase, ratios in profile.held_out.items()
+        if ratios
+    ]
+    errors = f"off by a median of {', '.join(off)} on models held out from it" if off else "with no errors held out"
+    return f"Times are predictions with {speeds(scenario)}, {errors}."
+
+
 def alike(problem: Problem, picks: Sequence[tuple[Pick, Mapping[str, float]]]) -> bool:
     """Whether the times of picks on the device are the study's own, so that they need no column."""
     pairs = [

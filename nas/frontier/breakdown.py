@@ -18,6 +18,13 @@ from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import GENES, SearchSpace
 
 STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
+KINDS = {  # what an operator's time goes to, in words
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "launch": "launch overhead",
+    "epilogue": "epilogues",
+    "constant": "a constant",
+}
 SHOWN = {"ffn": "expert_ffn_ratio"}
 
 

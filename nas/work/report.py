@@ -1,0 +1,81 @@
+"""The work of `report`: a run's page beside its files, or a page of several runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer.outcome import Outcome
+from nas.answer.recalled import recalled
+from nas.answer.recorded import RecordedRun, recorded_run
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.tables import refuse_existing, write
+from nas.record.folder import current
+from nas.reporting.run_page import run_page
+from nas.terminal.console import notice
+
+FILE = "report.html"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `report` was asked for."""
+
+    runs: tuple[Path, ...]
+    out: Path | None
+    quiet: bool = False
+
+
+def report(request: Request) -> Path:
+    """Write the page; where it is.
+
+    Raises:
+        UsageError: not a run folder, or a file that exists.
+        PlasError: a damaged run, a folder that cannot be written.
+    """
+    if request.out is not None:
+        refuse_existing("--out", request.out)
+    (path,) = request.runs
+    run = recorded_run(path)
+    target = request.out or path / FILE
+    write(target, _page(run))
+    if not request.quiet:
+        notice(f"{target}: open it in a browser; it needs no network")
+    return target
+
+
+def _page(run: RecordedRun) -> str:
+    return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
+
+
+def write_report(outcome: Outcome, folder: Path, versions: Mapping[str, str]) -> None:
+    """The page of a run that has just ended, in its folder.
+
+    Raises:
+        PlasError: the folder cannot be written.
+    """
+    write(folder / FILE, run_page(outcome, name_of(folder), outcome.study.resolved(), versions))
+
+
+def name_of(folder: Path) -> str:
+    """A run folder's own name, by which commands in the folder above find it."""
+    return folder.resolve().name
+
+
+def _resolved(run: RecordedRun) -> Mapping[str, Any]:
+    """The run's configuration with the limits it was last asked for."""
+    try:
+        return current(run.run)
+    except UsageError:
+        return run.run.resolved
+
+
+def _versions(folder: Path) -> dict[str, str]:
+    """What the manifest says that the run was made with; nothing where it says nothing of the kind."""
+    try:
+        content = yaml_source.read(folder / "manifest.json")[0]
+    except UsageError:
+        return {}
+    found = content.get("versions") if isinstance(content, dict) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
