@@ -20,7 +20,7 @@ from nas.answer.sentences import baseline_metric, plot_axes
 from nas.problem.objective import built_in
 from nas.reporting.details import details
 from nas.reporting.embedding import column
-from nas.reporting.rows import Rows, rows_of
+from nas.reporting.rows import DRAWN, Rows, rows_of
 from objectives.plugins import importable
 from search_spaces.architectures import QK_NORMS, SHAPE, Architectures
 from search_spaces.arrays import IntArray
@@ -157,7 +157,7 @@ def _baselines(outcome: Outcome) -> list[dict[str, Any]]:
 def _evolving(outcome: Outcome, across: str) -> list[dict[str, Any]]:
     if len(outcome.frontier) == 0:
         return []
-    x, values = evolution(outcome, thinned(len(outcome.frontier)), across)
+    x, values = evolution(outcome, thinned(len(outcome.frontier), DRAWN), across)
     return [
         {"name": name, "label": text, "x": column(x), "median": column(running_median(values[name]))}
         for name, text in EVOLVING

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nas.answer.device_times import latency_certainty
+from nas.answer.drawn import convergence
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
 from nas.answer.sentences import certainty, headline, limits, reading
@@ -124,7 +125,8 @@ def _certain(outcome: Outcome) -> str:
     scenario = outcome.study.problem.scenario
     warning = scenario.device.warning()
     said = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
-    chart = element("div", id="convergence", class_="chart")
+    drawn = convergence(outcome) is not None
+    chart = element("div", id="convergence", class_="chart") if drawn else ""
     return section("How sure", paragraphs([*said, f"Warning: {warning}" if warning else ""]), chart)
 
 

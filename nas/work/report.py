@@ -49,13 +49,13 @@ def _page(run: RecordedRun) -> str:
     return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
 
 
-def write_report(outcome: Outcome, folder: Path, versions: Mapping[str, str]) -> None:
+def write_report(outcome: Outcome, folder: Path) -> None:
     """The page of a run that has just ended, in its folder.
 
     Raises:
         PlasError: the folder cannot be written.
     """
-    write(folder / FILE, run_page(outcome, name_of(folder), outcome.study.resolved(), versions))
+    write(folder / FILE, run_page(outcome, name_of(folder), outcome.study.resolved(), _versions(folder)))
 
 
 def name_of(folder: Path) -> str:

@@ -303,8 +303,9 @@ def searched(
 
 
 def draw(outcome: Outcome, folder: Path) -> None:
-    """The run's pictures."""
+    """The run's pictures and its page."""
     from nas.answer.pictures import draw_all
+    from nas.work.report import write_report
 
     try:
         draw_all(outcome, folder / "plots")
@@ -312,6 +313,7 @@ def draw(outcome: Outcome, folder: Path) -> None:
         raise PlasError(
             f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
         ) from None
+    write_report(outcome, folder)
 
 
 def best_so_far(search: Search) -> str:

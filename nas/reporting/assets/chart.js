@@ -35,7 +35,8 @@ function drawFrontier() {
   if (!holder) return;
   const c = colours(), [x, y] = CHART.axes.map(metricOf), generation = ++CHART.generation;
   const plot = figure({height: 460, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
-    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom"}, x.label, y.label);
+    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom",
+    y_range: new Bokeh.DataRange1d({range_padding: 0.2})}, x.label, y.label);
   plainTicks(plot.xaxis, x.log);
   plainTicks(plot.yaxis, y.log);
   const live = CHART.live = {plot, x, y};
@@ -46,12 +47,12 @@ function drawFrontier() {
     legend_label: "evaluated, over a budget"});
   plot.scatter({field: "x"}, {field: "y"}, {source: live.inside, marker: "circle", size: 3.5, fill_color: c.evaluated, line_color: null,
     legend_label: "evaluated"});
-  const hovered = [...drawExact(plot, c), drawOwn(plot, c)];
+  const hovered = [...drawExact(plot, c), ...drawOwn(plot, c)];
   hovered.push(...drawBaselines(plot, c));
   drawPicks(plot, c);
   live.pick = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
   plot.scatter({field: "x"}, {field: "y"}, {source: live.pick, marker: "star", size: 19, fill_color: c.pick, line_color: c.ground,
-    legend_label: "pick within the budgets below"});
+    legend_label: "pick within the moved budgets"});
   live.cursor = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
   plot.scatter({field: "x"}, {field: "y"}, {source: live.cursor, marker: "circle_cross", size: 20, fill_color: null, line_color: c.ink,
     line_width: 1.5, legend_label: "selected"});
@@ -76,13 +77,14 @@ function legend(plot, c) {
 function drawOwn(plot, c) {
   const rows = along(), source = pointSource(rows);
   CHART.live.order = rows;
+  if (!rows.length) return [];
   const two = DATA.objectives.length === 2 && DATA.objectives.every(name => CHART.axes.includes(name));
   if (two) plot.step({field: "x"}, {field: "y"}, "after", {source, line_color: c.frontier, line_width: 1.4, legend_label: DATA.frontierName});
   const bars = lossInterval(rows);
   if (bars) plot.segment({field: "x"}, {field: "low"}, {field: "x"}, {field: "high"}, {source: bars, line_color: c.frontier, line_alpha: 0.35,
     legend_label: `nine of ten ${DATA.details.interval.of}`});
-  return plot.scatter({field: "x"}, {field: "y"}, {source, marker: "circle", size: 6, fill_color: c.frontier, line_color: null,
-    legend_label: DATA.frontierName});
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "circle", size: 6, fill_color: c.frontier, line_color: null,
+    legend_label: DATA.frontierName})];
 }
 
 function lossInterval(rows) {
@@ -95,12 +97,13 @@ function lossInterval(rows) {
 function drawExact(plot, c) {
   if (!MISSED) return [];
   const [x, y] = CHART.axes, found = Array.from(decoded(DATA.exact.found));
-  plot.scatter({field: "x"}, {field: "y"}, {source: new Bokeh.ColumnDataSource({data: dots(found)}), marker: "circle", size: 9, fill_color: null,
+  if (found.length) plot.scatter({field: "x"}, {field: "y"}, {source: new Bokeh.ColumnDataSource({data: dots(found)}), marker: "circle", size: 9, fill_color: null,
     line_color: c.exact, line_width: 1, legend_label: `exact frontier, found (${DATA.exact.common})`});
   const n = MISSED.shape.depth.length;
+  if (!n) return [];
   const source = new Bokeh.ColumnDataSource({data: {x: MISSED.metrics[x], y: MISSED.metrics[y],
     design: Array.from({length: n}, (_, i) => designText(MISSED.shape, i))}});
-  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "triangle", size: 11, fill_color: c.exact, line_color: c.ground,
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "triangle", size: n > 300 ? 6 : 11, fill_color: c.exact, line_color: c.ground,
     legend_label: `exact frontier, missed (${DATA.exact.total - DATA.exact.common})`})];
 }
 
@@ -117,9 +120,9 @@ function drawBaselines(plot, c) {
 
 function drawPicks(plot, c) {
   if (!DATA.picks.length) return;
-  const rows = DATA.picks.map(pick => pick.row);
-  const down = rows.map((_, i) => 18 + 14 * (i % 2));
-  const source = new Bokeh.ColumnDataSource({data: {...dots(rows), down, label: DATA.picks.map(pick => pick.labels.join(", "))}});
+  const x = ROWS.metrics[CHART.axes[0]], picks = DATA.picks.slice().sort((a, b) => x[a.row] - x[b.row]);
+  const down = picks.map((_, i) => 18 + 14 * (i % 2)), label = picks.map(pick => pick.labels.join(", "));
+  const source = new Bokeh.ColumnDataSource({data: {...dots(picks.map(pick => pick.row)), down, label}});
   plot.scatter({field: "x"}, {field: "y"}, {source, marker: "square", size: 12, fill_color: null, line_color: c.pick, line_width: 2,
     legend_label: "answers"});
   plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: -9, y_offset: {field: "down"}, text_align: "right", text_color: c.pick, text_font_size: "12px"});
@@ -127,12 +130,12 @@ function drawPicks(plot, c) {
 
 function drawStrips(plot, c) {
   CHART.live.strips = [];
-  if (!FRONTIER.length || CHART.axes[0] !== DATA.axes[0]) return [];
+  if (FRONTIER.length < 2 || CHART.axes[0] !== DATA.axes[0]) return [];
   const rows = along(), x = values(rows, CHART.axes[0]);
   return DATA.evolving.map((strip, i) => {
     const last = i === DATA.evolving.length - 1;
     const made = figure({height: last ? 120 : 84, x_range: plot.x_range, x_axis_type: metricOf(CHART.axes[0]).log ? "log" : "linear", toolbar_location: null,
-      tools: ""}, last ? metricOf(CHART.axes[0]).label : null, strip.label);
+      y_range: new Bokeh.DataRange1d({range_padding: 0.35}), tools: ""}, last ? metricOf(CHART.axes[0]).label : null, strip.label);
     plainTicks(made.xaxis, metricOf(CHART.axes[0]).log);
     made.xaxis.visible = last;
     made.yaxis.axis_label_text_font_size = "11px";

@@ -16,7 +16,7 @@ function figure(options, xLabel, yLabel) {
   const c = colours();
   const made = Bokeh.Plotting.figure({
     sizing_mode: "stretch_width", toolbar_location: "above", min_border_left: 72, min_border_right: 12,
-    background_fill_color: null, border_fill_color: null, outline_line_color: null, ...options,
+    background_fill_color: c.ground, border_fill_color: c.ground, outline_line_color: null, ...options,
   });
   made.toolbar.logo = null;
   made.toolbar.autohide = false;
@@ -33,7 +33,7 @@ function figure(options, xLabel, yLabel) {
 
 function plainTicks(axis, log) {
   axis.formatter = new Bokeh.NumeralTickFormatter({format: "0,0.[000000]"});
-  if (log) axis.ticker = new Bokeh.LogTicker({desired_num_ticks: 8, mantissas: [1, 2, 5]});
+  if (log) axis.ticker = new Bokeh.LogTicker({desired_num_ticks: 5, mantissas: [1, 2, 5]});
 }
 
 function whenThemeChanges(redraw) {
