@@ -10,6 +10,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.sentences import baseline_metric
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.indicators import too_many
+from nas.problem.evaluations import Evaluations
 from search_spaces.arrays import FloatArray, IntArray
 
 THINNED = 20_000
@@ -23,8 +24,9 @@ EVOLVING = (
 )
 
 
-def thinned(n: int, most: int = THINNED) -> Any:
-    """At most `most` evenly spaced rows, both ends among them, so that huge runs stay drawable."""
+def thinned(n: int, most: int | None = None) -> Any:
+    """At most `most` (`THINNED`) evenly spaced rows, both ends among them, so that huge runs stay drawable."""
+    most = THINNED if most is None else most
     return slice(None) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(int))
 
 
@@ -53,13 +55,13 @@ def baseline_points(outcome: Outcome, across: str, up: str) -> list[KnownPoint]:
     return found
 
 
-def pick_labels(outcome: Outcome) -> dict[int, list[str]]:
-    """What each picked architecture, by its key, answers: your budgets and the applications, no baseline's questions."""
-    labels: dict[int, list[str]] = {}
+def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
+    """Each picked architecture, one row, and what it answers: your budgets and the applications, no baseline's questions."""
+    found: dict[int, tuple[Evaluations, list[str]]] = {}
     for pick in outcome.picks:
         if pick.answer is not None and not pick.question.baseline:
-            labels.setdefault(int(pick.answer.keys[0]), []).append(pick.question.label)
-    return labels
+            found.setdefault(int(pick.answer.keys[0]), (pick.answer, []))[1].append(pick.question.label)
+    return list(found.values())
 
 
 def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[FloatArray, dict[str, FloatArray]]:

@@ -6,11 +6,11 @@ import numpy as np
 
 from nas.answer.drawn import (
     EVOLVING,
+    answered_designs,
     baseline_points,
     convergence,
     evolution,
     frontier_name,
-    pick_labels,
     running_median,
     thinned,
 )
@@ -22,8 +22,9 @@ from nas.reporting.details import details
 from nas.reporting.embedding import column
 from nas.reporting.rows import DRAWN, Rows, rows_of
 from objectives.plugins import importable
-from search_spaces.architectures import QK_NORMS, SHAPE, Architectures
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
+from search_spaces.columns import QK_NORMS, SHAPE
 
 DETAILED = 400  # frontier members that are taken apart
 MISSED = 3_000  # members of the exact frontier that the search did not find
@@ -112,8 +113,8 @@ def _detailed(frontier: IntArray, picked: list[int]) -> IntArray:
 
 
 def _answers(outcome: Outcome, places: dict[int, int]) -> list[dict[str, Any]]:
-    found = pick_labels(outcome)
-    return [{"row": places[key], "labels": labels} for key, labels in found.items() if key in places]
+    found = [(int(row.keys[0]), labels) for row, labels in answered_designs(outcome)]
+    return [{"row": places[key], "labels": labels} for key, labels in found if key in places]
 
 
 def _optimal(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
