@@ -59,8 +59,7 @@ def _ending(run: RecordedRun) -> Ending:
     summary, n = _content(run.run.path / "summary.json"), len(run.evaluations)
     counted = summary.get("evaluations")
     if not isinstance(counted, Mapping) or counted.get("distinct") != n:
-        state = str(_content(run.run.path / "manifest.json").get("state", "not ended"))[:LONGEST]
-        return Ending(f"not at its end, the run is {state}", n, {})
+        return Ending(_unended(run.run.path), n, {})
     space = summary["space"] if isinstance(summary.get("space"), Mapping) else {}
     whole = run.run.resolved["algo"] == "exact" and space.get("covered") == run.space.size
     asked = counted.get("asked")
@@ -71,6 +70,13 @@ def _ending(run: RecordedRun) -> Ending:
         str(space.get("exact_frontier") or "")[:LONGEST],
         whole,
     )
+
+
+def _unended(folder: Path) -> str:
+    """Why a run stopped whose summary is missing or of other evaluations."""
+    state = str(_content(folder / "manifest.json").get("state"))
+    known = state in ("running", "interrupted", "failed")
+    return f"not at its end, the run is {state}" if known else "unknown, summary.json is not of these evaluations"
 
 
 def _content(path: Path) -> Mapping[str, Any]:

@@ -39,3 +39,4 @@ document.getElementById("frontier").addEventListener("keydown", onKey);
 select(DATA.start);
 whenThemeChanges(redraw);
 document.documentElement.dataset.loaded = "yes";
+performance.mark("interactive");
