@@ -9,7 +9,7 @@ function colours() {
 }
 
 function isDark() {
-  return document.documentElement.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches;
+  return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 function figure(options, xLabel, yLabel) {
@@ -38,6 +38,4 @@ function plainTicks(axis, log) {
 
 function whenThemeChanges(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; redraw(); });
-  addEventListener("afterprint", () => { delete document.documentElement.dataset.theme; redraw(); });
 }
