@@ -11,7 +11,12 @@ from nas.terminal import options as o
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write; report.html in the run's folder.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File to write; report.html in the run's folder, of several runs in this one.",
+            show_default=False,
+        ),
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:

@@ -120,6 +120,22 @@ def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float
     ]
 
 
+OWN_HEADER = ("within", "loss", "total_ms", "memory", "parameters", "active", "architecture")
+
+
+def own_pick(outcome: Outcome) -> tuple[str, ...]:
+    """The pick within your budgets under `OWN_HEADER`."""
+    pick = outcome.picks[0]
+    within = asked_text(outcome.study.problem, pick.question)
+    if pick.answer is None:
+        return (within, "none fits", "", "", "", "", "")
+    m = {metric: float(column[0]) for metric, column in pick.answer.metrics.items()}
+    architecture = outcome.study.problem.architectures(pick.answer.genotypes)
+    mark = "*" if outcome.study.problem.scenario.law.extrapolates(architecture)[0] else ""
+    figures = (f"{m['loss']:.4f}{mark}", f"{m['total_ms']:.2f}", f"{m['memory_gb']:.3g} GB")
+    return (within, *figures, count(m["params_total"]), count(m["params_active"]), describe(architecture))
+
+
 def beside_baselines(outcome: Outcome) -> list[PickTable]:
     """The picks that are as fast as each published model, a table each."""
     asked = [(known, rows) for known in outcome.study.baselines if (rows := _rows(outcome, known.label))]

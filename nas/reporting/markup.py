@@ -5,7 +5,7 @@ from html import escape
 
 from objectives.written_text import escaped
 
-WORDS = ("within", "compared", "architecture")  # columns of text
+WORDS = ("run", "strategy", "within", "compared", "architecture")  # columns of text
 
 
 def element(tag: str, *children: str, **attributes: str | int | bool | None) -> str:

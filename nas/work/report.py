@@ -13,6 +13,8 @@ from nas.files import yaml_source
 from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
 from nas.reporting.run_page import run_page
+from nas.reporting.runs import NamedRun, distinct_names
+from nas.reporting.runs_page import runs_page
 from nas.terminal.console import notice
 
 FILE = "report.html"
@@ -34,18 +36,20 @@ def report(request: Request) -> Path:
         UsageError: not a run folder, or a file that exists.
         PlasError: a damaged run, a folder that cannot be written.
     """
-    if request.out is not None:
-        refuse_existing("--out", request.out)
-    (path,) = request.runs
-    run = recorded_run(path)
-    target = request.out or path / FILE
-    write(target, _page(run))
+    target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
+    if request.out is not None or len(request.runs) > 1:
+        refuse_existing("--out", target)
+    write(target, _page([recorded_run(path) for path in request.runs]))
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target
 
 
-def _page(run: RecordedRun) -> str:
+def _page(runs: list[RecordedRun]) -> str:
+    if len(runs) > 1:
+        names = distinct_names([name_of(run.run.path) for run in runs])
+        return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
+    (run,) = runs
     return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
 
 

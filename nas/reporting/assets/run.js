@@ -1,16 +1,4 @@
 // A run's page: menus of axes, the frontier and its panel, budgets, convergence.
-function axisMenus() {
-  const holder = document.getElementById("axes");
-  if (!holder) return;
-  const menu = (name, place) => {
-    const choice = make("select", {"aria-label": name, id: `axis-${place}`}, ...DATA.metrics.map(m =>
-      make("option", {value: m.name, selected: m.name === CHART.axes[place]}, m.label)));
-    choice.addEventListener("change", () => { CHART.axes[place] = choice.value; redraw(); });
-    return make("label", {}, `${name} `, choice);
-  };
-  holder.append(menu("across", 0), menu("up", 1));
-}
-
 function redraw() {
   drawFrontier();
   drawConvergence();
@@ -30,7 +18,7 @@ function rowLinks() {
   }
 }
 
-axisMenus();
+axisMenus(CHART.axes, redraw);
 drawFrontier();
 drawConvergence();
 drawBudgets();

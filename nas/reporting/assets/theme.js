@@ -39,3 +39,16 @@ function plainTicks(axis, log) {
 function whenThemeChanges(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }
+
+// Menus of metrics for both axes; what is chosen is written into `axes`.
+function axisMenus(axes, redraw) {
+  const holder = document.getElementById("axes");
+  if (!holder) return;
+  const menu = (name, place) => {
+    const choice = make("select", {"aria-label": name, id: `axis-${place}`}, ...DATA.metrics.map(m =>
+      make("option", {value: m.name, selected: m.name === axes[place]}, m.label)));
+    choice.addEventListener("change", () => { axes[place] = choice.value; redraw(); });
+    return make("label", {}, `${name} `, choice);
+  };
+  holder.append(menu("across", 0), menu("up", 1));
+}

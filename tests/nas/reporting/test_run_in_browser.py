@@ -296,3 +296,18 @@ def test_a_run_solved_over_a_larger_space_tightens_its_objectives(
         (chosen,) = json.loads(answer.out)
         assert f"l {chosen['depth']}, d {chosen['width']}, " in page.text("#pick")
         assert f"n_kv {chosen['n_kv_heads']} " in page.text("#pick")
+
+
+def test_a_page_of_several_runs_is_drawn_with_any_axes(
+    tiny: dict[str, Any], run_of: RunOf, page: Any, inside: Any
+) -> None:
+    runs = [run_of(f"seed{seed}", space=tiny, seed=seed, law={**TIES, "name": HOSTILE}) for seed in range(3)]
+    assert inside("report", *runs, "--out", "runs.html", "--quiet").code == 0
+    page.open(Path("runs.html"))
+    page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
+    for metric in ("memory_gb", "total_ms"):
+        page.run("document.getElementById('overlay').dataset.ready = 'no'")
+        page.enter("#axis-0", metric)
+        page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
+    assert page.run("return document.querySelectorAll('img').length") == 0
+    assert "seed2" in page.text("main")
