@@ -14,7 +14,7 @@ from nas.reporting.runs import NamedRun, comparable, differing
 from nas.reporting.runs_data import runs_data
 from search_spaces.arrays import FloatArray
 
-SCRIPTS = ("runs.js",)
+SCRIPTS = ("series.js", "runs.js")
 FEW = 12  # runs that are spoken of one by one
 HEADER = ("run", "strategy", "seed", "evaluations", "frontier", "hypervolume", "on the joint frontier", "lowest loss")
 

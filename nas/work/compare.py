@@ -172,8 +172,9 @@ def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) 
 
 
 def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
-    """The comparison's pictures."""
+    """The comparison's pictures and its page."""
     from nas.comparison.pictures import draw_all
+    from nas.reporting.comparison_page import comparison_page
 
     try:
         draw_all(folder / "plots", results, ranked)
@@ -181,6 +182,7 @@ def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]
         raise PlasError(
             f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
         ) from None
+    write(folder / "report.html", comparison_page(folder.resolve().name, results, ranked))
 
 
 def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:

@@ -1,14 +1,8 @@
 // Frontiers of several runs over one another; each has a colour, a marker and a dash of its own.
 const RUNS = DATA.runs.map(run => ({...run, metrics: decodedAll(run.metrics), shape: decodedAll(run.shape)}));
 const EXACT = DATA.exact && {...DATA.exact, metrics: decodedAll(DATA.exact.metrics), shape: decodedAll(DATA.exact.shape)};
-const MARKERS = ["circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "plus", "cross"];
-const DASHES = ["solid", "dashed", "dotted", "dashdot", [8, 3], [2, 6], [12, 4, 2, 4], [1, 3]];
 const VIEW = {axes: DATA.axes.slice()};
 const NAMED = 24;
-
-function seriesColour(i) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--series${i % 8}`).trim();
-}
 
 function sourceOf(run) {
   const [x, y] = VIEW.axes, order = Array.from({length: run.n}, (_, i) => i);
@@ -30,10 +24,10 @@ function drawOverlay() {
     fill_color: null, line_color: c.exact, legend_label: "exact frontier"});
   RUNS.forEach((run, i) => {
     if (!run.n) return;
-    const source = sourceOf(run), colour = seriesColour(i), named = RUNS.length <= NAMED ? {legend_label: run.name} : {};
+    const source = sourceOf(run), {colour, marker, dash} = series(i), named = RUNS.length <= NAMED ? {legend_label: run.name} : {};
     if (DATA.curve && DATA.curve.every(name => VIEW.axes.includes(name))) plot.step({field: "x"}, {field: "y"}, "after",
-      {source, line_color: colour, line_width: 1.5, line_dash: DASHES[(i + Math.floor(i / 8)) % 8], ...named});
-    hovered.push(plot.scatter({field: "x"}, {field: "y"}, {source, marker: MARKERS[(i + Math.floor(i / 8)) % 8], size: 6, fill_color: colour,
+      {source, line_color: colour, line_width: 1.5, line_dash: dash, ...named});
+    hovered.push(plot.scatter({field: "x"}, {field: "y"}, {source, marker, size: 6, fill_color: colour,
       line_color: colour, fill_alpha: 0.8, ...named}));
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: hovered, tooltips: [["run", "@run"], ["design", "@design"], [x.name, "@x{0,0.0000}"], [y.name, "@y{0,0.0000}"]]}));
