@@ -9,7 +9,7 @@ from nas.terminal import options as o
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.", show_default=False)],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.", show_default=False)],
     out: Annotated[
         Path | None,
         typer.Option(

@@ -17,7 +17,7 @@ from nas.reporting.runs import NamedRun, distinct_names
 from nas.reporting.runs_page import runs_page
 from nas.terminal.console import notice
 
-FILE = "report.html"
+FILE, COMPARISON = "report.html", "comparison.yaml"
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,24 @@ def report(request: Request) -> Path:
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
+    for path in request.runs:
+        refuse_comparison(path)
     write(target, _page([recorded_run(path) for path in request.runs]))
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target
+
+
+def refuse_comparison(path: Path) -> None:
+    """Say who writes a comparison's page.
+
+    Raises:
+        UsageError: the folder is a comparison's.
+    """
+    if (path / COMPARISON).is_file():
+        raise UsageError(
+            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {path}'"
+        )
 
 
 def _page(runs: list[RecordedRun]) -> str:

@@ -116,6 +116,8 @@ def test_a_link_in_the_pages_place_is_replaced_and_not_followed(copied: Path, tm
 
 def test_what_the_command_refuses(inside: Inside, refused: Any, copied: Path, tmp_path: Path) -> None:
     assert inside("report", tmp_path / "none").code == 2
+    (tmp_path / "comparison.yaml").write_text("")
+    assert "plas compare --resume" in inside("report", tmp_path).err
     there = tmp_path / "there.html"
     there.write_text("")
     answer = inside("report", copied, "--out", there)
