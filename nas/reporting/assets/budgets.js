@@ -42,6 +42,7 @@ function repick() {
     if (pick < 0 && CHART.inside[row]) pick = row;
   }
   showPick(pick);
+  showLimits([...BUDGETS, ...FIXED]);
   clearTimeout(repick.later);
   repick.later = setTimeout(showInside, 120);
   sayPick(pick, fitting);

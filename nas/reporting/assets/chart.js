@@ -58,6 +58,11 @@ function drawFrontier() {
     line_width: 1.5, legend_label: "selected"});
   plot.add_tools(new Bokeh.HoverTool({renderers: hovered, attachment: "horizontal", tooltips: [
     ["design", "@design"], [x.name, "@x{0,0.0000}"], [y.name, "@y{0,0.0000}"]]}));
+  live.limits = ["height", "width"].map(dimension => {
+    const line = new Bokeh.Span({location: 1, dimension, visible: false, line_color: c.pick, line_dash: "dashed", line_width: 1.5});
+    plot.add_layout(line);
+    return line;
+  });
   legend(plot, c);
   plot.on_event("tap", event => selectNear(event));
   const parts = [plot, ...drawStrips(plot, c)];
@@ -199,6 +204,16 @@ function showCursor(row) {
 
 function showPick(row) {
   if (CHART.live) CHART.live.pick.data = dots(row < 0 ? [] : [row]);
+}
+
+// A dashed line where a budget limits an axis.
+function showLimits(budgets) {
+  if (!CHART.live) return;
+  CHART.live.limits.forEach((line, place) => {
+    const limits = budgets.filter(b => b.metric === CHART.axes[place]).map(b => b.limit);
+    if (limits.length) line.location = Math.min(...limits);
+    line.visible = limits.length > 0;
+  });
 }
 
 function showInside() {
