@@ -20,7 +20,7 @@ from nas.answer.sentences import baseline_metric, plot_axes
 from nas.problem.objective import built_in
 from nas.reporting.details import details
 from nas.reporting.embedding import column
-from nas.reporting.rows import DRAWN, Rows, rows_of
+from nas.reporting.rows import DRAWN, Rows
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
@@ -31,9 +31,8 @@ MISSED = 3_000  # members of the exact frontier that the search did not find
 HINT = "Click a point of the frontier, or focus it and press an arrow key."
 
 
-def run_data(outcome: Outcome, name: str) -> dict[str, Any]:
+def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
     """Everything that the scripts of a run's page need; `name` is the folder's, for commands."""
-    rows = rows_of(outcome)
     found = outcome.evaluations
     places = {int(key): place for place, key in enumerate(found.keys[rows.chosen].tolist())}
     frontier = np.array([places[key] for key in outcome.frontier.keys.tolist() if key in places], dtype=np.int64)

@@ -27,14 +27,14 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
     Raises:
         PlasError: no BokehJS in this environment.
     """
-    written = in_a_command(name)
+    written, rows = in_a_command(name), rows_of(outcome)
     body = "".join(
         [
             element("header", element("h1", text(name)), paragraphs(headline(outcome.study), "quiet")),
             element(
                 "main",
                 _answer(outcome),
-                _explore(outcome),
+                _explore(outcome, rows.why),
                 _compared(outcome),
                 _certain(outcome),
                 _repeat(written, resolved, versions),
@@ -43,7 +43,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
             element("footer", paragraphs([_FOOT], "quiet")),
         ]
     )
-    return page(name, body, run_data(outcome, written), SCRIPTS)
+    return page(name, body, run_data(outcome, rows, written), SCRIPTS)
 
 
 def in_a_command(name: str) -> str:
@@ -71,10 +71,9 @@ def _answer(outcome: Outcome) -> str:
     )
 
 
-def _explore(outcome: Outcome) -> str:
+def _explore(outcome: Outcome, why: str) -> str:
     """The frontier with its strips, the panel and the budgets; drawn by the page's scripts."""
     blind = blind_lines(outcome.study.problem.scenario.law, outcome.blind)
-    why = rows_of(outcome).why
     budgets = element(
         "fieldset",
         element("legend", "Move the budgets"),
