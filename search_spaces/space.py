@@ -160,6 +160,15 @@ class SearchSpace(Axes):
         keys = np.unique(np.concatenate([self.keys(step) for step in steps]))
         return self.genotypes(np.setdiff1d(keys, self.keys(genotypes), assume_unique=False))
 
+    def neighbours_of_each(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
+        """The neighbours of every row by itself: whose each is, (k,), and the neighbours, (k, 6), in key order per row."""
+        own = self.keys(genotypes)
+        steps = [self._step(genotypes, gene, sign, 0.0) for gene in range(len(GENES)) for sign in (-1, 1)]
+        owner = np.tile(np.arange(len(own)), len(steps))
+        keys = np.concatenate([self.keys(step) for step in steps])
+        pairs = np.unique(np.stack([owner, keys], axis=1)[keys != own[owner]], axis=0)
+        return pairs[:, 0], self.genotypes(pairs[:, 1])
+
     def _step(self, genotypes: IntArray, gene: int, sign: int, share: FloatArray | float) -> IntArray:
         moved = genotypes.copy()
         if gene in (TOP_K, FFN, KV):

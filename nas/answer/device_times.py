@@ -34,8 +34,8 @@ def times_of(problem: Problem, question: Question) -> tuple[str, ...]:
 
 def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | None:
     """Whether a design misses one of its limits on the device; None where none is on a time."""
-    over = [there[f"{PREFIX}{name}"] > limit for name, limit in limited.items() if name in TIMES]
-    return any(over) if over and there else None
+    over = [there[f"{PREFIX}{name}"] > limit for name, limit in limited.items() if name in TIMES and there]
+    return any(over) if over else None
 
 
 def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
@@ -72,6 +72,20 @@ def speeds(scenario: Scenario) -> str:
     if profile.precision in ("", scenario.precision.name):
         return f"efficiencies measured{where}"
     return f"efficiencies transferred from an {profile.precision} measurement{where}"
+
+
+def latency_certainty(scenario: Scenario) -> str:
+    """How far the times are known to be off, in a sentence."""
+    profile = scenario.calibration
+    if profile is None:
+        return "Times are roofline predictions at datasheet peaks: how far a real device is off is unknown here."
+    off = [
+        f"{phase} {100 * np.median([abs(1.0 / ratio - 1.0) for ratio in ratios]):.0f} %"
+        for phase, ratios in profile.held_out.items()
+        if ratios
+    ]
+    errors = f"off by a median of {', '.join(off)} on models held out from it" if off else "with no errors held out"
+    return f"Times are predictions with {speeds(scenario)}, {errors}."
 
 
 def alike(problem: Problem, picks: Sequence[tuple[Pick, Mapping[str, float]]]) -> bool:

@@ -52,18 +52,44 @@ class Outcome:
     seconds: dict[str, float]
 
     @property
+    def whole(self) -> bool:
+        """Whether the run itself accounted for every architecture of the space, so that its frontier is the exact one."""
+        return self.study.config.algo == "exact" and self.covered == self.study.problem.space.size
+
+    @property
     def diagnosis_covers_space(self) -> bool:
         """Whether the diagnosis looked at every architecture of the space."""
         return self.diagnosis is not None and self.diagnosis.examined == self.study.problem.space.size
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a search came to its end: why it stopped, what it asked for, where the time went, how it covered a whole space.
+
+    whole: every architecture of the space is accounted for.
+    """
+
+    reason: str
+    asked: int
+    seconds: dict[str, float]
+    how: str = ""
+    whole: bool = False
+
+
 def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str) -> Outcome:
     """Everything that is derived from what a search evaluated."""
+    whole = study.config.algo == "exact"
+    how = getattr(search.strategy, "explanation", "") if whole else ""
+    asked = len(found) + search.progress.repeats
+    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole))
+
+
+def derived(study: Study, found: Evaluations, batches: IntArray, ending: Ending) -> Outcome:
+    """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
     rows = frontier_rows(found)
     frontier = found[rows]
-    whole = study.config.algo == "exact"
-    exact = quick_frontier(problem) if not whole else None
+    exact = quick_frontier(problem) if not ending.whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
     apart = None
     if exact is not None and scale is not None:
@@ -72,7 +98,6 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
     picks = answers(problem, found)
     on_device = under_preset(study, "device")
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
-    diagnosis = None if len(frontier) else diagnosed(problem, found)
     return Outcome(
         study,
         found,
@@ -81,19 +106,19 @@ def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray
         picks,
         on_device,
         tuple(device_times(on_device, pick) for pick in picks),
-        exact_losses(problem, whole),
+        exact_losses(problem, ending.whole),
         blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
         tuple(_regret(unsure, pick) for pick in picks),
         scale,
         exact,
         apart,
-        diagnosis,
-        problem.space.size if whole else len(found),
-        getattr(search.strategy, "explanation", "") if whole else "" if exact is None else exact.explanation,
-        len(found) + search.progress.repeats,
-        reason,
-        search.progress.seconds,
+        None if len(frontier) else diagnosed(problem, found),
+        problem.space.size if ending.whole else len(found),
+        ending.how if ending.whole else "" if exact is None else exact.explanation,
+        ending.asked,
+        ending.reason,
+        ending.seconds,
     )
 
 

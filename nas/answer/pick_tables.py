@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict
 from nas.answer.model_remarks import blind_spots, equal_heads
@@ -9,26 +10,53 @@ from nas.answer.outcome import Outcome, asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.frontier.picks import Pick
+from nas.problem.questions import Baseline
 from nas.terminal.console import say, table
 
 EXACT = "exact"
+EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search did not find it; --algo exact gives the design"
+
+
+@dataclass(frozen=True)
+class PickTable:
+    """Answered questions in words: a caption, columns, one row a question, and lines that explain them."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    below: tuple[str, ...]
 
 
 def show_picks(outcome: Outcome) -> None:
     """Lowest loss within your budgets, then within each application's, and the time a real device would show."""
+    _say(own_picks(outcome))
+
+
+def show_baselines(outcome: Outcome) -> None:
+    """The picks that are as fast as each published model, of any memory and of its own, without and with the LM head."""
+    for shown in beside_baselines(outcome):
+        _say(shown)
+
+
+def _say(shown: PickTable) -> None:
+    say(shown.caption)
+    table(shown.header, shown.rows)
+    for line in shown.below:
+        say(f"  {line}")
+    say()
+
+
+def own_picks(outcome: Outcome) -> PickTable:
+    """The picks within your budgets and within each application's."""
     problem = outcome.study.problem
     rows = _rows(outcome, "")
-    say("Lowest predicted loss within your budgets" + ", and within an application's besides" * (len(rows) > 1))
+    caption = "Lowest predicted loss within your budgets" + ", and within an application's besides" * (len(rows) > 1)
     header = ("within", "loss", EXACT, "takes", f"{PREFIX}ms", "parameters", "active", "memory", "architecture")
     own_times = alike(problem, [(pick, there) for pick, there, _ in rows])
-    _table(header, [_pick_row(outcome, *row) for row in rows], {f"{PREFIX}ms"} if own_times else set())
-    if not own_times:
-        say(
-            f"  {verdict(problem, outcome.on_device, [misses(limits(problem, p.question), there) for p, there, _ in rows])}"
-        )
-    for line in regret_lines(outcome):
-        say(line)
-    say()
+    missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
+    below = () if own_times else (verdict(problem, outcome.on_device, missed),)
+    body = [_pick_row(outcome, *row) for row in rows]
+    return _table(caption, header, body, {f"{PREFIX}ms"} if own_times else set(), (*below, *regret_lines(outcome)))
 
 
 def _rows(outcome: Outcome, baseline: str) -> list[tuple[Pick, dict[str, float], float | None]]:
@@ -49,13 +77,14 @@ def _change(loss: float, theirs: float) -> str:
     return f"{100 * (math.exp(loss - theirs) - 1):+.1f} %"
 
 
-def _table(header: Sequence[str], body: list[list[str]], without: set[str]) -> None:
+def _table(
+    caption: str, header: Sequence[str], body: list[list[str]], without: set[str], below: Sequence[str]
+) -> PickTable:
     """A table without the columns that say nothing; what the exact column means is said below it."""
     missed = any(row[header.index(EXACT)] for row in body)
     kept = [i for i, name in enumerate(header) if name not in without and (missed or name != EXACT)]
-    table([header[i] for i in kept], [[row[i] for i in kept] for row in body])
-    if missed:
-        say(f"  {EXACT}: the lowest loss there is, where this search did not find it; --algo exact gives the design")
+    rows = tuple(tuple(row[i] for i in kept) for row in body)
+    return PickTable(caption, tuple(header[i] for i in kept), rows, (*[EXACT_MEANS] * missed, *below))
 
 
 def regret_lines(outcome: Outcome) -> list[str]:
@@ -91,25 +120,42 @@ def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float
     ]
 
 
-def show_baselines(outcome: Outcome) -> None:
-    """The picks that are as fast as each published model, of any memory and of its own, without and with the LM head."""
+OWN_HEADER = ("within", "loss", "total_ms", "memory", "parameters", "active", "architecture")
+
+
+def own_pick(outcome: Outcome) -> tuple[str, ...]:
+    """The pick within your budgets under `OWN_HEADER`."""
+    pick = outcome.picks[0]
+    within = asked_text(outcome.study.problem, pick.question)
+    if pick.answer is None:
+        return (within, "none fits", "", "", "", "", "")
+    m = {metric: float(column[0]) for metric, column in pick.answer.metrics.items()}
+    architecture = outcome.study.problem.architectures(pick.answer.genotypes)
+    mark = "*" if outcome.study.problem.scenario.law.extrapolates(architecture)[0] else ""
+    figures = (f"{m['loss']:.4f}{mark}", f"{m['total_ms']:.2f}", f"{m['memory_gb']:.3g} GB")
+    return (within, *figures, count(m["params_total"]), count(m["params_active"]), describe(architecture))
+
+
+def beside_baselines(outcome: Outcome) -> list[PickTable]:
+    """The picks that are as fast as each published model, a table each."""
+    asked = [(known, rows) for known in outcome.study.baselines if (rows := _rows(outcome, known.label))]
+    return [_beside(outcome, known, rows) for known, rows in asked]
+
+
+def _beside(outcome: Outcome, known: Baseline, rows: list[tuple[Pick, dict[str, float], float | None]]) -> PickTable:
     problem = outcome.study.problem
-    for known in outcome.study.baselines:
-        rows = _rows(outcome, known.label)
-        if not rows:
-            continue
-        loss = float(problem.scenario.law.loss(known.architecture)[0])
-        mark = "*" if problem.scenario.law.extrapolates(known.architecture)[0] else ""
-        memory = baseline_metric(outcome, known.architecture, "memory_gb")
-        say(
-            f"At most as slow as {known.label} ({memory:.3g} GB of weights; predicted loss {loss:.4f}{mark}, "
-            f"perplexity {math.exp(loss):.2f})"
-        )
-        header = ("compared", "its total_ms", "pick's", f"{PREFIX}ms", "memory", "loss", EXACT, "perplexity", "change")
-        _table((*header, "architecture"), [_baseline_row(outcome, *row, loss) for row in rows], set())
-        for line in (*equal_heads(known), *blind_spots(known, problem.scenario)):
-            say(f"  {line}")
-        say()
+    loss = float(problem.scenario.law.loss(known.architecture)[0])
+    mark = "*" if problem.scenario.law.extrapolates(known.architecture)[0] else ""
+    memory = baseline_metric(outcome, known.architecture, "memory_gb")
+    caption = (
+        f"At most as slow as {known.label} ({memory:.3g} GB of weights; predicted loss {loss:.4f}{mark}, "
+        f"perplexity {math.exp(loss):.2f})"
+    )
+    header = ("compared", "its total_ms", "pick's", f"{PREFIX}ms", "memory", "loss", EXACT, "perplexity", "change")
+    below = (*equal_heads(known), *blind_spots(known, problem.scenario))
+    return _table(
+        caption, (*header, "architecture"), [_baseline_row(outcome, *row, loss) for row in rows], set(), below
+    )
 
 
 def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, loss: float) -> list[str]:

@@ -9,18 +9,25 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from nas.answer.drawn import (
+    EVOLVING,
+    Convergence,
+    answered_designs,
+    baseline_points,
+    convergence,
+    evolution,
+    frontier_name,
+    running_median,
+    thinned,
+)
 from nas.answer.outcome import Outcome
 from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
-from nas.answer.sentences import baseline_metric, plot_axes
+from nas.answer.sentences import plot_axes
 from nas.files.figures import plain, save, styled
 from nas.files.own_files import inner_folder
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.indicators import too_many
 from nas.problem.problem import Problem
-from search_spaces.arrays import FloatArray
 
 MEDIAN = "#111111"  # where points are too many to see a line of their own colour
-THINNED = 20_000
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
 
 
@@ -33,13 +40,8 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
         if plot_axes(outcome.frontier.objectives) is not None:
             save(frontier_figure(outcome), folder / "frontier")
             save(evolution_figure(outcome), folder / "evolution")
-        if outcome.study.config.algo != "exact":
-            save(convergence_figure(outcome), folder / "convergence")
-
-
-def thinned(n: int) -> Any:
-    """At most `THINNED` evenly spaced rows, so that huge runs stay drawable."""
-    return slice(None) if n <= THINNED else np.unique(np.linspace(0, n - 1, THINNED).astype(int))
+        if (found := convergence(outcome)) is not None:
+            save(convergence_figure(outcome, found), folder / "convergence")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:
@@ -103,120 +105,65 @@ def _mark_exact(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
 
 
 def _mark_frontier(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    """The run's frontier, joined by steps where it is a curve."""
-    found, algo = outcome.frontier, outcome.study.config.algo
+    """The run's frontier, joined by steps where it is a curve: each loss holds until a further cost buys a lower one."""
+    found = outcome.frontier
     rows, many = thinned(len(found)), len(found) > VECTORS
     x, y = found.metrics[across][rows], found.metrics[up][rows]
+    order = np.lexsort((-y, x))
     steps = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
     joined: Any = steps if len(found.objectives) == 2 else {"linestyle": ""}
-    name = "exact frontier" if algo == "exact" else f"{algo} frontier"
-    ax.plot(x, y, marker="o", markersize=2.4, color=FRONTIER, label=name, rasterized=many, **joined)
+    name = frontier_name(outcome)
+    ax.plot(x[order], y[order], marker="o", markersize=2.4, color=FRONTIER, label=name, rasterized=many, **joined)
 
 
 def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    for known in outcome.study.baselines:
-        x, y = (baseline_metric(outcome, known.architecture, name) for name in (across, up))
-        if x is None or y is None:
-            continue
-        star = "*" if outcome.study.problem.scenario.law.extrapolates(known.architecture)[0] else ""
-        ax.scatter([x], [y], marker="D", s=34, color=BASELINE, zorder=5)
-        ax.annotate(plain(known.label + star), (x, y), xytext=(7, 4), textcoords="offset points", color=BASELINE)
+    for known in baseline_points(outcome, across, up):
+        star = "*" if known.extrapolates else ""
+        ax.scatter([known.x], [known.y], marker="D", s=34, color=BASELINE, zorder=5)
+        text, at = plain(known.label + star), (known.x, known.y)
+        ax.annotate(text, at, xytext=(7, 4), textcoords="offset points", color=BASELINE)
 
 
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """A ring around each pick, with everything that it answers."""
     labels: dict[tuple[float, float], list[str]] = {}
-    for pick in outcome.picks:
-        if pick.answer is not None and not pick.question.baseline:
-            at = (float(pick.answer.metrics[across][0]), float(pick.answer.metrics[up][0]))
-            labels.setdefault(at, []).append(pick.question.label)
-    for i, (at, asked) in enumerate(sorted(labels.items())):
+    for row, asked in answered_designs(outcome):
+        labels.setdefault((float(row.metrics[across][0]), float(row.metrics[up][0])), []).extend(asked)
+    for i, (at, every) in enumerate(sorted(labels.items())):
         ax.scatter(*at, marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
-        ax.annotate(
-            plain(", ".join(asked)),
-            at,
-            xytext=(-7, -12 - 11 * (i % 2)),
-            textcoords="offset points",
-            ha="right",
-            color=PICK,
-            fontsize=8,
-        )
-
-
-EVOLVING = (
-    ("depth", "Depth (layers)"),
-    ("width", "Width"),
-    ("n_experts", "Experts E"),
-    ("ffn_ratio", "FFN ratio r"),
-    ("n_kv_heads", "KV heads"),
-)
+        down: Any = {"xytext": (-7, -12 - 11 * (i % 2)), "textcoords": "offset points", "ha": "right"}
+        ax.annotate(plain(", ".join(every)), at, color=PICK, fontsize=8, **down)
 
 
 def evolution_figure(outcome: Outcome) -> Figure:
     """How depth, width, experts, FFN ratio and KV heads change along the frontier."""
     axes_names = plot_axes(outcome.frontier.objectives)
     assert axes_names is not None
-    across, frontier = axes_names[0], outcome.frontier
-    rows = thinned(len(frontier))
-    architectures = outcome.study.problem.architectures(frontier.genotypes[rows])
-    x = frontier.metrics[across][rows]
-    order = np.argsort(x, kind="stable")
-    figure = Figure(figsize=(6.4, 7.2))
+    x, parameters = evolution(outcome, thinned(len(outcome.frontier)), axes_names[0])
+    figure, many = Figure(figsize=(6.4, 7.2)), len(x) > VECTORS
     figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels: Sequence[Axes] = figure.subplots(len(EVOLVING), 1, sharex=True)
+    dots: Any = {"s": 3 if many else 7, "color": FRONTIER, "alpha": 0.2 if many else 0.45, "linewidths": 0}
     for ax, (name, text) in zip(panels, EVOLVING, strict=True):
-        values = np.asarray(getattr(architectures, name), dtype=np.float64)
-        many = len(x) > VECTORS
-        ax.plot(x[order], running_median(values[order]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3)
-        ax.scatter(
-            x, values, s=3 if many else 7, color=FRONTIER, alpha=0.2 if many else 0.45, linewidths=0, rasterized=many
-        )
+        ax.plot(x, running_median(parameters[name]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3)
+        ax.scatter(x, parameters[name], rasterized=many, **dots)
         ax.set_ylabel(text)
         ax.yaxis.set_label_coords(-0.075, 0.5)
-    _scale_axis(panels[-1], outcome.study.problem, across)
-    panels[-1].set_xlabel(label(across))
+    _scale_axis(panels[-1], outcome.study.problem, axes_names[0])
+    panels[-1].set_xlabel(label(axes_names[0]))
     panels[0].set_title(f"{subtitle(outcome)}; line: running median", loc="left", color="#555555")
     return figure
 
 
-def running_median(values: FloatArray) -> FloatArray:
-    """Median over a centred window of 15 values or a fiftieth of them, shorter at the ends, (n,)."""
-    half = min(max(15, len(values) // 50), len(values)) // 2
-    return np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in range(len(values))])
-
-
-def convergence_figure(outcome: Outcome) -> Figure:
+def convergence_figure(outcome: Outcome, found: Convergence) -> Figure:
     """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
-    exact = None if outcome.exact is None else outcome.exact.frontier.values
-    rough = too_many(outcome.frontier.values) or (exact is not None and too_many(exact))
-    counts, volumes = volume_over_time(outcome, approximate=rough)
     figure, ax = framed(3.4)
-    if exact is not None and outcome.scale is not None:
-        gap = 100 * (1 - volumes / outcome.scale.hypervolume(exact, approximate=rough))
-        floor = 1e-4
-        ax.plot(counts, np.maximum(gap, floor), marker="o", markersize=3, color=FRONTIER)
-        ax.set_yscale("log")
-        ax.set_ylabel("Hypervolume gap to exact (%)")
-    else:
-        ax.plot(counts, volumes, marker="o", markersize=3, color=FRONTIER)
-        ax.set_ylabel("Hypervolume (own bounds)")
+    ax.plot(found.counts, found.values, marker="o", markersize=3, color=FRONTIER)
     ax.set_xscale("log")
+    if found.to_exact:
+        ax.set_yscale("log")
+    ax.set_ylabel(found.label)
     ax.set_xlabel("Distinct architectures evaluated")
-    ax.set_title(
-        f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}",
-        loc="left",
-        color="#555555",
-    )
+    title = f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}"
+    ax.set_title(title, loc="left", color="#555555")
     return figure
-
-
-def volume_over_time(outcome: Outcome, *, approximate: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Distinct evaluations at geometric checkpoints, and the hypervolume of everything found by then."""
-    n = len(outcome.evaluations)
-    counts = np.unique(np.geomspace(min(10, n), n, 24).astype(int))
-    assert outcome.scale is not None
-    volumes = []
-    for count in counts:
-        first = outcome.evaluations[slice(0, int(count))]
-        volumes.append(outcome.scale.hypervolume(first.values[frontier_rows(first)], approximate=approximate))
-    return counts.astype(np.float64), np.array(volumes)

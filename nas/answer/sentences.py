@@ -68,7 +68,7 @@ def certainty(outcome: Outcome) -> list[str]:
     evaluated = f"{len(outcome.evaluations):,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
     failed = int((~outcome.evaluations.ok).sum())
     said = [evaluated] + ([f"{failed:,} evaluations failed; their reasons are in evaluations.csv."] if failed else [])
-    if outcome.study.config.algo == "exact":
+    if outcome.whole:
         return [
             *said,
             f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}; {outcome.how}.",

@@ -134,7 +134,7 @@ def frontier_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     figure = Figure(figsize=(2.3 * columns + 0.6, 1.9 * rows + 0.7))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for ax, name in zip(panels.flat, order, strict=False):
-        front = median_run(result, name)
+        front = result.median_front(name)
         ax.scatter(reference.values[:, across], reference.values[:, up], s=5, color=EXACT, alpha=0.55, linewidths=0)
         ax.scatter(front[:, across], front[:, up], s=5, color=styles[name].colour, linewidths=0)
         ax.set_title(name, loc="left", fontsize=8.5)
@@ -152,13 +152,6 @@ def frontier_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     what = f"{result.name}: the run of median gap of each strategy; orange: {reference.source}"
     figure.suptitle(what, x=0.62 / width, y=1 - 0.04 / height, ha="left", va="top", fontsize=9, color=GREY)
     return figure
-
-
-def median_run(result: StudyResult, strategy: str) -> FloatArray:
-    """The front of the run whose gap is the (upper) median, (f, m)."""
-    runs = result.of(strategy)
-    order = np.argsort(result.last(strategy, "gap"), kind="stable")
-    return runs[int(order[len(order) // 2])].front
 
 
 def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) -> Figure:

@@ -108,6 +108,11 @@ class StudyResult:
         """Designs to each target, NaN where never, (runs, targets)."""
         return np.array([run.reached for run in self.of(strategy)]).reshape(-1, len(TARGETS))
 
+    def median_front(self, strategy: str) -> FloatArray:
+        """The front of a strategy's run whose gap is the (upper) median, (f, m)."""
+        order = np.argsort(self.last(strategy, "gap"), kind="stable")
+        return self.of(strategy)[int(order[len(order) // 2])].front
+
     def ranking(self) -> list[str]:
         """Strategies from the smallest median gap to the largest, then by name."""
         return sorted(self.strategies, key=lambda name: (float(np.median(self.last(name, "gap"))), name))

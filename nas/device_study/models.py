@@ -13,8 +13,7 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
 from nas.study.baselines import baseline
-from nas.study.catalogue import normalised
-from objectives.plugins import documents
+from objectives.plugins import documents, normalised
 from search_spaces.architectures import Architectures
 
 MEMORY = ("memory_gb", "resident_gb")

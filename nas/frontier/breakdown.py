@@ -7,15 +7,24 @@ import numpy as np
 
 from nas.problem.problem import Problem
 from objectives import memory
+from objectives.counts import count
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import Phase, phases
 from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times
 from objectives.loss_law.features import feature
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.space import GENES
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import GENES, SearchSpace
 
 STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
+KINDS = {  # what an operator's time goes to, in words
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "launch": "launch overhead",
+    "epilogue": "epilogues",
+    "constant": "a constant",
+}
 SHOWN = {"ffn": "expert_ffn_ratio"}
 
 
@@ -35,6 +44,26 @@ class OperatorRow:
     ms: float
     ms_by_kind: dict[str, float]
     bound: str
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorColumns:
+    """The same for many architectures: every figure is a column (n,)."""
+
+    operator: str
+    part: str
+    instances: FloatArray
+    gflop: FloatArray
+    mb: FloatArray
+    ms: FloatArray
+    ms_by_kind: dict[str, FloatArray]
+
+    def row(self, i: int) -> OperatorRow:
+        """One architecture's operator."""
+        by_kind = {kind: float(column[i]) for kind, column in self.ms_by_kind.items()}
+        instances, gflop, mb, ms = (float(column[i]) for column in (self.instances, self.gflop, self.mb, self.ms))
+        bound = max(by_kind, key=by_kind.__getitem__)
+        return OperatorRow(self.operator, self.part, instances, gflop, mb, ms, by_kind, bound)
 
 
 @dataclass(frozen=True)
@@ -79,7 +108,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
         operators(problem, chosen),
         {name: float(values[0]) for name, values in memory.resident_parts_gb(chosen, scenario).items()},
         budgets,
-        steps(problem, chosen, metrics),
+        steps(problem, chosen),
     )
 
 
@@ -97,67 +126,90 @@ def outside(problem: Problem, chosen: Architectures) -> list[str]:
 
 def operators(problem: Problem, chosen: Architectures) -> dict[str, list[OperatorRow]]:
     """Rows per phase from the operator model; none under the closed form."""
-    scenario = problem.scenario
+    columns = operator_columns(problem.scenario, chosen)
+    rows = {phase: [column.row(0) for column in found] for phase, found in columns.items()}
+    return {phase: [row for row in found if row.instances or row.ms] for phase, found in rows.items()}
+
+
+def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, list[OperatorColumns]]:
+    """Every operator per phase, prefill and decode, of many architectures at once; none under the closed form."""
     if scenario.latency == "closed_form":
         return {"prefill": [], "decode": []}
-    x, found = Dimensions(chosen), dict[str, list[OperatorRow]]()
+    x, found = Dimensions(chosen), dict[str, list[OperatorColumns]]()
     for phase in phases(scenario):
         times = phase_times(x, phase, scenario)
-        layers = float(chosen.depth[0])
         of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
-        rows = [_row(t, part, layers, phase, scenario) for t, part in of_layers]
-        rows += [_row(t, "head", 1.0, phase, scenario) for t in times.head]
-        found[phase.name] = [row for row in rows if row.instances or row.ms]
+        found[phase.name] = [_columns(t, part, x.depth, phase, scenario) for t, part in of_layers]
+        found[phase.name] += [_columns(t, "head", np.ones(len(chosen)), phase, scenario) for t in times.head]
     return found
 
 
-def _row(time: OperatorTime, part: str, layers: float, phase: Phase, scenario: Scenario) -> OperatorRow:
-    operator, compute, memory = time.operator, _first(time.compute), _first(time.memory)
-    instances = layers * _first(operator.count)
-    bound = instances * _first(time.bound) * 1e3
+def _columns(time: OperatorTime, part: str, layers: FloatArray, phase: Phase, scenario: Scenario) -> OperatorColumns:
+    operator = time.operator
+    instances, compute_bound = layers * operator.count, time.compute > time.memory
+    bound = instances * time.bound * 1e3
     by_kind = {
-        "compute": bound if compute > memory else 0.0,
-        "memory": 0.0 if compute > memory else bound,
-        "launch": instances * _first(launch_seconds(operator, phase, scenario)) * 1e3,
-        "epilogue": instances * _first(epilogue_seconds(operator, phase, scenario)) * 1e3,
+        "compute": np.where(compute_bound, bound, 0.0),
+        "memory": np.where(compute_bound, 0.0, bound),
+        "launch": instances * launch_seconds(operator, phase, scenario) * 1e3,
+        "epilogue": instances * epilogue_seconds(operator, phase, scenario) * 1e3,
         "constant": instances * operator.fixed_seconds * 1e3,
     }
-    return OperatorRow(
-        operator.name,
-        part,
-        instances * _first(operator.present),
-        layers * compute / scenario.seconds_per_flop(operator.peak) / 1e9,
-        layers * memory / scenario.seconds_per_byte / 1e6,
-        layers * _first(time.seconds) * 1e3,
-        by_kind,
-        max(by_kind, key=by_kind.__getitem__),
+    figures = (
+        instances * operator.present,
+        layers * time.compute / scenario.seconds_per_flop(operator.peak) / 1e9,
+        layers * time.memory / scenario.seconds_per_byte / 1e6,
+        layers * time.seconds * 1e3,
     )
+    present, gflop, mb, ms = (np.broadcast_to(column, layers.shape) for column in figures)
+    kinds = {name: np.broadcast_to(column, layers.shape) for name, column in by_kind.items()}
+    return OperatorColumns(operator.name, part, present, gflop, mb, ms, kinds)
 
 
-def _first(value: Any) -> float:
-    return float(np.ravel(value)[0])
+def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:
+    """What must be resident, GB by part, each (n,): the parts of `memory.resident_parts_gb` with the linear weights split.
+
+    `experts` are all E experts and shared ones (of a dense model its FFN), `attention` the projections.
+    """
+    parts, groups = memory.resident_parts_gb(architectures, scenario), count(architectures)
+    per_weight = scenario.precision.weight_bytes / memory.GB
+    split = {
+        "experts": (groups.experts_total + groups.shared_expert) * per_weight,
+        "attention": groups.attention * per_weight,
+    }
+    return split | {name: column for name, column in parts.items() if name != "linear weights"}
 
 
-def steps(problem: Problem, chosen: Architectures, metrics: dict[str, float]) -> list[Step]:
+def steps(problem: Problem, chosen: Architectures) -> list[Step]:
     """Every neighbour along one axis with its changes; none for an architecture outside the space."""
+    key = problem.space.find(chosen)
+    return [] if key[0] < 0 else steps_from(problem, problem.space.genotypes(key))[0]
+
+
+def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
+    """Every neighbour of each genotype (n, 6) with its changes, all evaluated at once."""
     space = problem.space
-    key = space.find(chosen)
-    if key[0] < 0:
+    owner, near = space.neighbours_of_each(genotypes)
+    order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
+    owner, near = owner[order], near[order]
+    before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, near))
+    changes = {name: (after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
+    names = _step_names(space, genotypes[owner], near)
+    found: list[list[Step]] = [[] for _ in genotypes]
+    for i, at in enumerate(owner.tolist()):
+        found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
+    return found
+
+
+def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
+    """`depth 16 -> 20` of each pair, naming every gene that a repair moved along."""
+    if len(own) == 0:
         return []
-    own = space.genotypes(key)
-    near = space.neighbours(own)
-    found = problem.evaluate(near, STEP_METRICS)
+    sides = [space.architectures(genotypes) for genotypes in (own, other)]
+    shown = [SHOWN.get(gene, gene) for gene in GENES]
+    before, after = ({name: getattr(side, name).tolist() for name in shown} for side in sides)
+    moved = [[name for name, here in zip(shown, row, strict=True) if here] for row in (own != other).tolist()]
     return [
-        Step(
-            _step_name(problem, own[0], near[i]),
-            {name: float(found.metrics[name][i]) - metrics[name] for name in STEP_METRICS},
-        )
-        for i in np.lexsort((space.keys(near), *(np.abs(near - own).T[::-1] == 0)))
+        ", ".join(f"{name} {before[name][i]:g} -> {after[name][i]:g}" for name in names)
+        for i, names in enumerate(moved)
     ]
-
-
-def _step_name(problem: Problem, own: Any, other: Any) -> str:
-    """`depth 16 -> 20`, naming every gene that a repair moved along."""
-    before, after = (problem.space.architectures(np.array([genotype])) for genotype in (own, other))
-    names = [SHOWN.get(GENES[gene], GENES[gene]) for gene in np.flatnonzero(own != other)]
-    return ", ".join(f"{name} {getattr(before, name)[0]:g} -> {getattr(after, name)[0]:g}" for name in names)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from nas.answer.drawn import running_median
 from nas.answer.palette import EXACT, FRONTIER, STYLE, label
-from nas.answer.pictures import running_median
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.regime_map import map_figure
 from nas.files.figures import save, styled

@@ -26,6 +26,7 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
+from nas.reporting.comparison_page import comparison_page
 from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
 from nas.study.configuration import split_names
@@ -182,13 +183,14 @@ def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) 
 
 
 def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
-    """The comparison's pictures."""
+    """The comparison's pictures and its page."""
     try:
         draw_all(folder / "plots", results, ranked)
     except OSError as error:
         raise PlasError(
             f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
         ) from None
+    write(folder / "report.html", comparison_page(folder.resolve().name, results, ranked))
 
 
 def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
 from nas.frontier.blind_axes import blind_axes, blind_lines
-from nas.frontier.breakdown import Explanation, OperatorRow, explained
+from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
@@ -24,13 +24,6 @@ from nas.terminal.console import say, say_json, table
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
-WORDS = {
-    "compute": "compute-bound",
-    "memory": "memory-bound",
-    "launch": "launch overhead",
-    "epilogue": "epilogues",
-    "constant": "a constant",
-}
 
 
 @dataclass(frozen=True)
@@ -200,9 +193,9 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     if not rows:
         say(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators")
         return
-    times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in WORDS}
+    times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in KINDS}
     shares = ", ".join(
-        f"{100 * times[kind] / total:.0f} % {WORDS[kind]}" for kind in WORDS if times[kind] or kind in SIDES
+        f"{100 * times[kind] / total:.0f} % {KINDS[kind]}" for kind in KINDS if times[kind] or kind in SIDES
     )
     say(f"\n{phase.capitalize()} {total:.4f} ms: {shares}")
     beside = [kind for kind in ("launch", "epilogue") if times[kind]]

@@ -234,8 +234,9 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: 
 
 
 def draw(outcome: Outcome, folder: Path) -> None:
-    """The run's pictures."""
+    """The run's pictures and its page."""
     from nas.answer.pictures import draw_all
+    from nas.work.report import write_report
 
     try:
         draw_all(outcome, folder / "plots")
@@ -243,6 +244,7 @@ def draw(outcome: Outcome, folder: Path) -> None:
         raise PlasError(
             f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
         ) from None
+    write_report(outcome, folder)
 
 
 def best_so_far(search: Search) -> str:

@@ -532,3 +532,12 @@ def test_a_row_out_of_range_says_nothing_of_the_others() -> None:
     first, last = space.genotypes(np.array([0, space.size - 1]))
     rows = np.array([first, first - 1, last, last + 1])
     assert space.is_canonical(rows).tolist() == [True, False, True, False]
+
+
+def test_neighbours_of_each_are_those_of_every_row_alone(paper: SearchSpace) -> None:
+    space = paper
+    genotypes = space.sample(40, np.random.default_rng(7))
+    owner, near = space.neighbours_of_each(genotypes)
+    for row in range(len(genotypes)):
+        assert np.array_equal(near[owner == row], space.neighbours(genotypes[row : row + 1]))
+    assert np.array_equal(owner, np.sort(owner))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from nas.answer import pictures
+from nas.answer import drawn as drawn_numbers
+from nas.answer.drawn import running_median, thinned, volume_over_time
 from nas.answer.outcome import Outcome
-from nas.answer.pictures import draw_all, running_median, thinned, volume_over_time
+from nas.answer.pictures import draw_all
 
 Concluded = Callable[..., Outcome]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -103,7 +104,7 @@ def test_a_users_metric_with_negative_values_is_drawn(
 
 
 def test_huge_runs_are_thinned_to_what_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "THINNED", 100)
+    monkeypatch.setattr(drawn_numbers, "THINNED", 100)
     assert thinned(100) == slice(None)
     rows = thinned(12_345)
     assert (len(rows), rows[0], rows[-1]) == (100, 0, 12_344)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nas.answer.outcome import Outcome
+from nas.answer.pick_tables import own_picks
 from nas.answer.screen import next_steps, show
 
 Concluded = Callable[..., Outcome]
@@ -86,3 +87,10 @@ def test_a_study_under_preset_device_has_no_second_time(
     show(outcome, Path("run"))
     picks = capsys.readouterr().out.partition("Lowest predicted loss")[2].partition("At most as slow")[0]
     assert "device_ms" not in picks
+
+
+def test_an_application_that_nothing_meets_is_a_row_beside_times_on_the_device(concluded: Concluded) -> None:
+    shown = own_picks(concluded(162, applications={"a": {"decode_ms": 1e-3}, "b": {"total_ms": 1e5}}))
+    assert [row[1] == "none fits" for row in shown.rows] == [False, True, False]
+    assert "device_ms" in shown.header
+    assert "0 of" not in " ".join(shown.below)

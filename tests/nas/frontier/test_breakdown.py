@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.frontier.breakdown import STEP_METRICS, explained
+from nas.frontier.breakdown import STEP_METRICS, explained, operator_columns, resident_bytes, steps_from
 from nas.problem.problem import Problem
 from nas.study.baselines import architecture_from, baseline
 
@@ -123,3 +123,23 @@ def test_an_architecture_that_is_none_is_refused(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         architecture_from(text)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=str)
+def test_many_at_once_are_what_each_is_alone(study: dict[str, Any], problem_of: Made) -> None:
+    problem = problem_of(**study)
+    genotypes = problem.space.genotypes(np.arange(0, 162, 7))
+    together = problem.architectures(genotypes)
+    columns = operator_columns(problem.scenario, together)
+    resident = resident_bytes(together, problem.scenario)
+    found = steps_from(problem, genotypes)
+    assert len(found) == len(genotypes)
+    for i in range(len(genotypes)):
+        alone = explained(problem, together[i : i + 1])
+        for phase, rows in alone.operators.items():
+            ours = [column.row(i) for column in columns[phase]]
+            assert [row for row in ours if row.instances or row.ms] == rows
+        assert found[i] == alone.steps
+        assert sum(column[i] for column in resident.values()) == pytest.approx(alone.metrics["resident_gb"], rel=1e-12)
+        weights = alone.resident_gb["linear weights"]
+        assert resident["experts"][i] + resident["attention"][i] == pytest.approx(weights, rel=1e-12)

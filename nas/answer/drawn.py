@@ -1,0 +1,132 @@
+"""The numbers that pictures and pages draw of a run, made once for both."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from nas.answer.outcome import Outcome
+from nas.answer.sentences import baseline_metric
+from nas.frontier.dominance import frontier_rows
+from nas.frontier.indicators import too_many
+from nas.problem.evaluations import Evaluations
+from search_spaces.arrays import FloatArray, IntArray
+
+THINNED = 20_000
+FLOOR = 1e-4  # per cent of hypervolume below which a gap is drawn as this
+EVOLVING = (
+    ("depth", "Depth (layers)"),
+    ("width", "Width"),
+    ("n_experts", "Experts E"),
+    ("ffn_ratio", "FFN ratio r"),
+    ("n_kv_heads", "KV heads"),
+)
+
+
+def thinned(n: int, most: int | None = None) -> Any:
+    """At most `most` (`THINNED`) evenly spaced rows, both ends among them, so that huge runs stay drawable."""
+    most = THINNED if most is None else most
+    return slice(None) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(int))
+
+
+def frontier_name(outcome: Outcome) -> str:
+    """How the run's own frontier is called: exact only where the run covered the whole space."""
+    return "exact frontier" if outcome.whole else f"{outcome.study.config.algo} frontier"
+
+
+@dataclass(frozen=True)
+class KnownPoint:
+    """A baseline where it stands: its label, two metrics, and whether the law extrapolates there."""
+
+    label: str
+    x: float
+    y: float
+    extrapolates: bool
+
+
+def baseline_points(outcome: Outcome, across: str, up: str) -> list[KnownPoint]:
+    """The baselines whose metrics the study's models cover."""
+    law, found = outcome.study.problem.scenario.law, []
+    for known in outcome.study.baselines:
+        x, y = (baseline_metric(outcome, known.architecture, name) for name in (across, up))
+        if x is not None and y is not None:
+            found.append(KnownPoint(known.label, x, y, bool(law.extrapolates(known.architecture)[0])))
+    return found
+
+
+def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
+    """Each picked architecture, one row, and what it answers: your budgets and the applications, no baseline's questions."""
+    found: dict[int, tuple[Evaluations, list[str]]] = {}
+    for pick in outcome.picks:
+        if pick.answer is not None and not pick.question.baseline:
+            found.setdefault(int(pick.answer.keys[0]), (pick.answer, []))[1].append(pick.question.label)
+    return list(found.values())
+
+
+def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """A cost of frontier rows in rising order, and the parameters that evolve along it, each (n,)."""
+    frontier = outcome.frontier[rows]
+    order = np.argsort(frontier.metrics[across], kind="stable")
+    architectures = outcome.study.problem.architectures(frontier.genotypes)[order]
+    values = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name, _ in EVOLVING}
+    return frontier.metrics[across][order], values
+
+
+def running_median(values: FloatArray) -> FloatArray:
+    """Median over a centred window of 15 values or a fiftieth of them, shorter at the ends, (n,)."""
+    n = len(values)
+    half = min(max(15, n // 50), n) // 2
+    smooth = np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in range(n) if _cut(i, half, n)])
+    if n > 2 * half:
+        whole = np.median(np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1), axis=1)
+        smooth = np.concatenate([smooth[:half], whole, smooth[half:]])
+    return smooth
+
+
+def _cut(i: int, half: int, n: int) -> bool:
+    """Whether the window around a place reaches beyond an end."""
+    return i < half or i + half >= n
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """Distinct evaluations, and what had been reached by then, each (n,): a gap to exact in per cent, or a hypervolume."""
+
+    counts: FloatArray
+    values: FloatArray
+    to_exact: bool
+
+    @property
+    def label(self) -> str:
+        """What the values are."""
+        return "Hypervolume gap to exact (%)" if self.to_exact else "Hypervolume (own bounds)"
+
+
+@lru_cache(maxsize=1)
+def convergence(outcome: Outcome) -> Convergence | None:
+    """How the search approached the exact frontier, or grew; None of a run that solved its space, and where nothing fits.
+
+    The last one is kept: pictures and page of a run ask for the same.
+    """
+    if outcome.study.config.algo == "exact" or len(outcome.frontier) == 0 or outcome.scale is None:
+        return None
+    exact = None if outcome.exact is None else outcome.exact.frontier.values
+    rough = too_many(outcome.frontier.values) or (exact is not None and too_many(exact))
+    counts, volumes = volume_over_time(outcome, approximate=rough)
+    if exact is None:
+        return Convergence(counts, volumes, False)
+    gap = 100 * (1 - volumes / outcome.scale.hypervolume(exact, approximate=rough))
+    return Convergence(counts, np.maximum(gap, FLOOR), True)
+
+
+def volume_over_time(outcome: Outcome, *, approximate: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Distinct evaluations at geometric checkpoints, and the hypervolume of everything found by then."""
+    n = len(outcome.evaluations)
+    counts = np.unique(np.geomspace(min(10, n), n, 24).astype(int))
+    assert outcome.scale is not None
+    volumes = []
+    for count in counts:
+        first = outcome.evaluations[slice(0, int(count))]
+        volumes.append(outcome.scale.hypervolume(first.values[frontier_rows(first)], approximate=approximate))
+    return counts.astype(np.float64), np.array(volumes)

@@ -1,0 +1,87 @@
+"""The outcome of a recorded run, derived anew from its folder; a user's own functions are not called, nothing is imported."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.answer.outcome import Ending, Outcome, derived
+from nas.answer.past_run import RecordedRun
+from nas.answer.restudied import study_of
+from nas.files import yaml_source
+from nas.problem.objective import Budget, Objective
+from nas.problem.problem import Problem
+from nas.problem.questions import Question
+from nas.search.assembly import Study
+from objectives.plugins import importable
+
+LONGEST = 200  # characters of a sentence that a file of the folder may bring along
+
+
+def recalled(run: RecordedRun) -> Outcome:
+    """What the run came to; of one that has not ended, what it holds so far."""
+    study = restored(run)
+    return derived(study, run.evaluations, np.zeros(len(run.evaluations), dtype=np.int64), _ending(run))
+
+
+def restored(run: RecordedRun) -> Study:
+    """The run's study with its own objectives, budgets, applications and strategy name; own metrics without their functions."""
+    study, resolved = study_of(run, {}, []), run.run.resolved
+    config = study.config.model_copy(update={"algo": resolved["algo"], "objectives": resolved["objectives"]})
+    return replace(study, config=config, problem=_problem(run, study.problem))
+
+
+def _problem(run: RecordedRun, shipped: Problem) -> Problem:
+    known, scales = importable("objectives.metrics"), {o.name: o.log_scale for o in run.objectives}
+    names = [name for name in run.run.meta["metrics"] if name not in known and "@" not in name]
+    own = tuple(Objective(name, "", scales.get(name, False)) for name in names)
+    asked = [
+        Question(str(label), Budget(metric, limit))
+        for label, limits in run.run.resolved["applications"].items()
+        for metric, limit in limits.items()
+        if metric in run.evaluations.metrics
+    ]
+    questions = (shipped.questions[0], *asked, *shipped.questions[1:])
+    return replace(
+        shipped,
+        objectives=run.objectives,
+        budgets=run.evaluations.budgets,
+        functions=own,
+        questions=questions,
+    )
+
+
+def _ending(run: RecordedRun) -> Ending:
+    """What summary.json says of exactly these evaluations; of others it is the state of the manifest."""
+    summary, n = _content(run.run.path / "summary.json"), len(run.evaluations)
+    counted = summary.get("evaluations")
+    if not isinstance(counted, Mapping) or counted.get("distinct") != n:
+        return Ending(_unended(run.run.path), n, {})
+    space = summary["space"] if isinstance(summary.get("space"), Mapping) else {}
+    whole = run.run.resolved["algo"] == "exact" and space.get("covered") == run.space.size
+    asked = counted.get("asked")
+    return Ending(
+        str(summary.get("stop_reason"))[:LONGEST],
+        asked if isinstance(asked, int) and asked >= n else n,
+        {},
+        str(space.get("exact_frontier") or "")[:LONGEST],
+        whole,
+    )
+
+
+def _unended(folder: Path) -> str:
+    """Why a run stopped whose summary is missing or of other evaluations."""
+    state = str(_content(folder / "manifest.json").get("state"))
+    known = state in ("running", "interrupted", "failed")
+    return f"not at its end, the run is {state}" if known else "unknown, summary.json is not of these evaluations"
+
+
+def _content(path: Path) -> Mapping[str, Any]:
+    with suppress(Exception):
+        content = yaml_source.read(path)[0]
+        if isinstance(content, Mapping):
+            return content
+    return {}

@@ -1,0 +1,32 @@
+"""Write report.html: a run, or several side by side, as one offline page to look at, explore and send."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nas.terminal import options as o
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File to write; report.html in the run's folder, of several runs in this one.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Write an offline page of a run, or of several side by side; nothing in the folders is executed."""
+    from nas.work.report import Request
+    from nas.work.report import report as work
+
+    work(Request(tuple(runs), out, quiet))
+
+
+main = o.command(report)
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+// A comparison's page: one study at a time, its curves over evaluations and the frontiers of its median runs.
+const EVERY = [...new Set(DATA.studies.flatMap(study => study.strategies))].sort();
+const SHOWN = {study: 0, axes: [0, 1]};
+
+function legendBeside(plot, c) {
+  const made = plot.legend;
+  Object.assign(made, {background_fill_color: c.ground, background_fill_alpha: 0.85, border_line_color: null, label_text_color: c.ink,
+    label_text_font_size: "11px", click_policy: "hide", spacing: 0, padding: 4, glyph_height: 14, label_height: 14});
+}
+
+function show(holder, plot) {
+  holder.replaceChildren();
+  holder.dataset.drawn = isDark() ? "dark" : "light";
+  Bokeh.Plotting.show(plot, holder).then(() => { holder.dataset.ready = "yes"; });
+}
+
+function drawCurves(id, measure, label, log) {
+  const holder = document.getElementById(id), study = DATA.studies[SHOWN.study], c = colours(), counts = decoded(study.counts);
+  const plot = figure({height: 400, x_axis_type: "log", y_axis_type: log ? "log" : "linear", tools: "pan,box_zoom,wheel_zoom,reset,save",
+    active_scroll: null, active_drag: "box_zoom"}, "Distinct architectures evaluated", label);
+  plainTicks(plot.xaxis, true);
+  plainTicks(plot.yaxis, log);
+  const marks = study.strategies.map((name, i) => {
+    const {colour, marker, dash} = series(EVERY.indexOf(name)), quartiles = decodedAll(study[measure][i]);
+    const source = new Bokeh.ColumnDataSource({data: {x: counts, ...quartiles, name: Array.from(counts, () => name)}});
+    plot.varea({field: "x"}, {field: "low"}, {field: "high"}, {source, fill_color: colour, fill_alpha: 0.08, legend_label: name});
+    plot.line({field: "x"}, {field: "middle"}, {source, line_color: colour, line_dash: dash, line_width: 1.7, legend_label: name});
+    return plot.scatter({field: "x"}, {field: "middle"}, {source, marker, size: 5, fill_color: colour, line_color: colour, legend_label: name});
+  });
+  plot.add_tools(new Bokeh.HoverTool({renderers: marks, tooltips: [["strategy", "@name"], ["evaluated", "@x{0,0}"],
+    ["median", "@middle{0.00000}"], ["quartiles", "@low{0.00000} to @high{0.00000}"]]}));
+  legendBeside(plot, c);
+  plot.legend.location = log ? "bottom_left" : "top_left";
+  show(holder, plot);
+}
+
+function drawFronts() {
+  const holder = document.getElementById("fronts"), study = DATA.studies[SHOWN.study], c = colours();
+  if (study.objectives.length < 2) { holder.replaceChildren(); return; }
+  const [x, y] = SHOWN.axes.map(k => study.objectives[k]);
+  const plot = figure({height: 480, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
+    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom"}, x.label, y.label);
+  plainTicks(plot.xaxis, x.log);
+  plainTicks(plot.yaxis, y.log);
+  const of = front => new Bokeh.ColumnDataSource({data: {x: decoded(front[SHOWN.axes[0]]), y: decoded(front[SHOWN.axes[1]])}});
+  plot.scatter({field: "x"}, {field: "y"}, {source: of(study.reference), marker: "circle", size: 10, fill_color: null, line_color: c.exact,
+    legend_label: study.referenceLabel});
+  study.strategies.forEach((name, i) => {
+    const {colour, marker} = series(EVERY.indexOf(name));
+    plot.scatter({field: "x"}, {field: "y"}, {source: of(study.fronts[i]), marker, size: 6, fill_color: colour, line_color: colour, fill_alpha: 0.7,
+      legend_label: name});
+  });
+  legendBeside(plot, c);
+  plot.legend.location = "top_right";
+  show(holder, plot);
+}
+
+function drawStudy() {
+  const study = DATA.studies[SHOWN.study];
+  drawCurves("gap", "gap", study.gapLabel, true);
+  drawCurves("share", "share", study.shareLabel, false);
+  drawFronts();
+}
+
+function costFirst(study) {
+  const loss = study.objectives.findIndex(o => o.name === "loss" || o.name === "perplexity");
+  const up = loss < 0 ? 0 : loss, across = study.objectives.findIndex((_, k) => k !== up);
+  return [Math.max(across, 0), up];
+}
+
+function menus() {
+  const holder = document.getElementById("study"), study = DATA.studies[SHOWN.study];
+  const choice = (id, label, options, chosen, change) => {
+    const made = make("select", {id, "aria-label": label}, ...options.map((name, k) => make("option", {value: k, selected: k === chosen}, name)));
+    made.addEventListener("change", () => change(Number(made.value)));
+    return make("label", {}, `${label} `, made);
+  };
+  const axis = place => choice(`axis-${place}`, place ? "up" : "across", study.objectives.map(o => o.label), SHOWN.axes[place],
+    k => { SHOWN.axes[place] = k; drawFronts(); });
+  holder.replaceChildren(choice("which", "study", DATA.studies.map(s => s.name), SHOWN.study, chooseStudy),
+    ...(study.objectives.length > 2 ? [axis(0), axis(1)] : []));
+}
+
+function chooseStudy(k) {
+  SHOWN.study = k;
+  SHOWN.axes = costFirst(DATA.studies[k]);
+  menus();
+  drawStudy();
+}
+
+if (DATA.studies.length) {
+  chooseStudy(0);
+  whenThemeChanges(drawStudy);
+}
+document.documentElement.dataset.loaded = "yes";
+performance.mark("interactive");

@@ -1,0 +1,56 @@
+// What the page holds: columns as typed arrays, numbers and designs as text.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const TYPES = {u8: Uint8Array, u16: Uint16Array, i32: Int32Array, f32: Float32Array, f64: Float64Array};
+
+function decoded(column) {
+  if ("all" in column) return new Float64Array(column.n).fill(Number(column.all));
+  const text = atob(column.base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new TYPES[column.kind](bytes.buffer);
+}
+
+function decodedAll(columns) {
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, decoded(column)]));
+}
+
+function number(value, digits = 5) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toPrecision(digits).replace(/\.?0+e/, "e");
+  const places = size === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+  return value.toLocaleString("en-US", {maximumFractionDigits: Math.min(places, 20)});
+}
+
+function signed(value, digits = 3) {
+  return (value > 0 ? "+" : value < 0 ? "−" : "±") + number(Math.abs(value), digits);
+}
+
+function count(value) {
+  return value >= 999.5e6 ? `${Number((value / 1e9).toPrecision(3))} G` : `${Number((value / 1e6).toPrecision(3))} M`;
+}
+
+function valueText(metric, value) {
+  return metric.startsWith("params_") ? count(value) : number(value);
+}
+
+function designText(shape, i) {
+  const experts = shape.n_experts[i] === 1 ? "dense" : `E ${shape.n_experts[i]} K ${shape.top_k[i]}`;
+  const gqa = Number((shape.n_heads[i] / shape.n_kv_heads[i]).toPrecision(4));
+  const ratio = Number((shape.expert_size[i] / shape.width[i]).toPrecision(4));
+  return `l ${shape.depth[i]}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})`;
+}
+
+function metricOf(name) {
+  return DATA.metrics.find(metric => metric.name === name) ?? {name, label: name, log: false};
+}
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children);
+  return element;
+}

@@ -1,0 +1,84 @@
+"""What the panel of a page shows of frontier members: `explain` for many architectures, as columns."""
+
+from typing import Any
+
+import numpy as np
+
+from nas.frontier.breakdown import KINDS, STEP_METRICS, operator_columns, resident_bytes, steps_from
+from nas.problem.problem import Problem
+from nas.reporting.embedding import column
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import IntArray
+
+ENDS = (0.05, 0.95)
+NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
+
+
+def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
+    """Loss terms, operators, resident bytes, neighbours and the loss's interval of each genotype (n, 6)."""
+    architectures = problem.architectures(genotypes)
+    law = problem.scenario.law
+    return {
+        "n": len(genotypes),
+        "kinds": [{"name": name, "words": words} for name, words in KINDS.items()],
+        "lossTerms": _named(law.terms(architectures)),
+        "phases": _phases(problem, architectures),
+        "resident": _named(resident_bytes(architectures, problem.scenario)),
+        "steps": _steps(problem, genotypes),
+        "interval": interval(law, architectures),
+        "extrapolates": column(law.extrapolates(architectures)),
+    }
+
+
+def _named(columns: dict[str, Any]) -> dict[str, Any]:
+    return {"names": list(columns), "columns": [column(values) for values in columns.values()]}
+
+
+def _phases(problem: Problem, architectures: Architectures) -> list[dict[str, Any]]:
+    """Operators of prefill and decode: figures (n,), and milliseconds by what takes them."""
+    return [
+        {
+            "name": phase,
+            "operators": [
+                {
+                    "name": operator.operator,
+                    "part": operator.part,
+                    "instances": column(operator.instances),
+                    "gflop": column(operator.gflop),
+                    "mb": column(operator.mb),
+                    "ms": [column(operator.ms_by_kind[kind]) for kind in KINDS],
+                }
+                for operator in found
+            ],
+        }
+        for phase, found in operator_columns(problem.scenario, architectures).items()
+    ]
+
+
+def _steps(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
+    """Neighbours one step away: how many each member has, their names, and the changes of each metric."""
+    found = steps_from(problem, genotypes) if len(genotypes) else []
+    every = [step for steps in found for step in steps]
+    names = sorted({step.step for step in every})
+    place = {name: i for i, name in enumerate(names)}
+    return {
+        "counts": column(np.array([len(steps) for steps in found], dtype=np.int64)),
+        "names": names,
+        "name": column(np.array([place[step.step] for step in every], dtype=np.int64)),
+        "metrics": list(STEP_METRICS),
+        "changes": [column(np.array([step.change[metric] for step in every])) for metric in STEP_METRICS],
+    }
+
+
+def interval(law: Law, architectures: Architectures) -> dict[str, Any] | None:
+    """Between which losses nine of ten draws of the law lie, or nine of ten residuals; None where the law states neither."""
+    if len(architectures) == 0:
+        return None
+    if law.draws:
+        low, high = np.quantile(law.drawn_losses(architectures), ENDS, axis=0)
+        return {"low": column(low), "high": column(high), "of": "draws of the law"}
+    if law.residual_sd is None:
+        return None
+    loss, half = law.loss(architectures), NORMAL * law.residual_sd
+    return {"low": column(loss - half), "high": column(loss + half), "of": "residuals of the law's fit"}

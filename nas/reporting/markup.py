@@ -1,0 +1,65 @@
+"""HTML of a page's sentences and tables; every text is escaped here."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from objectives.written_text import escaped
+
+WORDS = ("run", "strategy", "within", "compared", "architecture")  # columns of text
+
+
+def element(tag: str, *children: str, **attributes: str | int | bool | None) -> str:
+    """An element around finished HTML; attributes are escaped, `class_` is `class`, `data_x` is `data-x`, False and None none."""
+    written = "".join(
+        f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(shown(str(value)))}"')
+        for name, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return f"<{tag}{written}>{''.join(children)}</{tag}>"
+
+
+def shown(text: str) -> str:
+    """Text without marks that are obeyed instead of shown; line breaks stay."""
+    return "\n".join(escaped(line) for line in text.split("\n"))
+
+
+def text(content: str) -> str:
+    """Text as HTML."""
+    return escape(shown(content))
+
+
+def paragraphs(lines: Sequence[str], class_: str | None = None) -> str:
+    """A paragraph a line."""
+    return "".join(element("p", text(line), class_=class_) for line in lines if line)
+
+
+def section(title: str, *children: str, **attributes: str) -> str:
+    """A headed section; nothing where it holds nothing."""
+    inside = "".join(children)
+    return element("section", element("h2", text(title)), inside, **attributes) if inside else ""
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", indices: Sequence[int | None] = ()
+) -> str:
+    """A table of text; a row with an index shows that architecture when it is chosen."""
+    named = [element("th", text(name), scope="col", class_="words" if name in WORDS else None) for name in header]
+    marked = list(indices) or [None] * len(rows)
+    body = [element("tr", *_cells(header, row), data_index=index) for row, index in zip(rows, marked, strict=True)]
+    top = element("caption", text(caption)) if caption else ""
+    inside = element("table", top, element("thead", element("tr", *named)), element("tbody", *body))
+    return element("div", inside, class_="wide")
+
+
+def _cells(header: Sequence[str], row: Sequence[str]) -> list[str]:
+    pairs = zip(header, row, strict=True)
+    return [element("td", text(cell), class_="words" if name in WORDS else None) for name, cell in pairs]
+
+
+def facts(content: Mapping[str, str]) -> str:
+    """Names with their values."""
+    return element(
+        "dl",
+        *(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in content.items()),
+        class_="facts",
+    )

@@ -1,0 +1,147 @@
+"""The page of a run: the answer first, then the frontier to explore, what it rests on, and how to repeat it."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from nas.answer.device_times import latency_certainty
+from nas.answer.drawn import convergence
+from nas.answer.outcome import Outcome
+from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
+from nas.answer.sentences import certainty, headline, limits, reading
+from nas.files import yaml_source
+from nas.frontier.blind_axes import blind_lines
+from nas.frontier.diagnosis import lines
+from nas.reporting.markup import element, facts, paragraphs, section, table, text
+from nas.reporting.page import page
+from nas.reporting.rows import rows_of
+from nas.reporting.run_data import run_data
+
+SCRIPTS = ("chart.js", "panel.js", "budgets.js", "run.js")
+LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
+
+
+def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """A run as one HTML file; `name` is its folder's, as commands beside it need.
+
+    Raises:
+        PlasError: no BokehJS in this environment.
+    """
+    written, rows = in_a_command(name), rows_of(outcome)
+    body = "".join(
+        [
+            element("header", element("h1", text(name)), paragraphs(headline(outcome.study), "quiet")),
+            element(
+                "main",
+                _answer(outcome),
+                _explore(outcome, rows.why),
+                _compared(outcome),
+                _certain(outcome),
+                _repeat(written, resolved, versions),
+                id="main",
+            ),
+            element("footer", paragraphs([_FOOT], "quiet")),
+        ]
+    )
+    return page(name, body, run_data(outcome, rows, written), SCRIPTS)
+
+
+def in_a_command(name: str) -> str:
+    """A folder's name as a shell takes it for one argument."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
+
+
+_FOOT = "Written by PLAS. One file, no network: send it as it is. BokehJS is inside under its BSD-3-Clause licence."
+
+
+def _answer(outcome: Outcome) -> str:
+    """The picks, or why there are none."""
+    if outcome.diagnosis is not None:
+        said = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
+        return section("No feasible architecture", paragraphs(said))
+    shown = own_picks(outcome)
+    own = [pick for pick in outcome.picks if not pick.question.baseline]
+    places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
+    indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
+    return section(
+        "Answer",
+        paragraphs([f"{shown.caption}."]),
+        table(shown.header, shown.rows, indices=indices),
+        paragraphs(shown.below, "quiet"),
+    )
+
+
+def _explore(outcome: Outcome, why: str) -> str:
+    """The frontier with its strips, the panel and the budgets; drawn by the page's scripts."""
+    blind = blind_lines(outcome.study.problem.scenario.law, outcome.blind)
+    budgets = element(
+        "fieldset",
+        element("legend", "Move the budgets"),
+        element("div", id="budgets"),
+        element("p", id="pick", class_="answer", aria_live="polite"),
+        element("pre", id="command"),
+        paragraphs([why], "quiet"),
+        class_="budgets",
+    )
+    charts = element(
+        "div",
+        element("div", id="axes", class_="controls"),
+        element(
+            "div",
+            id="frontier",
+            class_="chart",
+            tabindex=0,
+            role="application",
+            aria_label="Frontier. Arrow keys move along it, Home and End go to its ends, Escape selects nothing.",
+        ),
+        element("p", _KEYS, class_="quiet keys"),
+        element("p", id="said", class_="quiet", aria_live="polite"),
+        element("noscript", element("p", "The pictures need JavaScript; the tables do not.")),
+    )
+    panel = element("aside", id="panel", class_="panel", aria_label="Selected architecture")
+    explore = element("div", charts, element("div", budgets, panel, class_="side"), class_="explore")
+    return section("Frontier", paragraphs(blind), explore)
+
+
+_KEYS = (
+    "Click a point, or focus the frontier and press <kbd>←</kbd> <kbd>→</kbd> <kbd>Page Up</kbd> <kbd>Page Down</kbd> "
+    "<kbd>Home</kbd> <kbd>End</kbd> <kbd>Esc</kbd>. Drag to zoom; names in the legend hide what they mark."
+)
+
+
+def _compared(outcome: Outcome) -> str:
+    """The picks beside each published model."""
+    shown = [] if outcome.diagnosis is not None else beside_baselines(outcome)
+    return section("Beside published models", *(_table(each) for each in shown))
+
+
+def _table(shown: PickTable) -> str:
+    return table(shown.header, shown.rows, shown.caption) + paragraphs(shown.below, "quiet")
+
+
+def _certain(outcome: Outcome) -> str:
+    """Convergence, and every sentence on what the answer rests on."""
+    scenario = outcome.study.problem.scenario
+    warning = scenario.device.warning()
+    said = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
+    drawn = convergence(outcome) is not None
+    chart = element("div", id="convergence", class_="chart") if drawn else ""
+    return section("How sure", paragraphs([*said, f"Warning: {warning}" if warning else ""]), chart)
+
+
+def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """The command that repeats the run, its configuration, what it ran with."""
+    config = yaml_source.dump(dict(resolved))
+    cut = "" if len(config) <= LONGEST_CONFIG else "\n… config.yaml holds all of it"
+    return section(
+        "Repeat it",
+        paragraphs(["In the folder that holds the run's folder:"]),
+        element("pre", text(f"python -m nas.run --config {name}")),
+        element(
+            "details",
+            element("summary", "The resolved configuration (config.yaml)"),
+            element("pre", text(config[:LONGEST_CONFIG] + cut)),
+        ),
+        element("h3", "Versions"),
+        facts(versions),
+    )

@@ -1,0 +1,68 @@
+"""Several runs side by side: their names, and what their configurations differ in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nas.answer.outcome import Outcome
+from nas.record.folder import SECTIONS, fingerprints
+
+MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
+SCENARIO = ("preset", "precision", "latency", "attention", "batch", "input_tokens", "output_tokens", "vocabulary")
+
+
+@dataclass(frozen=True, eq=False)
+class NamedRun:
+    """A run with the name of its folder and its resolved configuration."""
+
+    name: str
+    outcome: Outcome
+    resolved: Mapping[str, Any]
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names of folders; those that several folders have are numbered."""
+    return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+def comparable(runs: Sequence[NamedRun], sections: Sequence[str] = MEANING) -> bool:
+    """Whether the sections of all configurations are alike."""
+    prints = [fingerprints(run.resolved) for run in runs]
+    return all(len({each[name] for each in prints}) == 1 for name in sections)
+
+
+def differing(runs: Sequence[NamedRun]) -> list[str]:
+    """A sentence a section of the configuration that is not the same in all runs: which runs have which."""
+    prints = [fingerprints(run.resolved) for run in runs]
+    said = []
+    for name in SECTIONS:
+        groups: dict[str, list[NamedRun]] = {}
+        for run, each in zip(runs, prints, strict=True):
+            groups.setdefault(each[name], []).append(run)
+        if len(groups) > 1:
+            parts = [f"{_described(name, same[0].resolved)} ({_names(same)})" for same in groups.values()]
+            said.append(f"{name.capitalize()}: {'; '.join(parts)}.")
+    return said or ["Nothing: the same study, the same strategy and the same seed."]
+
+
+def _names(runs: Sequence[NamedRun]) -> str:
+    shown = ", ".join(run.name for run in runs[:4])
+    return shown if len(runs) <= 4 else f"{shown} and {len(runs) - 4} more"
+
+
+def _described(section: str, resolved: Mapping[str, Any]) -> str:
+    """A section of a configuration in a few words."""
+    if section == "device":
+        mode = resolved["device"].get("mode")
+        return f"{resolved['device']['name']}{f'@{mode}' if mode else ''}"
+    if section in ("space", "law"):
+        sd = resolved[section].get("residual_sd")
+        return f"{resolved[section]['name']}{'' if sd is None else f' with residual sd {sd:g}'}"
+    if section == "strategy":
+        params = ", ".join(f"{name} {value}" for name, value in resolved["params"].items())
+        return f"{resolved['algo']}, seed {resolved['seed']}{f', {params}' if params else ''}"
+    if section == "scenario":
+        return ", ".join(f"{name} {resolved[name]}" for name in SCENARIO)
+    if section == "budgets":
+        return ", ".join(f"{metric} <= {limit:g}" for metric, limit in resolved["budgets"].items()) or "none"
+    return ", ".join(map(str, resolved[section]))

@@ -1,0 +1,99 @@
+"""The work of `report`: a run's page beside its files, or a page of several runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer.outcome import Outcome
+from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.recalled import recalled
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.tables import refuse_existing, write
+from nas.record.folder import current
+from nas.reporting.run_page import run_page
+from nas.reporting.runs import NamedRun, distinct_names
+from nas.reporting.runs_page import runs_page
+from nas.terminal.console import notice
+
+FILE, COMPARISON = "report.html", "comparison.yaml"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `report` was asked for."""
+
+    runs: tuple[Path, ...]
+    out: Path | None
+    quiet: bool = False
+
+
+def report(request: Request) -> Path:
+    """Write the page; where it is.
+
+    Raises:
+        UsageError: not a run folder, or a file that exists.
+        PlasError: a damaged run, a folder that cannot be written.
+    """
+    target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
+    if request.out is not None or len(request.runs) > 1:
+        refuse_existing("--out", target)
+    for path in request.runs:
+        refuse_comparison(path)
+    write(target, _page([recorded_run(path) for path in request.runs]))
+    if not request.quiet:
+        notice(f"{target}: open it in a browser; it needs no network")
+    return target
+
+
+def refuse_comparison(path: Path) -> None:
+    """Say who writes a comparison's page.
+
+    Raises:
+        UsageError: the folder is a comparison's.
+    """
+    if (path / COMPARISON).is_file():
+        raise UsageError(
+            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {path}'"
+        )
+
+
+def _page(runs: list[RecordedRun]) -> str:
+    if len(runs) > 1:
+        names = distinct_names([name_of(run.run.path) for run in runs])
+        return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
+    (run,) = runs
+    return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
+
+
+def write_report(outcome: Outcome, folder: Path) -> None:
+    """The page of a run that has just ended, in its folder.
+
+    Raises:
+        PlasError: the folder cannot be written.
+    """
+    write(folder / FILE, run_page(outcome, name_of(folder), outcome.study.resolved(), _versions(folder)))
+
+
+def name_of(folder: Path) -> str:
+    """A run folder's own name, by which commands in the folder above find it."""
+    return folder.resolve().name
+
+
+def _resolved(run: RecordedRun) -> Mapping[str, Any]:
+    """The run's configuration with the limits it was last asked for."""
+    try:
+        return current(run.run)
+    except UsageError:
+        return run.run.resolved
+
+
+def _versions(folder: Path) -> dict[str, str]:
+    """What the manifest says that the run was made with; nothing where it says nothing of the kind."""
+    try:
+        content = yaml_source.read(folder / "manifest.json")[0]
+    except UsageError:
+        return {}
+    found = content.get("versions") if isinstance(content, dict) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
