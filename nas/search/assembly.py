@@ -233,9 +233,10 @@ def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
 
 
 def under_preset(study: Study, preset: str) -> Problem:
-    """The study's problem with a preset's conventions for latency and memory."""
+    """The study's problem with a preset's conventions for latency and memory; an LM head that the study counts stays its own."""
     shipped, _ = yaml_source.read(documents("nas.study.presets")[preset])
-    keys = ("latency", "attention", "causal", "complete", "vocabulary", "tied", "int4_group_size", "calibration")
+    head = () if study.config.vocabulary else ("vocabulary", "tied")
+    keys = ("latency", "attention", "causal", "complete", *head, "int4_group_size", "calibration")
     config = StudyConfig.model_validate({**study.config.model_dump(), **{key: shipped[key] for key in keys}})
     old = study.problem
     scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device)

@@ -428,6 +428,17 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
     assert (tmp_path / "study.yaml").read_text().startswith("# The paper's study")
 
 
+def test_init_writes_an_application_by_any_spelling_and_names_the_choices(inside: Inside, tmp_path: Path) -> None:
+    assert inside("init", "home.yaml", "--application", "Smart Home").code == 0
+    assert (tmp_path / "home.yaml").read_text().startswith("# Application: a voice assistant")
+    wrong = inside("init", "other.yaml", "--application", "wearables")
+    assert wrong.code == 2
+    assert "did you mean wearable?" in wrong.err
+    assert inside("init", "other.yaml", "--application", "wearable", "--from", "paper").code == 2
+    assert inside("init", "own.py", "--application", "wearable").code == 2
+    assert not (tmp_path / "other.yaml").exists()
+
+
 @pytest.mark.parametrize("algo", importable("nas.strategies"))
 def test_a_flag_may_choose_another_strategy_than_the_file(algo: str, inside: Inside) -> None:
     limit = [] if algo == "exact" else ["--evaluations", min(120, (strategy_module(algo).TRAITS.cap or 1200) // 10)]
