@@ -13,6 +13,7 @@ import pytest
 from nas.__main__ import COMMANDS
 from nas.files.yaml_source import dump
 from nas.search.discovery import strategy_module
+from nas.work import run as running
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]
@@ -486,3 +487,23 @@ def test_a_config_dumped_by_the_product_is_what_a_user_may_write(own: Any, insid
         ),
     )
     assert inside("run", "--config", "flat.yaml", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
+
+
+def test_no_plots_draws_none_and_links_to_none(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Path] = []
+    monkeypatch.setattr(running, "draw", lambda _, folder: drawn.append(folder))
+    given = ("--evaluations", 120, "--no-plots")
+    told = inside("run", "--algo", "random", "--out", "bare", *given)
+    assert told.code == 0
+    assert "plots/" not in told.out
+    assert (tmp_path / "bare" / "frontier.csv").exists()
+    assert inside("run", "--resume", "bare", "--evaluations", 150, "--no-plots", "--quiet").code == 0
+    assert not drawn
+    assert inside("run", "--resume", "bare", "--evaluations", 160, "--quiet").code == 0
+    assert len(drawn) == 1
+    seeds = ("--algos", "random,lhs", "--seeds", 2, "--workers", 1)
+    told = inside("compare", "--out", "both", *seeds, *given)
+    assert told.code == 0
+    assert "plots/" not in told.out
+    assert not (tmp_path / "both" / "plots").exists()
+    assert "![" not in (tmp_path / "both" / "report.md").read_text()
