@@ -7,7 +7,7 @@ from nas.terminal.streams import terminal
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "reproduce"),
-    *("export", "measure", "calibrate", "list", "init", "schema"),
+    *("export", "measure", "calibrate", "watch", "open", "list", "init", "schema"),
 )
 
 

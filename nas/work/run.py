@@ -186,6 +186,7 @@ def searched(
     """Search, and leave a run that can be continued whatever happens."""
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    manifest.update(limit=study.limit)
     ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
 
     def report(search: Search) -> None:

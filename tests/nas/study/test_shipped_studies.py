@@ -47,7 +47,7 @@ def test_an_application_s_answer_is_no_extrapolation_and_every_question_has_one(
     assert everything.feasible.any()
     assert not everything.feasible.all()  # the budgets say something
     assert not problem.scenario.law.extrapolates(problem.architectures(everything.genotypes)).any()
-    for label, limits in study.config.applications.items():
+    for label, limits in (study.config.applications or {}).items():
         within = everything.feasible.copy()
         for metric, limit in limits.items():
             within &= everything.metrics[metric] <= limit
