@@ -11,18 +11,19 @@ from pymoo.operators.mutation.pm import PM
 
 from search_spaces.arrays import FloatArray, IntArray
 
+FIELDS = frozenset(("X", "F", "CV", "FEAS"))  # of every individual; pymoo asks each of them first whether it has them
+
 
 class Steady(Population):  # type: ignore[misc]
-    """A population that nothing changes while it is bred from: each of its attributes is read once."""
+    """A population that nothing changes while it is bred from or selected: each of its attributes is read once."""
 
-    def get(self, *names: str, **options: Any) -> Any:
-        """As pymoo's; a single attribute is kept."""
-        if len(names) != 1 or options:
-            return super().get(*names, **options)
+    def get(self, *names: str, **_: Any) -> Any:
+        """As pymoo's, in arrays."""
         columns: dict[str, Any] = self.__dict__.setdefault("columns", {})
-        if names[0] not in columns:
-            columns[names[0]] = super().get(*names)
-        return columns[names[0]]
+        for name in names:
+            if name not in columns:
+                columns[name] = np.array([getattr(i, name) if name in FIELDS else i.get(name) for i in self])
+        return columns[names[0]] if len(names) == 1 else tuple(columns[name] for name in names)
 
 
 class Breeding(Mating):  # type: ignore[misc]
@@ -35,7 +36,8 @@ class Breeding(Mating):  # type: ignore[misc]
         self, problem: Any, pop: Any, n_offsprings: int, *, random_state: np.random.Generator, algorithm: Any
     ) -> Population:
         """Up to `n_offsprings` new individuals; fewer where `n_max_iterations` matings breed no more."""
-        parents, genes, bred = pop.view(Steady), pop.get("X"), [np.zeros((0, problem.n_var))]
+        parents, bred = pop.view(Steady), [np.zeros((0, problem.n_var))]
+        genes = parents.get("X")
         for _ in range(self.n_max_iterations):
             short = n_offsprings - sum(map(len, bred))
             if short == 0:

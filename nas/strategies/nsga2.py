@@ -7,8 +7,10 @@ import numpy as np
 from pydantic import Field
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.operators.selection.tournament import TournamentSelection
+from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 
 from nas.search.strategy import Brief, Traits
+from nas.strategies._breeding import Steady
 from nas.strategies._pymoo import PymooStrategy, Variation
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -22,6 +24,14 @@ class Parameters(Variation):
     offspring: int = Field(20, strict=True, ge=1, le=100_000, description="Individuals bred before the next selection")
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+
+
+class Survival(RankAndCrowding):  # type: ignore[misc]
+    """pymoo's, which reads each attribute of each individual once."""
+
+    def do(self, problem: Any, pop: Any, *arguments: Any, **options: Any) -> Any:
+        """The survivors of a population."""
+        return super().do(problem, pop.view(Steady), *arguments, **options)
 
 
 def winners(pop: Any, pairs: IntArray, *, random_state: np.random.Generator, **_: Any) -> IntArray:
@@ -49,4 +59,5 @@ def compared(values: FloatArray) -> IntArray:
 def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
     """The strategy from its brief and parameters."""
     selection = TournamentSelection(func_comp=winners)
-    return PymooStrategy(brief, parameters, partial(NSGA2, selection=selection, n_offsprings=parameters.offspring))
+    make = partial(NSGA2, selection=selection, survival=Survival(), n_offsprings=parameters.offspring)
+    return PymooStrategy(brief, parameters, make)
