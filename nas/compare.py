@@ -167,6 +167,7 @@ def compare(
         Path | None,
         typer.Option("--out", help="Folder to create; default runs/compare-<name>.", rich_help_panel=o.WORKLOAD),
     ] = None,
+    no_plots: o.NoPlots = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -219,6 +220,7 @@ def compare(
             column or [],
             reference or [],
             bounds or [],
+            not no_plots,
         )
     )
 

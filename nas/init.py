@@ -17,6 +17,13 @@ def init(
         str | None,
         typer.Option("--from", help="Shipped study to start from, default paper; 'plas list studies' names them."),
     ] = None,
+    application: Annotated[
+        str | None,
+        typer.Option(
+            "--application",
+            help="Start from an application's study: 'smart home', 'wearable' …; a wrong name lists them.",
+        ),
+    ] = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Write a commented study to edit, or a strategy of your own (.py); an existing file is never overwritten."""
@@ -24,12 +31,33 @@ def init(
     from nas.files.tables import write
     from nas.terminal.console import notice
 
+    if application is not None:
+        if study is not None:
+            raise UsageError("--application: expected no --from with it, got both; drop one")
+        study = application_study(application)
     text, command = strategy_text(path, study) if path.suffix == ".py" else study_text(path, study or "paper")
     if path.exists():
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
     write(path, text)
     if not quiet:
         notice(f"{path} written. Edit it, then: python -m nas.{command}")
+
+
+def application_study(name: str) -> str:
+    """The shipped study of an application, by its study's name with spaces, hyphens and capitals as one likes.
+
+    Raises:
+        UsageError: no such application.
+    """
+    from nas.errors import UsageError
+    from nas.files.faults import unknown
+    from nas.work.list import application_studies
+
+    known = application_studies()
+    wanted = re.sub(r"[\s-]+", "_", name.strip()).lower()
+    if wanted not in known:
+        raise UsageError(f"--application: {unknown('an application', wanted, known)}")
+    return wanted
 
 
 def study_text(path: Path, study: str) -> tuple[str, str]:
@@ -62,7 +90,9 @@ def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
     from objectives.plugins import folder
 
     if study is not None:
-        raise UsageError(f"--from: expected a study file with it, got {path}; drop it, or name a file in .yaml")
+        raise UsageError(
+            f"--from, --application: expected a study file with it, got {path}; drop it, or name a file in .yaml"
+        )
     module = path.stem if path.is_absolute() else ".".join(path.with_suffix("").parts)
     if not could_be_own(module) or module in named():
         raise UsageError(

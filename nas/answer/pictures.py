@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nas.answer.drawn import (
     EVOLVING,
@@ -58,18 +59,24 @@ def frontier_figure(outcome: Outcome) -> Figure:
     _scale_axis(ax, outcome.study.problem, across)
     ax.set_xlabel(label(across))
     ax.set_ylabel(label(up))
-    ax.set_title(subtitle(outcome), loc="left", color="#555555")
+    headed(figure, ax, subtitle(outcome))
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.06 * (high - low), high)
     ax.legend(loc="upper right")
     return figure
 
 
-def framed(height: float) -> tuple[Figure, Axes]:
+def framed(height: float, left: float = 0.105) -> tuple[Figure, Axes]:
     """A figure of one panel, 6.4 inches wide, with fixed margins in inches (a layout engine would take seconds)."""
     figure = Figure(figsize=(6.4, height))
-    figure.subplots_adjust(left=0.105, right=0.985, bottom=0.47 / height, top=1 - 0.28 / height)
+    figure.subplots_adjust(left=left, right=0.985, bottom=0.47 / height, top=1 - 0.28 / height)
     return figure, figure.add_subplot()
+
+
+def headed(figure: Figure, ax: Axes, text: str) -> None:
+    """A line above the top panel; a title of matplotlib's would measure every label of every panel to find its place."""
+    place = ax.get_position()
+    figure.text(place.x0, place.y1 + 0.06 / figure.get_figheight(), text, va="bottom", color="#555555", fontsize=9)
 
 
 def subtitle(outcome: Outcome) -> str:
@@ -81,8 +88,13 @@ def subtitle(outcome: Outcome) -> str:
 def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
     if next((o.log_scale for o in problem.objectives if o.name == across), False):
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:,.4g}"))
-        ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+        plain_decades(ax.xaxis)
+
+
+def plain_decades(axis: Axis) -> None:
+    """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
@@ -149,21 +161,23 @@ def evolution_figure(outcome: Outcome) -> Figure:
         ax.scatter(x, parameters[name], rasterized=many, **dots)
         ax.set_ylabel(text)
         ax.yaxis.set_label_coords(-0.075, 0.5)
+        ax.xaxis.set_visible(ax is panels[-1])
     _scale_axis(panels[-1], outcome.study.problem, axes_names[0])
     panels[-1].set_xlabel(label(axes_names[0]))
-    panels[0].set_title(f"{subtitle(outcome)}; line: running median", loc="left", color="#555555")
+    headed(figure, panels[0], f"{subtitle(outcome)}; line: running median")
     return figure
 
 
 def convergence_figure(outcome: Outcome, found: Convergence) -> Figure:
     """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
-    figure, ax = framed(3.4)
+    figure, ax = framed(3.4, left=0.13)
     ax.plot(found.counts, found.values, marker="o", markersize=3, color=FRONTIER)
     ax.set_xscale("log")
+    plain_decades(ax.xaxis)
     if found.to_exact:
         ax.set_yscale("log")
+        plain_decades(ax.yaxis)
     ax.set_ylabel(found.label)
     ax.set_xlabel("Distinct architectures evaluated")
-    title = f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}"
-    ax.set_title(title, loc="left", color="#555555")
+    headed(figure, ax, f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}")
     return figure

@@ -37,7 +37,8 @@ def show(outcome: Outcome, folder: Path) -> None:
     for line in [*certainty(outcome), *reading(outcome), *limits(outcome)]:
         say(line)
     say()
-    say(f"Files: {folder}/ (frontier.csv, picks.csv, evaluations.csv, evaluations.sqlite, summary.json, plots/)")
+    plots = ", plots/" if (folder / "plots").is_dir() else ""
+    say(f"Files: {folder}/ (frontier.csv, picks.csv, evaluations.csv, evaluations.sqlite, summary.json{plots})")
     for line in next_steps(outcome, folder):
         say(line)
 

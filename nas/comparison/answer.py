@@ -33,7 +33,8 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
     for line in left_out(results):
         say(line)
     own = {run.seed for result in results for run in result.runs if run.seed is not None}
-    say(f"Files: {folder}/ (report.md, tables/, timing/, plots/{', a run folder per run in cells/' if own else ''})")
+    plots = ", plots/" if (folder / "plots").is_dir() else ""
+    say(f"Files: {folder}/ (report.md, tables/, timing/{plots}{', a run folder per run in cells/' if own else ''})")
     if own:
         say(f"More seeds: python -m nas.compare --resume {folder} --seeds {2 * len(own)}")
 

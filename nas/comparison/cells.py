@@ -66,7 +66,7 @@ def is_done(cell: Cell, study: Study) -> bool:
         raise UsageError(f"{cell.folder}: {found}; start a new comparison instead")
     manifest = read_manifest(cell.folder, study).content
     return manifest.get("state") == "finished" and (
-        manifest.get("limit", 0) >= (study.limit or 0)
+        (manifest.get("limit") or 0) >= (study.limit or 0)
         or not str(manifest.get("stop_reason")).endswith("distinct evaluations")
     )
 

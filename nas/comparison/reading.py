@@ -110,7 +110,7 @@ def left_out(results: Sequence[StudyResult]) -> list[str]:
     ]
 
 
-def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> str:
+def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking], *, pictures: bool) -> str:
     """The comparison as a Markdown page; nothing on it depends on the clock."""
     parts = [f"# {name}"]
     for r in results:
@@ -130,7 +130,7 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
             parts.append(ranking.said())
     if notes := left_out(results):
         parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if pictures or not part.startswith("![")) + "\n"
 
 
 def _titled(table: Table) -> str:

@@ -32,6 +32,7 @@ class Request:
     columns: list[str] = field(default_factory=list)
     reference: list[str] = field(default_factory=list)
     bounds: list[str] = field(default_factory=list)
+    pictures: bool = True
 
     @property
     def own(self) -> dict[str, Any]:

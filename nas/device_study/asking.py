@@ -15,9 +15,9 @@ from nas.device_study.request import EVERYTHING, SHIPPED, Asked, DevicesConfig, 
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
+from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_names
-from nas.study.entry_points import SHIPPED
 from nas.study.layers import flag_name, from_file, over
 from objectives.device import Device
 from objectives.plugins import documents, normalised
@@ -199,7 +199,7 @@ def _written_out(content: Mapping[str, Any], origins: Mapping[Place, str]) -> di
 def _expanded(name: str) -> list[str]:
     """A name of `--devices` as devices' ids."""
     if name == EVERYTHING:
-        return list(documents(SHIPPED["devices"]))
+        return list(documents(entry_points.SHIPPED["devices"]))
     base, at, mode = name.rpartition("@")
     if is_file(name) or (base or name).endswith((".yaml", ".yml")):
         known = name

@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
-from nas.files import yaml_source
 from nas.files.faults import Faults, Path
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
@@ -18,18 +17,16 @@ from nas.search.asking import built
 from nas.search.constraints import Handling, problem_as_seen
 from nas.search.discovery import able_to, parameters_of, strategy_module
 from nas.search.notebook import Notebook
+from nas.search.scenarios import scenario_of, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions, baselines_of
-from nas.study.catalogue import load_device, named, named_device
+from nas.study.catalogue import named, named_device
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, objectives_of
-from objectives.device import Calibration, Device
+from objectives.device import Device
 from objectives.loss_law.law import Law
-from objectives.plugins import documents
-from objectives.profile_choice import calibration_for
-from objectives.scenario import Scenario, precision
 from search_spaces.arrays import IntArray
 from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
@@ -220,56 +217,10 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
     return "penalty"
 
 
-def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
-    """The scenario of a configuration, and how to name its calibration.
-
-    Raises:
-        UsageError: a precision whose peak the device does not state.
-    """
-    _refuse_without_peak(config, device)
-    profile, note = (None, "datasheet peaks")
-    if config.calibration == "shipped":
-        profile, note = calibration_for(device, config.precision, config.batch)
-    elif isinstance(config.calibration, Calibration):
-        profile, note = config.calibration, "calibrated (given in the study)"
-    scenario = Scenario(
-        law=law,
-        device=device,
-        precision=precision(config.precision, config.int4_group_size),
-        batch=config.batch,
-        input_tokens=config.input_tokens,
-        output_tokens=config.output_tokens,
-        latency=config.latency,
-        attention=config.attention,
-        causal=config.causal,
-        complete=config.complete,
-        head_bytes=config.head_bytes,
-        calibration=profile,
-    )
-    return scenario, note
-
-
-def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
-    try:
-        device.peak(peak := precision(config.precision).linear_peak)
-    except ValueError as error:
-        able = [
-            name
-            for name, path in documents(entry_points.SHIPPED["devices"]).items()
-            if peak in load_device(str(path)).other_peaks
-        ]
-        raise UsageError(f"precision: {config.precision}: {error}, or choose one of {', '.join(able)}") from None
-
-
-def with_preset(config: StudyConfig, preset: str) -> StudyConfig:
-    """A configuration with a preset's conventions for latency and memory in place of its own."""
-    shipped, _ = yaml_source.read(documents("nas.study.presets")[preset])
-    return StudyConfig.model_validate({**config.model_dump(), **shipped})
-
-
 def under_preset(study: Study, preset: str) -> Problem:
-    """The study's problem with a preset's conventions, without budgets and questions."""
-    config, old = with_preset(study.config, preset), study.problem
+    """The study's problem with a preset's conventions, without budgets and questions; an LM head that it counts stays its own."""
+    head = {"vocabulary": study.config.vocabulary, "tied": study.config.tied} if study.config.vocabulary else {}
+    config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
     scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device)
     return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
 

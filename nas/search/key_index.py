@@ -30,12 +30,13 @@ class KeyIndex:
             rows = np.where(late >= 0, late, rows)
         return rows
 
-    def add(self, keys: IntArray) -> BoolArray:
-        """Add keys that are new, in order; which of them were (the first of equal ones)."""
-        new = self.rows(keys) < 0
-        first = np.zeros(len(keys), dtype=bool)
-        first[np.unique(keys, return_index=True)[1]] = True
-        new &= first
+    def add(self, keys: IntArray, at_most: int | None = None) -> BoolArray:
+        """Add keys that are new, in order, all or so many; which of them were (the first of equal ones)."""
+        new = np.zeros(len(keys), dtype=bool)
+        new[np.unique(keys, return_index=True)[1]] = True
+        new &= self.rows(keys) < 0
+        if at_most is not None:
+            new[np.flatnonzero(new)[at_most:]] = False
         start = len(self)
         self._recent.update(zip(keys[new].tolist(), range(start, start + int(new.sum())), strict=True))
         if len(self._recent) > _RECENT:

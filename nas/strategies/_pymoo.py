@@ -20,6 +20,7 @@ from nas.problem.evaluations import Evaluations
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief
 from nas.search.unseen import draw_unseen
+from nas.strategies._breeding import Breeding
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
@@ -77,25 +78,21 @@ class SpaceRepair(Repair):  # type: ignore[misc]
 class NewOnly(DuplicateElimination):  # type: ignore[misc]
     """Drops offspring equal to each other or to anything ever proposed, not only to the population.
 
-    What pymoo would cut off as surplus of a generation of `generation` is dropped here already, so
-    that it can still be proposed later.
+    What would be cut off as surplus of a generation is no proposal: it can still be proposed later.
     """
 
     def __init__(self, space: SearchSpace, seen: KeyIndex) -> None:
         super().__init__()
-        self.space, self.seen, self.generation = space, seen, 0
+        self.space, self.seen = space, seen
 
-    def do(self, pop: Any, *others: Any, **_: Any) -> Any:
-        """The new individuals; `others` end with the generation as far as it is bred."""
-        return pop[self.fresh(pop, self.generation - len(others[-1]) if others else len(pop))]
+    def do(self, pop: Any, *_: Any, **__: Any) -> Any:
+        """The new individuals."""
+        return pop[self.fresh(pop.get("X"), len(pop))]
 
-    def fresh(self, pop: Any, room: int) -> IntArray:
-        """Rows of the new individuals in order, at most `room`; they count as proposed from now on."""
-        keys = self.space.keys(pop.get("X").astype(np.int64).reshape(-1, len(self.space.gene_sizes)))
-        new = np.flatnonzero(self.seen.rows(keys) < 0)
-        rows = np.sort(new[np.unique(keys[new], return_index=True)[1]])[:room]
-        self.seen.add(keys[rows])
-        return rows
+    def fresh(self, genes: FloatArray, room: int) -> IntArray:
+        """Rows of the new genes (n, 6) in order, at most `room`; they count as proposed from now on."""
+        keys = self.space.keys(genes.astype(np.int64))
+        return np.flatnonzero(self.seen.add(keys, room))
 
 
 def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
@@ -105,6 +102,10 @@ def first_generation(brief: Brief, population: int, generator: np.random.Generat
     used.add(space.keys(brief.start))
     drawn = draw_unseen(space.size, used, max(population - len(brief.start), 0), generator)
     return np.concatenate([brief.start, space.genotypes(drawn)])
+
+
+def _nothing() -> None:
+    """What pymoo's own optimum is kept for: a run reads everything it evaluated instead."""
 
 
 class PymooStrategy:
@@ -133,16 +134,23 @@ class PymooStrategy:
             xl=np.zeros(first.shape[1]),
             xu=(self.space.gene_sizes - 1).astype(np.float64),
         )
+        self.algorithm._set_optimum = _nothing
         self.algorithm.setup(self.problem, seed=brief.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
 
     def _share_index(self) -> None:
         """After the deep copy the algorithm's own duplicate filter and ours are one again."""
         self.algorithm.eliminate_duplicates.seen = self.seen
-        self.algorithm.eliminate_duplicates.generation = self.algorithm.n_offsprings
-        for part in (self.algorithm.initialization, self.algorithm.mating):
-            part.eliminate_duplicates = self.algorithm.eliminate_duplicates
-        self.algorithm.mating.n_max_iterations = MATINGS
+        self.algorithm.initialization.eliminate_duplicates = self.algorithm.eliminate_duplicates
+        pymoos = self.algorithm.mating
+        self.algorithm.mating = Breeding(
+            pymoos.selection,
+            pymoos.crossover,
+            pymoos.mutation,
+            repair=pymoos.repair,
+            eliminate_duplicates=self.algorithm.eliminate_duplicates,
+            n_max_iterations=MATINGS,
+        )
 
     def ask(self, at_most: int) -> IntArray:
         """A whole generation; what mating cannot fill is drawn at random from what is left."""

@@ -63,7 +63,7 @@ class Subproblems(GeneticAlgorithm):  # type: ignore[misc]
         bred, served = Population.empty(), [waiting[:0]]
         for _ in range(self.mating.n_max_iterations):
             children = self._children(waiting)
-            fresh = self.eliminate_duplicates.fresh(children, len(children))
+            fresh = self.eliminate_duplicates.fresh(children.get("X"), len(children))
             bred, served = Population.merge(bred, children[fresh]), [*served, waiting[fresh]]
             waiting = np.delete(waiting, fresh)
             if len(waiting) == 0:

@@ -65,6 +65,9 @@ Budgets = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=WORKLOAD)]
+NoPlots = Annotated[
+    bool, typer.Option("--no-plots", help="Draw no pictures; those already there stay.", rich_help_panel=WORKLOAD)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WORKLOAD)]
 
 

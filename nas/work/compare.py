@@ -140,11 +140,12 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
         ) from None
     finally:
         crew.close()
-    stage("writing tables and drawing pictures")
+    stage("writing tables and drawing pictures" if request.pictures else "writing tables")
     ranked = rankings(results)
     write_tables(folder, results, ranked)
-    draw(folder, results, ranked)
-    write(folder / "report.md", report(plan.config.name, results, ranked))
+    if request.pictures:
+        draw(folder, results, ranked)
+    write(folder / "report.md", report(plan.config.name, results, ranked, pictures=request.pictures))
     stage.close()
     return results
 

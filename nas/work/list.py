@@ -143,18 +143,23 @@ def models() -> list[Row]:
 
 def presets() -> list[Row]:
     """Conventions of latency and memory."""
-    return [
-        {"name": name, "what": path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")}
-        for name, path in documents("nas.study.presets").items()
-    ]
+    return [{"name": name, "what": headline(path)} for name, path in documents("nas.study.presets").items()]
 
 
 def studies() -> list[Row]:
     """Shipped studies for --config."""
-    return [
-        {"name": name, "what": path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")}
-        for name, path in documents("configs").items()
-    ]
+    return [{"name": name, "what": headline(path)} for name, path in documents("configs").items()]
+
+
+def application_studies() -> list[str]:
+    """Names of the shipped studies that `init --application` takes: their first line says that they are one."""
+    return [name for name, path in documents("configs").items() if headline(path).startswith("Application: ")]
+
+
+def headline(path: Path) -> str:
+    """The comment in a file's first line."""
+    with path.open(encoding="utf-8") as lines:
+        return lines.readline().lstrip("# ").rstrip()
 
 
 def stacks() -> list[Row]:

@@ -36,6 +36,7 @@ from nas.study.blame import ForeignError
 from nas.study.layers import layered
 from nas.terminal.console import Ticker, notice, say_json
 from nas.terminal.streams import LostOutputError
+from nas.work.report import write_report
 from nas.work.run_request import Request, assembled, continued
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ def searched(
     """Search, and leave a run that can be continued whatever happens."""
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    manifest.update(limit=study.limit)
     ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
 
     def report(search: Search) -> None:
@@ -236,7 +238,6 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: 
 def draw(outcome: Outcome, folder: Path) -> None:
     """The run's pictures and its page."""
     from nas.answer.pictures import draw_all
-    from nas.work.report import write_report
 
     try:
         draw_all(outcome, folder / "plots")

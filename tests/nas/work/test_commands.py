@@ -13,6 +13,7 @@ import pytest
 from nas.__main__ import COMMANDS
 from nas.files.yaml_source import dump
 from nas.search.discovery import strategy_module
+from nas.work import run as running
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]
@@ -428,6 +429,17 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
     assert (tmp_path / "study.yaml").read_text().startswith("# The paper's study")
 
 
+def test_init_writes_an_application_by_any_spelling_and_names_the_choices(inside: Inside, tmp_path: Path) -> None:
+    assert inside("init", "home.yaml", "--application", "Smart Home").code == 0
+    assert (tmp_path / "home.yaml").read_text().startswith("# Application: a voice assistant")
+    wrong = inside("init", "other.yaml", "--application", "wearables")
+    assert wrong.code == 2
+    assert "did you mean wearable?" in wrong.err
+    assert inside("init", "other.yaml", "--application", "wearable", "--from", "paper").code == 2
+    assert inside("init", "own.py", "--application", "wearable").code == 2
+    assert not (tmp_path / "other.yaml").exists()
+
+
 @pytest.mark.parametrize("algo", importable("nas.strategies"))
 def test_a_flag_may_choose_another_strategy_than_the_file(algo: str, inside: Inside) -> None:
     limit = [] if algo == "exact" else ["--evaluations", min(120, (strategy_module(algo).TRAITS.cap or 1200) // 10)]
@@ -475,3 +487,23 @@ def test_a_config_dumped_by_the_product_is_what_a_user_may_write(own: Any, insid
         ),
     )
     assert inside("run", "--config", "flat.yaml", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
+
+
+def test_no_plots_draws_none_and_links_to_none(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Path] = []
+    monkeypatch.setattr(running, "draw", lambda _, folder: drawn.append(folder))
+    given = ("--evaluations", 120, "--no-plots")
+    told = inside("run", "--algo", "random", "--out", "bare", *given)
+    assert told.code == 0
+    assert "plots/" not in told.out
+    assert (tmp_path / "bare" / "frontier.csv").exists()
+    assert inside("run", "--resume", "bare", "--evaluations", 150, "--no-plots", "--quiet").code == 0
+    assert not drawn
+    assert inside("run", "--resume", "bare", "--evaluations", 160, "--quiet").code == 0
+    assert len(drawn) == 1
+    seeds = ("--algos", "random,lhs", "--seeds", 2, "--workers", 1)
+    told = inside("compare", "--out", "both", *seeds, *given)
+    assert told.code == 0
+    assert "plots/" not in told.out
+    assert not (tmp_path / "both" / "plots").exists()
+    assert "![" not in (tmp_path / "both" / "report.md").read_text()

@@ -1,0 +1,185 @@
+"""A run in progress, read from its folder: how far it is, how fast, and the best so far. Nothing is locked or written."""
+
+import json
+import stat
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.frontier.dominance import non_dominated
+from nas.record.database import explained
+from nas.record.folder import OpenRun, current, open_run
+from nas.record.store import FILE
+from nas.terminal.console import duration
+from search_spaces.arrays import FloatArray
+
+STATES = ("running", "finished", "interrupted", "failed")
+SILENT_S = 60.0
+SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
+LARGEST = 1_000_000  # bytes of a manifest.json that is one
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: counts, evaluations per second, seconds left and since the last one, the best within budgets."""
+
+    run: str
+    state: str
+    algo: str
+    seed: int
+    evaluations: int
+    limit: int | None
+    failed: int
+    rate_per_s: float | None
+    left_s: float | None
+    silent_s: float
+    frontier: int
+    best: dict[str, float] | None
+    budgets: dict[str, float]
+    stop_reason: str | None
+
+    @property
+    def going_on(self) -> bool:
+        """Whether more may come."""
+        return self.state == "running"
+
+    def lines(self) -> list[str]:
+        """What a reader sees, a line per subject."""
+        state = self.state
+        if self.going_on and self.evaluations == self.limit:
+            state += ", all evaluated, writing the answer"
+        elif self.going_on:
+            state += f", last evaluation {duration(self.silent_s)} ago"
+            if self.silent_s > SILENT_S:
+                state += f" (killed? python -m nas.run --resume {self.run} goes on)"
+        elif self.stop_reason:
+            state += f", {self.stop_reason}"
+        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", self._counted(), self._found()]
+
+    def _counted(self) -> str:
+        of = "" if self.limit is None else f" of {self.limit:,}"
+        rate = "" if not self.rate_per_s else f", {self.rate_per_s:,.0f}/s"
+        left = "" if self.left_s is None else f", {duration(self.left_s)} left"
+        return f"{self.evaluations:,}{of} architectures{rate}{left}, {self.failed:,} failed"
+
+    def _found(self) -> str:
+        within = ", ".join(f"{metric} <= {limit:g}" for metric, limit in self.budgets.items()) or "no budget"
+        if self.best is None:
+            return f"nothing feasible yet within {within}"
+        values = ", ".join(f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE))
+        shape = ", ".join(f"{name} {self.best[name]:g}" for name in SHAPE)
+        return f"frontier {self.frontier:,}; best within {within}: {values} (index {self.best['index']:g}: {shape})"
+
+    def json(self) -> dict[str, Any]:
+        """The same for a program."""
+        return asdict(self)
+
+
+class RunFollower:
+    """Looks at a run again and again; each look reads only the rows that are new."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.read, self.failed = path, 0, 0
+        self.values: FloatArray | None = None
+        self.best: dict[str, float] | None = None
+        self.seen: tuple[float, int] | None = None
+
+    def look(self) -> Progress:
+        """The run as it stands.
+
+        Raises:
+            UsageError: no run folder.
+            PlasError: a damaged one.
+        """
+        run = open_run(self.path)
+        try:
+            with explained(self.path / FILE):
+                self._take(run)
+                spent = run.store.seconds()
+                mended = run.store.connection.execute("SELECT COUNT(*) FROM retried WHERE reason = ''").fetchone()[0]
+        finally:
+            run.store.close()
+        return self._progress(run, sum(spent), int(mended))
+
+    def _take(self, run: OpenRun) -> None:
+        """Add the rows that are new to the frontier so far."""
+        limits = [f"violation_{metric}" for metric in run.resolved["budgets"]]
+        names = [*run.resolved["objectives"], "loss", *SHAPE, *limits]
+        columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+        asked = f'SELECT "index", state, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
+        rows = run.store.connection.execute(asked, (self.read,)).fetchall()
+        self.read += len(rows)
+        self.failed += sum(row[1] != "ok" for row in rows)
+        fit = [row for row in rows if row[1] == "ok"]
+        table = np.array([[np.nan if v is None else v for v in (row[0], *row[2:])] for row in fit], dtype=np.float64)
+        table = table.reshape(len(fit), 1 + len(names))
+        table = table[(table[:, 1 + len(names) - len(limits) :] <= 0.0).all(axis=1)]
+        if len(table):
+            self._improve(table, run.resolved["objectives"])
+
+    def _improve(self, table: FloatArray, objectives: list[str]) -> None:
+        m = len(objectives)
+        values = table[:, 1 : 1 + m]
+        known = values if self.values is None else np.concatenate([self.values, values])
+        self.values = known[non_dominated(known)]
+        row = table[table[:, 1 + m].argmin()].tolist()
+        if self.best is None or row[1 + m] < self.best["loss"]:
+            named = ["index", *objectives, "loss", *SHAPE]
+            self.best = dict(zip(named, row[: len(named)], strict=True))
+
+    def _progress(self, run: OpenRun, spent: float, mended: int) -> Progress:
+        manifest = manifest_of(self.path)
+        asked = current(run)["evaluations"]
+        limit = manifest.get("limit", asked)
+        limit = limit if isinstance(limit, int) else None
+        rate = self._rate(spent) if manifest["state"] == "running" else None
+        left = None if not rate or limit is None else max(limit - self.read, 0) / rate
+        reason = manifest.get("stop_reason")
+        return Progress(
+            str(self.path),
+            manifest["state"],
+            str(run.resolved["algo"]),
+            int(run.resolved["seed"]),
+            self.read,
+            limit,
+            max(self.failed - mended, 0),
+            rate,
+            left,
+            silence(self.path / FILE),
+            0 if self.values is None else len(self.values),
+            self.best,
+            {str(metric): float(limit) for metric, limit in run.resolved["budgets"].items()},
+            reason if isinstance(reason, str) else None,
+        )
+
+    def _rate(self, spent: float) -> float | None:
+        """Evaluations per second since the look before; at first those of the whole run's working time."""
+        now, before = time.monotonic(), self.seen
+        self.seen = (now, self.read)
+        if before is None:
+            return self.read / spent if spent > 0 else None
+        return (self.read - before[1]) / max(now - before[0], 1e-9)
+
+
+def manifest_of(path: Path) -> dict[str, Any]:
+    """A run's manifest with a known state; a file that is none says that the run is only beginning."""
+    place = path / "manifest.json"
+    try:
+        told = place.lstat()
+        if not stat.S_ISREG(told.st_mode) or told.st_size > LARGEST:
+            return {"state": "running"}
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {"state": "running"}
+    if not isinstance(found, dict) or found.get("state") not in STATES:
+        return {"state": "running"}
+    return found
+
+
+def silence(store: Path) -> float:
+    """Seconds since a store was last written."""
+    written = [place.stat().st_mtime for place in (store, store.with_name(f"{store.name}-wal")) if place.is_file()]
+    return max(time.time() - max(written, default=time.time()), 0.0)

@@ -1,0 +1,50 @@
+"""The work of `open`: a folder's report in the default browser."""
+
+import os
+import webbrowser
+from pathlib import Path
+
+from nas.errors import UsageError
+from nas.terminal.console import notice, say
+
+REPORT = "report.html"
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+
+
+def show(path: Path, *, only_print: bool, quiet: bool) -> None:
+    """Open the report, or print where it is: when asked to, and where there is no browser with a window.
+
+    Raises:
+        UsageError: there is none.
+    """
+    report = report_of(path)
+    if only_print or not opened(report):
+        say(str(report))
+    elif not quiet:
+        notice(f"{report} opened in the browser")
+
+
+def report_of(path: Path) -> Path:
+    """The absolute path of a folder's report.
+
+    Raises:
+        UsageError: there is none, or it is a link.
+    """
+    report = path / REPORT if path.is_dir() else path
+    if report.is_symlink():
+        raise UsageError(f"{report}: expected a report, got a link; open what it points to, if you trust it")
+    if report.is_file() and report.suffix == ".html":
+        return report.absolute()
+    if path.is_dir():
+        raise UsageError(f"{path}: expected a {REPORT} in it, got none; python -m nas.report {path} makes it")
+    raise UsageError(f"{path}: expected a folder with a {REPORT}, got {'another file' if path.exists() else 'nothing'}")
+
+
+def opened(report: Path) -> bool:
+    """Whether a browser took it; a text browser would take the terminal over, so it is not asked."""
+    if os.name == "posix" and os.uname().sysname != "Darwin" and not any(map(os.environ.get, DISPLAYS)):
+        return False
+    try:
+        return webbrowser.open(report.as_uri())
+    except (webbrowser.Error, OSError):
+        return False

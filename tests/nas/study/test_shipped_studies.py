@@ -1,0 +1,81 @@
+"""Every study that ships loads, finds something in a few evaluations, and answers within what its loss law was fitted on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nas.answer.sentences import describe
+from nas.files import yaml_source
+from nas.frontier.picks import answers
+from nas.search.assembly import assemble, under_preset
+from nas.study.layers import layered
+from nas.work.list import application_studies
+from nas.work.run import execute
+from nas.work.run_request import Request
+from objectives.plugins import documents
+
+ROOT = Path(__file__).resolve().parents[3]
+SINGLE = [name for name, path in documents("configs").items() if "studies" not in yaml_source.read(path)[0]]
+applications = pytest.mark.parametrize("name", application_studies())
+
+
+def test_the_eight_applications_ship() -> None:
+    assert application_studies() == [
+        "autonomous_driving",
+        "batch8_server",
+        "embodied_ai",
+        "long_context_assistant",
+        "phone_keyboard",
+        "private_serving",
+        "smart_home",
+        "wearable",
+    ]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_shipped_study_finds_something_in_few_evaluations(name: str, tmp_path: Path) -> None:
+    folder = execute(Request({"evaluations": 300}, config=name, out=tmp_path / "run", quiet=True, pictures=False))
+    assert len((folder / "frontier.csv").read_text().splitlines()) > 1
+
+
+@applications
+def test_an_application_s_answer_is_no_extrapolation_and_every_question_has_one(name: str) -> None:
+    study = assemble(*layered({}, (), name))
+    problem = study.problem
+    everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    assert everything.feasible.any()
+    assert not everything.feasible.all()  # the budgets say something
+    assert not problem.scenario.law.extrapolates(problem.architectures(everything.genotypes)).any()
+    for label, limits in (study.config.applications or {}).items():
+        within = everything.feasible.copy()
+        for metric, limit in limits.items():
+            within &= everything.metrics[metric] <= limit
+        assert 0 < within.sum() < everything.feasible.sum(), label
+
+
+@applications
+def test_an_application_is_named_after_its_file_and_counts_a_real_device(name: str) -> None:
+    study = assemble(*layered({}, (), name))
+    assert study.config.name == name
+    assert study.config.preset == "device"
+    assert study.problem.vocabulary > 0
+    profile = study.problem.scenario.calibration
+    if profile is not None:
+        assert (profile.precision, profile.batch) == (study.config.precision, study.config.batch)
+
+
+@applications
+def test_the_documentation_shows_what_each_finds(name: str) -> None:
+    problem = assemble(*layered({}, (), name)).problem
+    everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    best = answers(problem, everything)[0].answer
+    assert best is not None
+    described = describe(problem.architectures(best.genotypes))
+    row = f"| `{name}` | {best.metrics['loss'][0]:.4f} | {described} | {best.metrics['memory_gb'][0]:.3g} GB |"
+    assert row in (ROOT / "docs" / "applications.md").read_text()
+
+
+def test_a_study_s_own_head_is_counted_on_the_device_too() -> None:
+    assert under_preset(assemble(*layered({"vocabulary": 32_000}, (), None)), "device").vocabulary == 32_000
+    assert under_preset(assemble(*layered({}, (), None)), "device").vocabulary == 151_936
