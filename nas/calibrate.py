@@ -72,7 +72,8 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
 
 def print_group(group: "Calibrated") -> None:
     """One profile with its errors by phase."""
-    from nas.terminal.console import say, table
+    from nas.terminal.console import say
+    from nas.terminal.tables import table
 
     p = group.profile
     say()

@@ -9,7 +9,8 @@ from nas.answer.outcome import Outcome, asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.frontier.picks import Pick
-from nas.terminal.console import say, table
+from nas.terminal.console import say
+from nas.terminal.tables import table
 
 EXACT = "exact"
 

@@ -15,7 +15,8 @@ from nas.closed_forms.relaxation import Relaxation
 from nas.closed_forms.rounding import PAIRS, Rounded
 from nas.closed_forms.validation import by_operators, worth_training
 from nas.problem.problem import Problem
-from nas.terminal.console import say, table
+from nas.terminal.console import say
+from nas.terminal.tables import table
 from objectives.loss_law.law import Law
 
 

@@ -10,7 +10,7 @@ import typer
 
 from nas.errors import PlasError
 from nas.startup.interrupts import INTERRUPTED, take_over
-from nas.terminal.console import notice
+from nas.terminal.console import complain, notice
 from nas.terminal.streams import terminal
 
 REFUSED = cast(  # typer's own, or click's: whichever typer raises
@@ -86,7 +86,7 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
         try:
             function(*args, **kwargs)
         except PlasError as error:
-            notice(str(error))
+            complain(str(error))
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt as interrupt:
             notice(str(interrupt) or "Interrupted before the end; give the command again")

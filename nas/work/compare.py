@@ -25,7 +25,8 @@ from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.search.recording import terminable
 from nas.study.configuration import split_names
-from nas.terminal.console import Stages, Ticker, notice, say_json
+from nas.terminal.console import notice, say_json
+from nas.terminal.progress import Stages, Ticker
 
 
 def execute(request: Request) -> None:

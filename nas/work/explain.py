@@ -20,7 +20,8 @@ from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import architecture_from, baseline
 from nas.study.layers import layered, parsed_settings
-from nas.terminal.console import say, say_json, table
+from nas.terminal.console import say, say_json
+from nas.terminal.tables import table
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
@@ -221,7 +222,7 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
         for r in sorted(rows, key=lambda r: -r.ms)
     ]
     header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
-    table((*header, "share", "bound by"), body, left=2)
+    table((*header, "share", "bound by"), body, left=2, spare=("instances",))
 
 
 def _show_steps(e: Explanation) -> None:

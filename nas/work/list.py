@@ -8,10 +8,12 @@ from nas.exporting.stack import PACKAGE, shown
 from nas.files.yaml_source import read
 from nas.search.discovery import EXTRAS, in_working_folder, installed
 from nas.study.catalogue import load_device, load_space
-from nas.terminal.console import say, say_json, table
+from nas.terminal.console import say, say_json
+from nas.terminal.tables import table
 from objectives.plugins import documents, first_line, importable, imports, summary
 
 Row = dict[str, Any]
+SPARE = ("profiles", "int8 TOP/s")  # columns of devices that a narrow screen goes without
 
 
 def show(kinds: Sequence[str], *, as_json: bool) -> None:
@@ -23,7 +25,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
     for kind, rows in found.items():
         say(kind.capitalize())
         header = list(rows[0]) if rows else []
-        table(header, [[_shown(row[name]) for name in header] for row in rows])
+        table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
         say()
 
 

@@ -22,7 +22,8 @@ from nas.search.recording import laid_out, read_manifest, retry_failed, search_o
 from nas.search.workers import WorkerPool
 from nas.study.configuration import without_password
 from nas.study.layers import layered, over, parsed_settings
-from nas.terminal.console import Ticker, notice, say_json
+from nas.terminal.console import notice, say_json
+from nas.terminal.progress import Ticker
 from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
 
