@@ -115,6 +115,7 @@ def run(
             rich_help_panel=o.WORKLOAD,
         ),
     ] = None,
+    verbose: o.Verbose = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -151,7 +152,7 @@ def run(
     )
     if measure_top is not None:
         refuse_unmeasurable(json)
-    folder = execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json))
+    folder = execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json, verbose))
     if measure_top is not None:
         from nas.work.measure import Request as Measurement
         from nas.work.measure import carry_out

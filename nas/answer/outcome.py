@@ -1,6 +1,6 @@
 """What came out of a run: frontier, picks, distance to the exact frontier, and the files that hold them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -57,18 +57,27 @@ class Outcome:
         return self.diagnosis is not None and self.diagnosis.examined == self.study.problem.space.size
 
 
-def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str) -> Outcome:
-    """Everything that is derived from what a search evaluated."""
+def conclude(
+    study: Study,
+    search: Search,
+    found: Evaluations,
+    batches: IntArray,
+    reason: str,
+    stage: Callable[[str], None] = lambda begun: None,
+) -> Outcome:
+    """Everything that is derived from what a search evaluated; `stage` is told what begins."""
     problem = study.problem
     rows = frontier_rows(found)
     frontier = found[rows]
     whole = study.config.algo == "exact"
+    stage("Exact frontier, to compare with" if not whole else "Picks of the exact frontier")
     exact = quick_frontier(problem) if not whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
     apart = None
     if exact is not None and scale is not None:
         common = len(np.intersect1d(frontier.keys, exact.frontier.keys))
         apart = distance(scale, frontier.values, exact.frontier.values, common)
+    stage("Picks, and what they take on the device")
     picks = answers(problem, found)
     on_device = under_preset(study, "device")
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)

@@ -101,8 +101,17 @@ class Study:
         return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
 
 
-def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
+Announce = Callable[[Problem, StudyConfig, str], None]  # with the calibration in words
+
+
+def unannounced(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
+    """Nothing is said before a study is whole."""
+
+
+def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], announce: Announce = unannounced) -> Study:
     """A study from its raw configuration.
+
+    `announce` is given the problem as soon as it stands, before a strategy is imported: that may take long.
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
@@ -116,14 +125,25 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
-    parameters = parameters_of(raw, faults)
+    if faults.lines:
+        parameters_of(raw, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
     assert law is not None
     assert device is not None
+    problem, notices, note = _joined(
+        config, SearchSpace(space), law, device, objectives, budgets, applications, baselines
+    )
+    announce(problem, config, note)
+    parameters = parameters_of(raw, faults)
+    faults.raise_if_any()
     assert parameters is not None
-    return _joined(config, SearchSpace(space), law, device, objectives, budgets, applications, baselines, parameters)
+    traits: Traits = strategy_module(config.algo).TRAITS
+    refuse_more_objectives(config.algo, traits, len(problem.objectives))
+    handling = handling_of(config, traits, problem, notices)
+    start = start_of(config, traits, problem)
+    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
 
 
 def _joined(
@@ -135,8 +155,8 @@ def _joined(
     budgets: dict[str, float | None],
     applications: dict[str, tuple[str, float]],
     baselines: list[Baseline],
-    parameters: BaseModel,
-) -> Study:
+) -> tuple[Problem, list[str], str]:
+    """The problem with its questions, what is to be said of it, and how its calibration is called."""
     law = _with_residual_sd(config, law)
     scenario, note = scenario_of(config, law, device)
     budgets, at_quantiles = plain_limits(budgets, scenario.calibration, note, config.batch)
@@ -161,11 +181,7 @@ def _joined(
     problem = replace(problem, questions=tuple(asked))
     if config.evaluation_timeout is not None and config.workers is None:
         raise UsageError("evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more")
-    traits: Traits = strategy_module(config.algo).TRAITS
-    refuse_more_objectives(config.algo, traits, len(problem.objectives))
-    handling = handling_of(config, traits, problem, notices)
-    start = start_of(config, traits, problem)
-    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+    return problem, notices, note
 
 
 def _with_residual_sd(config: StudyConfig, law: Law) -> Law:

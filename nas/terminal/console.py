@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from nas.files.tables import finite
@@ -12,6 +13,8 @@ from objectives.written_text import escaped
 
 LONGEST_LINE, MOST_LINES = 1_000, 100
 WARNING = "Warning: "
+
+Line = list[str]  # of parts that are shown already
 
 
 def harmless(text: str) -> str:
@@ -26,23 +29,25 @@ def brief(text: str) -> str:
     return "\n".join(said + [f"and {len(lines) - MOST_LINES:,} more"] * (len(lines) > MOST_LINES))
 
 
-def say(*parts: str) -> None:
-    """A sentence of the result, in lines that fit the screen; parts may be styled, the first may hold line breaks."""
+def sentence(*parts: str) -> list[Line]:
+    """A sentence as lines that fit the screen; parts may be styled, the first may hold line breaks."""
     *before, first = (parts[0] if parts else "").split("\n")
-    for line in before:
-        _said([line])
     kept = Styled(first, parts[0].style, parts[0].link) if parts and isinstance(parts[0], Styled) else first
-    _said([kept, *parts[1:]])
+    lines: list[Line] = []
+    for line in (*([text] for text in before), [kept, *parts[1:]]):
+        lines += wrapped([shown(part, sys.stdout) for part in line], columns(sys.stdout))
+    return lines
 
 
-def _said(parts: list[str]) -> None:
-    for line in wrapped([shown(part, sys.stdout) for part in parts], columns(sys.stdout)):
+def write(lines: Iterable[Line]) -> None:
+    """Lines of result, laid out already."""
+    for line in lines:
         write_line(sys.stdout, line)
 
 
-def say_as_is(*parts: str) -> None:
-    """One line that is never broken: a plot's row, a command to copy."""
-    write_line(sys.stdout, [shown(part, sys.stdout) for part in parts])
+def say(*parts: str) -> None:
+    """A sentence of the result."""
+    write(sentence(*parts))
 
 
 def notice(text: str) -> None:

@@ -64,6 +64,9 @@ Budgets = Annotated[
         rich_help_panel=SPACE,
     ),
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Everything that the one screen leaves out.", rich_help_panel=WORKLOAD)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=WORKLOAD)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WORKLOAD)]
 

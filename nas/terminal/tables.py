@@ -3,35 +3,42 @@
 import sys
 from collections.abc import Iterator, Sequence
 
-from nas.terminal.console import say
-from nas.terminal.styles import FAINT, TITLE, Styled, shown, write_line
+from nas.terminal.console import Line, say, write
+from nas.terminal.styles import FAINT, TITLE, Styled, shown
 from nas.terminal.width import cells, columns, padded, wrapped
 
 ROOM = 20  # columns in which a text may wrap
+BELOW = ("architecture",)
 
 Row = Sequence[str]
-Line = list[str]
 
 
 def table(
-    header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = ("architecture",), spare: Sequence[str] = ()
+    header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = BELOW, spare: Sequence[str] = ()
 ) -> None:
-    """Print aligned columns: the first `left` to the left, and the last where it is text.
-
-    On a screen without room for all, the columns named in `below` stand below their row, as many of them as must, in
-    that order; then the last column wraps, and the first; then `spare` columns are left out, which is said; then the
-    columns go into blocks that repeat the first `left`.
-    """
-    content = [[shown(cell, sys.stdout) for cell in row] for row in (header, *rows)]
-    dropped = list[str]()
-    for name in (name for name in spare if name in header):
-        if _least(_without(content, [*dropped, *below])) <= columns(sys.stdout):
-            break
-        dropped.append(name)
-    for line in laid_out(_without(content, dropped), columns(sys.stdout), left, below):
-        write_line(sys.stdout, line)
+    """Print aligned columns, as `fitted` lays them out; which are left out is said."""
+    lines, dropped = fitted(header, rows, left, below=below, spare=spare)
+    write(lines)
     if dropped:
         say(Styled(f"  No room here for {', '.join(dropped)}: a wider screen or --json has all", FAINT))
+
+
+def fitted(
+    header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = BELOW, spare: Sequence[str] = ()
+) -> tuple[list[Line], list[str]]:
+    """Lines of aligned columns, the first `left` to the left and the last where it is text, and which are left out.
+
+    On a screen without room for all, the columns named in `below` stand below their row, as many of them as must, in
+    that order; then `spare` columns are left out, in that order; then the last column wraps, and the first; then the
+    columns go into blocks that repeat the first `left`.
+    """
+    width, dropped = columns(sys.stdout), list[str]()
+    content = [[shown(cell, sys.stdout) for cell in row] for row in (header, *rows)]
+    for name in (name for name in spare if name in header):
+        if _total(_without(content, [*dropped, *below])) <= width:
+            break
+        dropped.append(name)
+    return list(laid_out(_without(content, dropped), width, left, below)), dropped
 
 
 def laid_out(content: Sequence[Row], width: int, left: int, below: Sequence[str]) -> Iterator[Line]:

@@ -27,7 +27,7 @@ def rows() -> int:
 
 def _size(stream: Any, variable: str, place: int) -> int:
     given = os.environ.get(variable, "")
-    if given.isascii() and given.isdecimal() and 0 < int(given[:6]):
+    if given.isascii() and given.isdecimal() and int(given[:6]) > 0:
         return int(given[:6])
     try:
         return os.get_terminal_size(stream.fileno())[place] if stream.isatty() else 0

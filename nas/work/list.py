@@ -9,6 +9,7 @@ from nas.files.yaml_source import read
 from nas.search.discovery import EXTRAS, in_working_folder, installed
 from nas.study.catalogue import load_device, load_space
 from nas.terminal.console import say, say_json
+from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.plugins import documents, first_line, importable, imports, summary
 
@@ -23,7 +24,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         say_json(found if len(kinds) > 1 else found[kinds[0]])
         return
     for kind, rows in found.items():
-        say(kind.capitalize())
+        say(Styled(kind.capitalize(), TITLE))
         header = list(rows[0]) if rows else []
         table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
         say()

@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nas.answer.outcome import Outcome, conclude, summary, write_files
+from nas.answer.screen import show, show_head
+from nas.answer.sentences import describe
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
+from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest, OpenRun
 from nas.record.store import FILE, Recorded, RunStore, begun, final
-from nas.search.assembly import Study, assemble
-from nas.search.loop import Limits, Search
+from nas.search.assembly import Study, assemble, unannounced
+from nas.search.loop import Limits, RunningFrontier, Search
 from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
 from nas.search.workers import WorkerPool
-from nas.study.configuration import without_password
+from nas.study.configuration import StudyConfig, without_password
 from nas.study.layers import layered, over, parsed_settings
 from nas.terminal.console import notice, say_json
-from nas.terminal.progress import Ticker
+from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
 
@@ -43,6 +46,7 @@ class Request:
     out: Path | None = None
     quiet: bool = False
     json: bool = False
+    verbose: bool = False
     pictures: bool = True
 
 
@@ -82,9 +86,7 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     if request.json:
         say_json({"run": str(folder), **summary(outcome)})
     elif not request.quiet:
-        from nas.answer.screen import show
-
-        show(outcome, folder)
+        show(outcome, folder, verbose=request.verbose)
     sys.stdout.flush()
 
 
@@ -206,7 +208,7 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
 
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
-    study = assemble(typed_storage(raw, request), origins)
+    study = assemble(typed_storage(raw, request), origins, unannounced if request.quiet or request.json else announce)
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(
@@ -217,6 +219,12 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     for text in study.notices if not request.quiet else ():
         notice(f"Warning: {text}")
     return study
+
+
+def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
+    """Say at once what is searched."""
+    show_head(problem, config, calibration_note)
+    sys.stdout.flush()
 
 
 def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
@@ -261,9 +269,10 @@ def searched(
     solving = Ticker(study.problem.space.size, quiet=request.quiet)
     search = search_of(study, store, recorded, pool, solving.settled)
     ticker = Ticker(limits.evaluations, quiet=request.quiet)
+    front = RunningFrontier()  # its own: what a search stops by is not touched
 
     def report(search: Search) -> None:
-        ticker(len(search.archive), lambda: best_so_far(search))
+        ticker(len(search.archive), lambda: best_so_far(search, front))
         if mirror is not None:
             mirror.follow(search)
 
@@ -272,13 +281,16 @@ def searched(
             if request.retry_failed and recorded is not None:
                 retry_failed(search, store, recorded)
             reason = search.run(limits, report)
-        ticker.close()
+        stage = Stages(quiet=request.quiet)
         told = search.archive.all()
         found = final(told, store.retried(told))
-        outcome = conclude(study, search, found, store.batches(), reason)
+        outcome = conclude(study, search, found, store.batches(), reason, stage)
+        stage("Tables of the run folder")
         write_files(manifest.path, outcome)
         if request.pictures:
+            stage("Pictures")
             draw(outcome, manifest.path)
+        ticker.close()
     except KeyboardInterrupt:
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
@@ -315,8 +327,13 @@ def draw(outcome: Outcome, folder: Path) -> None:
         ) from None
 
 
-def best_so_far(search: Search) -> str:
-    """The lowest feasible loss evaluated so far."""
+def best_so_far(search: Search, front: RunningFrontier) -> str:
+    """The frontier's size and the lowest feasible loss evaluated so far, with its design."""
+    front.update(search.archive)
+    if not len(front.rows):
+        return "nothing feasible yet"
     found = search.archive.all()
-    losses = found.metrics["loss"][found.feasible]
-    return f"best loss {losses.min():.4f}" if len(losses) else "nothing feasible yet"
+    feasible = np.flatnonzero(found.feasible)
+    row = feasible[[int(np.argmin(found.metrics["loss"][feasible]))]]
+    design = describe(search.problem.architectures(search.archive.rows(row).genotypes))
+    return f"frontier {len(front.rows):,}, best loss {found.metrics['loss'][row[0]]:.4f}: {design}"
