@@ -17,6 +17,7 @@ from nas.problem.questions import OWN, Baseline, Question
 from nas.search.asking import built
 from nas.search.constraints import Handling, problem_as_seen
 from nas.search.discovery import able_to, parameters_of, strategy_module
+from nas.search.discovery import named as strategies
 from nas.search.notebook import Notebook
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
@@ -125,8 +126,8 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], announce: Anno
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
-    if faults.lines:
-        parameters_of(raw, faults)
+    faultless = not faults.lines and not raw.get("params") and config is not None and config.algo in strategies()
+    parameters = None if faultless else parameters_of(raw, faults)  # a fault of the strategy is said before anything else
     faults.raise_if_any()
     assert config is not None
     assert space is not None
@@ -136,7 +137,7 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], announce: Anno
         config, SearchSpace(space), law, device, objectives, budgets, applications, baselines
     )
     announce(problem, config, note)
-    parameters = parameters_of(raw, faults)
+    parameters = parameters or parameters_of(raw, faults)
     faults.raise_if_any()
     assert parameters is not None
     traits: Traits = strategy_module(config.algo).TRAITS

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -223,8 +224,9 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
 
 def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
     """Say at once what is searched."""
-    show_head(problem, config, calibration_note)
-    sys.stdout.flush()
+    with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
+        show_head(problem, config, calibration_note)
+        sys.stdout.flush()
 
 
 def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
