@@ -127,7 +127,9 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], announce: Anno
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
     faultless = not faults.lines and not raw.get("params") and config is not None and config.algo in strategies()
-    parameters = None if faultless else parameters_of(raw, faults)  # a fault of the strategy is said before anything else
+    parameters = (
+        None if faultless else parameters_of(raw, faults)
+    )  # a fault of the strategy is said before anything else
     faults.raise_if_any()
     assert config is not None
     assert space is not None
