@@ -18,7 +18,8 @@ import numpy as np
 from nas.study.catalogue import load_device, load_law, load_space
 from objectives.assessment import Assessment
 from objectives.scenario import Scenario, precision
-from search_spaces.architectures import SHAPE, Architectures
+from search_spaces.architectures import Architectures
+from search_spaces.columns import SHAPE
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -130,7 +130,8 @@ def run(
 
     With nothing else than --algo this is the paper's study: its space, its loss law, Jetson AGX Orin 64 GB.
     """
-    from nas.work.run import Request, execute
+    from nas.work.run import execute
+    from nas.work.run_request import Request
 
     flags = o.study_flags(
         algo=algo,

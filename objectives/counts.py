@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from objectives.dimensions import Dimensions
-from search_spaces.architectures import QK_NORMS, Architectures
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import QK_NORMS
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from objectives.latency import closed_form, roofline
 from objectives.loss_law.features import OWNERS, feature
 from objectives.scenario import Scenario
 from objectives.shares import Share, body_share
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
 
 
 class NotASum(Exception):

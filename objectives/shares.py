@@ -6,8 +6,9 @@ from typing import Self
 import numpy as np
 
 from objectives.counts import count
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from nas.answer.sentences import describe
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.frontier.diagnosis import at_least
 from nas.problem.problem import Problem
-from search_spaces.architectures import SHAPE, Architectures, one
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import SHAPE
 
 STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
 

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nas.answer.outcome import Outcome
+from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
 from nas.answer.sentences import baseline_metric, plot_axes
 from nas.files.figures import plain, save, styled
 from nas.files.own_files import inner_folder
@@ -18,32 +19,6 @@ from nas.frontier.indicators import too_many
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 
-INK, EVALUATED, FRONTIER, EXACT, BASELINE, PICK = "#222222", "#c9ced6", "#1f5fa8", "#e08a1e", "#b3261e", "#0b7a4b"
-LABELS = {
-    "loss": "Predicted loss (nats per token)",
-    "perplexity": "Predicted perplexity",
-    "prefill_ms": "Prefill (ms)",
-    "decode_ms": "Decode (ms)",
-    "tpot_ms": "Time per output token (ms)",
-    "total_ms": "Prefill + decode (ms)",
-    "memory_gb": "Weights (GB)",
-    "resident_gb": "Resident memory (GB)",
-    "params_total": "Parameters",
-    "params_active": "Active parameters",
-}
-STYLE: Any = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 9,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "svg.hashsalt": "plas",
-    "svg.fonttype": "none",
-    "path.simplify": True,
-}
 MEDIAN = "#111111"  # where points are too many to see a line of their own colour
 THINNED = 20_000
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
@@ -62,11 +37,6 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
             save(convergence_figure(outcome), folder / "convergence")
 
 
-def label(name: str) -> str:
-    """A metric's name as a reader sees it."""
-    return LABELS.get(name, name)
-
-
 def thinned(n: int) -> Any:
     """At most `THINNED` evenly spaced rows, so that huge runs stay drawable."""
     return slice(None) if n <= THINNED else np.unique(np.linspace(0, n - 1, THINNED).astype(int))
@@ -78,47 +48,9 @@ def frontier_figure(outcome: Outcome) -> Figure:
     assert axes_names is not None
     across, up = axes_names
     figure, ax = framed(4.2)
-    feasible = np.flatnonzero(outcome.evaluations.feasible)
-    rows = feasible[thinned(len(feasible))]
-    ax.scatter(
-        outcome.evaluations.metrics[across][rows],
-        outcome.evaluations.metrics[up][rows],
-        s=3,
-        color=EVALUATED,
-        linewidths=0,
-        label="evaluated",
-        rasterized=True,
-    )
-    if outcome.exact is not None:
-        exact = outcome.exact.frontier
-        rows = thinned(len(exact))
-        ax.scatter(
-            exact.metrics[across][rows],
-            exact.metrics[up][rows],
-            s=26,
-            facecolors="none",
-            edgecolors=EXACT,
-            linewidths=0.7,
-            label="exact frontier",
-            rasterized=len(exact) > VECTORS,
-        )
-    name = "exact frontier" if outcome.study.config.algo == "exact" else f"{outcome.study.config.algo} frontier"
-    joined = (
-        {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
-        if len(outcome.frontier.objectives) == 2
-        else {"linestyle": ""}
-    )
-    rows = thinned(len(outcome.frontier))
-    ax.plot(
-        outcome.frontier.metrics[across][rows],
-        outcome.frontier.metrics[up][rows],
-        marker="o",
-        markersize=2.4,
-        color=FRONTIER,
-        label=name,
-        rasterized=len(outcome.frontier) > VECTORS,
-        **joined,
-    )
+    _mark_evaluated(ax, outcome, across, up)
+    _mark_exact(ax, outcome, across, up)
+    _mark_frontier(ax, outcome, across, up)
     _mark_baselines(ax, outcome, across, up)
     _mark_picks(ax, outcome, across, up)
     _scale_axis(ax, outcome.study.problem, across)
@@ -149,6 +81,36 @@ def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:,.4g}"))
         ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+
+
+def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
+    """A small dot for each feasible architecture."""
+    feasible = np.flatnonzero(outcome.evaluations.feasible)
+    rows, metrics = feasible[thinned(len(feasible))], outcome.evaluations.metrics
+    x, y = metrics[across][rows], metrics[up][rows]
+    ax.scatter(x, y, s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
+
+
+def _mark_exact(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
+    """A ring for each member of the exact frontier, where it is known."""
+    if outcome.exact is None:
+        return
+    exact = outcome.exact.frontier
+    rows, many = thinned(len(exact)), len(exact) > VECTORS
+    x, y = exact.metrics[across][rows], exact.metrics[up][rows]
+    rings: Any = {"s": 26, "facecolors": "none", "edgecolors": EXACT, "linewidths": 0.7}
+    ax.scatter(x, y, label="exact frontier", rasterized=many, **rings)
+
+
+def _mark_frontier(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
+    """The run's frontier, joined by steps where it is a curve."""
+    found, algo = outcome.frontier, outcome.study.config.algo
+    rows, many = thinned(len(found)), len(found) > VECTORS
+    x, y = found.metrics[across][rows], found.metrics[up][rows]
+    steps = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
+    joined: Any = steps if len(found.objectives) == 2 else {"linestyle": ""}
+    name = "exact frontier" if algo == "exact" else f"{algo} frontier"
+    ax.plot(x, y, marker="o", markersize=2.4, color=FRONTIER, label=name, rasterized=many, **joined)
 
 
 def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:

@@ -14,7 +14,7 @@ from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
-from nas.record.store import final
+from nas.record.log import final
 from objectives.written_text import LONGEST, escaped
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray

@@ -13,7 +13,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
-from search_spaces.architectures import ALIASES, DEFAULTS, SHAPE, Architectures
+from search_spaces.architectures import Architectures
+from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 
 Given = Architectures | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path
 KNOWN = tuple(dict.fromkeys((*SHAPE, *ALIASES, *DEFAULTS)))

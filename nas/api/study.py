@@ -19,7 +19,8 @@ from nas.frontier.breakdown import Explanation, explained
 from nas.problem.problem import Problem
 from nas.search import assembly
 from nas.study.layers import layered
-from nas.work.run import Request, ran
+from nas.work.run import ran
+from nas.work.run_request import Request
 from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:

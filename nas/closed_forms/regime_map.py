@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from nas.answer.pictures import EXACT, FRONTIER, INK, PICK, STYLE, label
+from nas.answer.palette import EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.closed_forms.costs import COSTS, LATENCIES
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.prediction import Prediction

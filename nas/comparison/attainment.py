@@ -10,7 +10,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from nas.answer.pictures import EXACT, FRONTIER, label
+from nas.answer.palette import EXACT, FRONTIER, label
 from nas.comparison.result import StudyResult
 from nas.comparison.strokes import Stroke, legend, log_axis
 from search_spaces.arrays import FloatArray, IntArray

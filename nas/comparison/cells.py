@@ -12,7 +12,8 @@ from nas.comparison.trace import Trace
 from nas.errors import PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.record import folder as run_folder
-from nas.record.store import FILE, Recorded, RunStore, begun, final
+from nas.record.log import Recorded, final
+from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
 from nas.search.loop import Limits
 from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, try_update

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nas.answer.pictures import EXACT, STYLE, label
+from nas.answer.palette import EXACT, STYLE, label
 from nas.answer.sentences import plot_axes
 from nas.comparison.attainment import attainment_figure, difference_figure
 from nas.comparison.measures import TARGETS

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from nas.answer.pictures import INK
+from nas.answer.palette import INK
 from nas.comparison.ranking import Ranking
 from nas.comparison.strokes import Stroke
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from nas.answer.pictures import BASELINE, FRONTIER, PICK
+from nas.answer.palette import BASELINE, FRONTIER, PICK
 from nas.comparison.plan import BASELINES
 
 COLOURS = (FRONTIER, PICK, BASELINE, "#7b4fa3", "#17909b", "#d1619c", "#84861a", "#8c5a2b")

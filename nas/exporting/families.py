@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from nas.errors import UsageError
-from search_spaces.architectures import QK_NORMS, Architectures
+from search_spaces.architectures import Architectures
+from search_spaces.columns import QK_NORMS
 
 
 @dataclass(frozen=True)

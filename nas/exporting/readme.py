@@ -25,8 +25,16 @@ def readme(
         cautions: by stack and text, the candidates that they concern.
         assumptions: what the predictions of the launch list leave out or exceed.
     """
-    first, every = models[0], {model.id for model in models}
-    lines = [
+    lines = [*_contents(models, assumptions), *_start(models[0])]
+    for name in stacks:
+        lines += [*_stack(name, models, cautions), ""]
+    if {"vllm", "llama_bench"} & set(stacks):
+        lines += ["When benches have run: `plas calibrate . --device DEVICE` from this folder reads their results.", ""]
+    return "\n".join(lines)
+
+
+def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
+    return [
         "# Exported candidates",
         "",
         f"`{FILE}` lists them with predictions, parameters and training cost; `export.json` holds the recipe and what the",
@@ -41,20 +49,27 @@ def readme(
             for m in models
         ),
         "",
+    ]
+
+
+def _start(first: Model) -> list[str]:
+    return [
         "## How to start",
         "",
         f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line(first.recipe)}.",
         "",
     ]
-    for name in stacks:
-        lines += [f"**{shown(name)}**", "", "```bash", f"cd {first.folder}", stack(name).launch(first), "```", ""]
-        for (whose, text), ids in cautions.items():
-            if whose == shown(name):
-                lines.append(f"- {text}" + ("" if set(ids) == every else f" ({', '.join(map(_cell, ids))})"))
-        lines += [""] * (lines[-1] != "")
-    if {"vllm", "llama_bench"} & set(stacks):
-        lines += ["When benches have run: `plas calibrate . --device DEVICE` from this folder reads their results.", ""]
-    return "\n".join(lines)
+
+
+def _stack(name: str, models: Sequence[Model], cautions: Mapping[tuple[str, str], list[str]]) -> list[str]:
+    """A stack's commands for the first candidate, then what to mind, naming candidates where it is not all of them."""
+    first, every = models[0], {model.id for model in models}
+    lines = [f"**{shown(name)}**", "", "```bash", f"cd {first.folder}", stack(name).launch(first), "```"]
+    said = [(text, ids) for (whose, text), ids in cautions.items() if whose == shown(name)]
+    lines += [""] * bool(said)
+    for text, ids in said:
+        lines.append(f"- {text}" + ("" if set(ids) == every else f" ({', '.join(map(_cell, ids))})"))
+    return lines
 
 
 def recipe_line(recipe: Recipe) -> str:

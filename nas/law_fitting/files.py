@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from nas.answer.pictures import BASELINE, FRONTIER, STYLE
+from nas.answer.palette import BASELINE, FRONTIER, STYLE
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
 from nas.files.tables import write, write_json

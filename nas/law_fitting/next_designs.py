@@ -120,16 +120,7 @@ def planned(
     if law.tokens is None:
         raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
     cost = training_flops(candidates, law.tokens)
-    found: list[tuple[Architectures, Plan]] = []
-    for halved in range(HALVINGS):  # models of at most the whole budget, half of it, a quarter …
-        limit = max(asked.flops / 2.0**halved, asked.flops / asked.n)
-        within = candidates[np.flatnonzero(cost <= limit)]
-        if len(within) < asked.n:
-            break
-        each = plan_of(within)
-        found += [(within, each)] if training_flops(within[each.rows], law.tokens).sum() <= asked.flops else []
-        if limit * asked.n <= asked.flops:
-            break
+    found = affordable(candidates, cost, asked.flops, asked.n, plan_of)
     if not found:
         least = float(np.sort(cost)[: asked.n].sum())
         raise ValueError(
@@ -138,6 +129,24 @@ def planned(
         )
     usual = _information(known, candidates, np.arange(len(candidates)), law.tokens) * asked.n / len(candidates)
     return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0], pair[1].rows, law.tokens)))
+
+
+def affordable(
+    candidates: Architectures, cost: FloatArray, flops: float, n: int, plan_of: Callable[[Architectures], Plan]
+) -> list[tuple[Architectures, Plan]]:
+    """Plans within a budget, from models of at most all of it, half of it, a quarter …; `cost` in FLOP, (candidates,)."""
+    found: list[tuple[Architectures, Plan]] = []
+    for halved in range(HALVINGS):
+        limit = max(flops / 2.0**halved, flops / n)
+        rows = np.flatnonzero(cost <= limit)
+        if len(rows) < n:
+            break
+        within = candidates[rows]
+        each = plan_of(within)
+        found += [(within, each)] if cost[rows][each.rows].sum() <= flops else []
+        if limit * n <= flops:
+            break
+    return found
 
 
 def _information(known: Knowledge, candidates: Architectures, rows: IntArray, tokens: float | None) -> FloatArray:

@@ -9,8 +9,9 @@ from nas.errors import UsageError
 from nas.frontier.selection import check_form, select
 from nas.record.candidates import read_candidates
 from nas.study.baselines import baseline
-from search_spaces.architectures import DEFAULTS, Architectures
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
+from search_spaces.columns import DEFAULTS
 
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nas.problem.objective import Budget
-from search_spaces.architectures import SHAPE, Architectures
+from search_spaces.architectures import Architectures
+from search_spaces.columns import SHAPE
 
 OWN = "your budgets"
 

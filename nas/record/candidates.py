@@ -11,7 +11,8 @@ from nas.errors import UsageError
 from nas.files.tables import csv_text, finite, write
 from nas.files.yaml_source import whole_number
 from objectives.written_text import csv_fault, read_cell, shown_name
-from search_spaces.architectures import DEFAULTS, FILE_COLUMNS, Architectures, stack
+from search_spaces.architectures import Architectures, stack
+from search_spaces.columns import DEFAULTS, FILE_COLUMNS
 
 MOST_BYTES = 100_000_000
 

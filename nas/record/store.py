@@ -1,22 +1,19 @@
 """The run's store: every distinct architecture evaluated, in order, in one SQLite file."""
 
-import hashlib
-import itertools
 import json
-import re
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nas.errors import PlasError, UsageError
-from nas.files.own_files import refuse_links
+from nas.errors import PlasError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
+from nas.record.database import connect, digest, explained, meta_digest
+from nas.record.log import BatchRecord, Recorded
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import GENES
 
@@ -25,40 +22,6 @@ LAYOUT = "1"
 NOTES = "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, text TEXT NOT NULL, digest TEXT NOT NULL)"
 STRATEGY, SOLVING = "strategy", "solving"
 BLOCK = 20_000
-TABLES = ("meta", "evaluations", "batches", "retried", "notes")
-
-
-@dataclass(frozen=True)
-class BatchRecord:
-    """One ask of the strategy: rows asked and seconds of strategy and objectives."""
-
-    batch: int
-    asked: int
-    strategy_s: float
-    objectives_s: float
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """What a store holds: evaluations in order, the batch of each, and the batches."""
-
-    evaluations: Evaluations
-    batches: IntArray
-    retried: tuple[IntArray, Evaluations]
-
-
-def final(told: Evaluations, retried: tuple[IntArray, Evaluations]) -> Evaluations:
-    """What is true now: the rows that the strategy was told, failed ones replaced by their retries."""
-    rows, found = retried
-    if len(rows) == 0:
-        return told
-    reasons = list(told.reasons or ("",) * len(told))
-    for row, reason in zip(rows.tolist(), found.reasons or ("",) * len(found), strict=True):
-        reasons[row] = reason
-    metrics = {name: column.copy() for name, column in told.metrics.items()}
-    for name, column in metrics.items():
-        column[rows] = found.metrics[name]
-    return replace(told, metrics=metrics, reasons=tuple(reasons) if any(reasons) else None)
 
 
 class RunStore:
@@ -298,87 +261,6 @@ def read_meta(path: Path) -> dict[str, Any]:
     if written.pop("digest", "") != json.dumps(meta_digest(written)):
         raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
     return {name: value if name == "layout" else json.loads(value) for name, value in written.items()}
-
-
-def meta_digest(written: Mapping[str, str]) -> str:
-    """Hash of texts by name."""
-    return hashlib.blake2b(json.dumps(sorted(written.items())).encode(), digest_size=16).hexdigest()
-
-
-def digest(rows: Evaluations) -> str:
-    """Hash of what a batch's rows say: keys, genotypes, metrics and reasons; SQLite keeps no sign of zero."""
-    content = hashlib.blake2b(np.column_stack([rows.keys, rows.genotypes]).astype("<i8").tobytes(), digest_size=16)
-    for values in rows.metrics.values():
-        content.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
-    content.update("\0".join(rows.reasons if rows.reasons and any(rows.reasons) else ()).encode())
-    return content.hexdigest()
-
-
-def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """An open store file; read-only works in folders that cannot be written."""
-    refuse_links(path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal")))
-    with explained(path):
-        if readonly:
-            return _connect_readonly(path)
-        connection = sqlite3.connect(path)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-    return connection
-
-
-def _connect_readonly(path: Path) -> sqlite3.Connection:
-    """Shares the log of a run that goes on; a finished run is opened without leaving files beside it."""
-    going_on = path.with_name(path.name + "-wal").exists()
-    address = path.resolve().as_uri()
-    connection = sqlite3.connect(f"{address}?{'mode=ro' if going_on else 'immutable=1'}", uri=True)
-    try:
-        connection.execute("SELECT name FROM sqlite_master LIMIT 1")
-    except sqlite3.OperationalError:
-        connection.close()
-        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
-    _refuse_code(connection, path)
-    return connection
-
-
-def _refuse_code(connection: sqlite3.Connection, path: Path) -> None:
-    """Tables hold rows; views, triggers and virtual tables compute, without end if they like.
-
-    Raises:
-        PlasError: a trigger, or one of our names that is no table.
-    """
-    calls = itertools.count(1)
-    most = 100 + path.stat().st_size // 1_000
-    connection.set_progress_handler(lambda: next(calls) > most, 1_000_000)
-    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
-        virtual = kind == "table" and re.match(r"\s*CREATE\s+VIRTUAL", str(sql), re.IGNORECASE)
-        if kind == "trigger" or virtual or (kind == "view" and str(name).lower() in TABLES):
-            connection.close()
-            what = "virtual table" if virtual else kind
-            raise PlasError(f"{path}: expected plain tables, got a {what} {str(name)!r:.60}; start a new run")
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as one clear line."""
-    try:
-        yield
-    except (ValueError, TypeError, OverflowError) as error:
-        raise PlasError(
-            f"{path}: expected an intact store, got {error}; it cannot be trusted, start a new run"
-        ) from None
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "full" in text or "disk I/O" in text:
-            raise PlasError(
-                f"{path}: the disk is full or failing ({text}); free some space and continue with --resume"
-            ) from None
-        if "readonly" in text or "unable to open" in text:
-            raise UsageError(f"{path}: expected a writable folder, got {text}; choose another with --out") from None
-        if "locked" in text:
-            raise UsageError(f"{path}: expected a free store, got one in use; wait for the other process") from None
-        raise PlasError(
-            f"{path}: expected an intact store, got {text}; it cannot be trusted, start a new run"
-        ) from None
 
 
 def _floats(column: tuple[Any, ...]) -> FloatArray:

@@ -79,20 +79,6 @@ def _theory(theory: list[Claim]) -> list[Correction]:
 
 def _model() -> list[Correction]:
     search, latency = search_claims.claims(), latency_claims.claims()
-    touched = Dimensions(latency_claims.EXAMPLE).touched_experts(8.0)
-    small = problem(vocabulary=latency_claims.HEAD).scenario
-    known = baseline("qwen2.5_0.5b").architecture
-    head = problem(vocabulary=latency_claims.HEAD)
-    table = float(
-        head.assess(head.with_own_vocabulary(known))["params_total"][0]
-        - head.assess(known.with_vocabulary(0))["params_total"][0]
-    )
-    weights, resident = (
-        float(head.assess(head.with_own_vocabulary(latency_claims.EXAMPLE))[m][0]) for m in ("memory_gb", "resident_gb")
-    )
-    both = [
-        float(problem(vocabulary=v).assess(known.with_vocabulary(v))["decode_ms"][0]) for v in (0, latency_claims.HEAD)
-    ]
     return [
         Correction(
             "sec:arch_evolution",
@@ -103,22 +89,50 @@ def _model() -> list[Correction]:
         Correction(
             "eq:memory_footprint",
             "weights only",
-            f"The example design holds {weights:.3f} GB of weights and {resident:.3f} GB with head, cache and activations.",
+            _resident(),
         ),
         Correction(
             "eq:decode_latency_full",
             "no embedding or LM head",
-            f"Qwen2.5-0.5B: {table / 1e6:.0f} M of its parameters are the table; decoding {both[0]:.1f} ms without it, {both[1]:.1f} ms with it.",
+            _embedding(),
         ),
         Correction("thm:memory-only", "r, gqa, ρ interior", _bounds()),
         Correction(
             "eq:decode_latency_full",
             "B tokens, the cache of one sequence; experts of one token",
-            f"The cache is read B times, and {small.device.name} reads {float(touched[0]):.2f} of 16 experts for 8 tokens with K = 1.",
+            _batched(),
         ),
         Correction("sec:empirical_validation", "layers alone, idealised peaks", _found(latency, "19.42 %")),
         Correction("app:pretrain_details", "10 B tokens for every size", _tokens()),
     ]
+
+
+def _resident() -> str:
+    head = problem(vocabulary=latency_claims.HEAD)
+    found = head.assess(head.with_own_vocabulary(latency_claims.EXAMPLE))
+    weights, resident = (float(found[metric][0]) for metric in ("memory_gb", "resident_gb"))
+    return (
+        f"The example design holds {weights:.3f} GB of weights and {resident:.3f} GB with head, cache and activations."
+    )
+
+
+def _embedding() -> str:
+    known, head = baseline("qwen2.5_0.5b").architecture, problem(vocabulary=latency_claims.HEAD)
+    whole, layers = head.with_own_vocabulary(known), known.with_vocabulary(0)
+    table = float(head.assess(whole)["params_total"][0] - head.assess(layers)["params_total"][0])
+    without, with_it = (
+        float(problem(vocabulary=v).assess(known.with_vocabulary(v))["decode_ms"][0]) for v in (0, latency_claims.HEAD)
+    )
+    return (
+        f"Qwen2.5-0.5B: {table / 1e6:.0f} M of its parameters are the table; "
+        f"decoding {without:.1f} ms without it, {with_it:.1f} ms with it."
+    )
+
+
+def _batched() -> str:
+    device = problem(vocabulary=latency_claims.HEAD).scenario.device
+    touched = float(Dimensions(latency_claims.EXAMPLE).touched_experts(8.0)[0])
+    return f"The cache is read B times, and {device.name} reads {touched:.2f} of 16 experts for 8 tokens with K = 1."
 
 
 def _bounds() -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from nas.answer.pictures import EXACT, FRONTIER, STYLE, label, running_median
+from nas.answer.palette import EXACT, FRONTIER, STYLE, label
+from nas.answer.pictures import running_median
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.regime_map import map_figure
 from nas.files.figures import save, styled

@@ -33,16 +33,14 @@ def slopes(metric: str, key: str, values: tuple[int, ...], **study: object) -> s
 
 def scaling() -> list[Claim]:
     """Input length, output length, batch."""
+    return [*over_input(), over_output(), over_batch()]
+
+
+def over_input() -> list[Claim]:
+    """Exponents of prefill and decode in the input length."""
     lengths = (256, 1024, 4096, 16_384, 65_536)
     unfused, fused = (slopes("prefill_ms", "input_tokens", lengths, attention=a) for a in ("unfused", "fused"))
     decode = slopes("decode_ms", "input_tokens", lengths)
-    written = (16, 64, 256, 1024)
-    share = [milliseconds("decode_ms", output_tokens=n) / milliseconds("total_ms", output_tokens=n) for n in written]
-    batches = (1, 4, 16, 64, 256)
-    each = {p: [milliseconds(p, batch=b) / b for b in batches] for p in ("prefill_ms", "decode_ms")}
-    gained = "; ".join(
-        f"{p.removesuffix('_ms')} {', '.join(f'{ms:.3g}' for ms in values)} ms" for p, values in each.items()
-    )
     return [
         Claim(
             "Prefill latency scales quadratically with input length",
@@ -59,22 +57,37 @@ def scaling() -> list[Claim]:
             f"Exponent between the same lengths: {decode}. Affine: weights are a constant that hides the slope until the KV cache outweighs them.",
             f"{EXPLAIN} --input-tokens 65536",
         ),
-        Claim(
-            "Decoding dominates the total for long generations",
-            "app:latency_details",
-            HOLDS,
-            f"Its share of 1,024 in and {', '.join(map(str, written))} out: {', '.join(percent(s) for s in share)}.",
-            f"{EXPLAIN} --output-tokens 256",
-        ),
-        Claim(
-            "Batching helps both phases with diminishing returns; decode stays memory-bound",
-            "app:latency_details",
-            CONDITIONS,
-            f"Time per sequence at batch {', '.join(map(str, batches))}: {gained}. Prefill gains little, since 1,024 tokens already read "
-            "most experts; decoding gains until every expert is touched by some token, which the closed form leaves out.",
-            f"{EXPLAIN} --batch 16",
-        ),
     ]
+
+
+def over_output() -> Claim:
+    """The share of decoding in the total."""
+    written = (16, 64, 256, 1024)
+    share = [milliseconds("decode_ms", output_tokens=n) / milliseconds("total_ms", output_tokens=n) for n in written]
+    return Claim(
+        "Decoding dominates the total for long generations",
+        "app:latency_details",
+        HOLDS,
+        f"Its share of 1,024 in and {', '.join(map(str, written))} out: {', '.join(percent(s) for s in share)}.",
+        f"{EXPLAIN} --output-tokens 256",
+    )
+
+
+def over_batch() -> Claim:
+    """Time per sequence as sequences share what is read."""
+    batches = (1, 4, 16, 64, 256)
+    each = {p: [milliseconds(p, batch=b) / b for b in batches] for p in ("prefill_ms", "decode_ms")}
+    gained = "; ".join(
+        f"{p.removesuffix('_ms')} {', '.join(f'{ms:.3g}' for ms in values)} ms" for p, values in each.items()
+    )
+    return Claim(
+        "Batching helps both phases with diminishing returns; decode stays memory-bound",
+        "app:latency_details",
+        CONDITIONS,
+        f"Time per sequence at batch {', '.join(map(str, batches))}: {gained}. Prefill gains little, since 1,024 tokens already read "
+        "most experts; decoding gains until every expert is touched by some token, which the closed form leaves out.",
+        f"{EXPLAIN} --batch 16",
+    )
 
 
 def projections() -> Claim:

@@ -157,48 +157,59 @@ def wide_and_shallow() -> Claim:
 
 
 def experts() -> list[Claim]:
-    """Expert counts by phase."""
+    """Expert counts by phase and workload, and how many of them a token takes."""
+    return [experts_by_phase(), top_1(), experts_in_total()]
+
+
+def experts_by_phase() -> Claim:
+    """Mean E along the prefill and the decode frontier."""
 
     def mean(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
         counts = every.columns["n_experts"][rows]
         half = len(rows) // 2
         return f"{counts.mean():.1f} ({counts[:half].mean():.1f} in the faster half, {counts[half:].mean():.1f} in the slower)"
 
-    def eights(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
-        counts = every.columns["n_experts"][rows]
-        return f"{percent(float((counts == 8).mean()))} (mean {counts.mean():.1f}, median {np.median(counts):.0f})"
-
-    def top1(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
-        return percent(float((every.shapes.top_k[rows] == 1).mean()))
-
     decode = whole()
     most = float((decode.columns["n_experts"][decode.frontier("decode_ms")] == 16).mean())
-    workloads = ((1, 1024, 16), (1, 512, 64), (1, 256, 256), (1, 16, 1024))
-    totals = "; ".join(
-        f"{w[1]} in / {w[2]} out {eights(whole(workload=w), whole(workload=w).frontier('total_ms'))}" for w in workloads
+    return Claim(
+        "Prefill favours few experts, more as the budget relaxes; decode the most",
+        "sec:arch_evolution",
+        CONDITIONS,
+        f"Mean E, operator model: {by_phase(mean)}; {percent(most)} of the decode frontier has E = 16. In the closed form, which does not "
+        f"know ρ, the largest E is everywhere: {by_phase(mean, latency='closed_form')}. The finding needs the operator model.",
     )
-    return [
-        Claim(
-            "Prefill favours few experts, more as the budget relaxes; decode the most",
-            "sec:arch_evolution",
-            CONDITIONS,
-            f"Mean E, operator model: {by_phase(mean)}; {percent(most)} of the decode frontier has E = 16. In the closed form, which does not "
-            f"know ρ, the largest E is everywhere: {by_phase(mean, latency='closed_form')}. The finding needs the operator model.",
-        ),
-        Claim(
-            "Top-1 routing is preferred in both phases",
-            "sec:arch_evolution",
-            CONDITIONS,
-            f"Share of K = 1, operator model: {by_phase(top1)}; closed form: {by_phase(top1, latency='closed_form')}.",
-        ),
-        Claim(
-            "Total latency converges to about 8 experts under balanced input and output",
-            "sec:arch_evolution",
-            FAILS,
-            f"Share of E = 8 on the loss–total frontier: {totals}. Eight is a compromise of prefill-heavy workloads; where decoding "
-            "dominates, 16 does.",
-        ),
-    ]
+
+
+def top_1() -> Claim:
+    """Share of K = 1 along both frontiers."""
+
+    def share(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+        return percent(float((every.shapes.top_k[rows] == 1).mean()))
+
+    return Claim(
+        "Top-1 routing is preferred in both phases",
+        "sec:arch_evolution",
+        CONDITIONS,
+        f"Share of K = 1, operator model: {by_phase(share)}; closed form: {by_phase(share, latency='closed_form')}.",
+    )
+
+
+def experts_in_total() -> Claim:
+    """Share of E = 8 along the frontier of total latency, by workload."""
+
+    def eights(every: Whole) -> str:
+        counts = every.columns["n_experts"][every.frontier("total_ms")]
+        return f"{percent(float((counts == 8).mean()))} (mean {counts.mean():.1f}, median {np.median(counts):.0f})"
+
+    workloads = ((1, 1024, 16), (1, 512, 64), (1, 256, 256), (1, 16, 1024))
+    totals = "; ".join(f"{w[1]} in / {w[2]} out {eights(whole(workload=w))}" for w in workloads)
+    return Claim(
+        "Total latency converges to about 8 experts under balanced input and output",
+        "sec:arch_evolution",
+        FAILS,
+        f"Share of E = 8 on the loss–total frontier: {totals}. Eight is a compromise of prefill-heavy workloads; where decoding "
+        "dominates, 16 does.",
+    )
 
 
 def compact_ffn() -> Claim:

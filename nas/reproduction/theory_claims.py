@@ -42,21 +42,26 @@ def optimum(box: Box, **budgets: float) -> Optimum:
 
 def theorems() -> list[Claim]:
     """ρ* in the three regimes."""
-    c = setting().scenario.law.coefficients
     latency = optimum(unbounded(2048), decode=1e9).point["activation_rate"]
+    latency_only = Claim(
+        "Latency-only: ρ* = ρ_min",
+        "thm:latency-only",
+        CONDITIONS,
+        f"Numerical optimum {latency:.4f} at ρ_min = {RATE}. In the closed form, where ρ costs no time; in the operator model the prefill "
+        "pays for every expert.",
+        THEORY,
+    )
+    return [latency_only, *memory_only(), *dual_theorems()]
+
+
+def memory_only() -> list[Claim]:
+    """ρ* where only memory binds: its formula, its exponent, the paper's numbers."""
+    c = setting().scenario.law.coefficients
     wide, narrow = (float(cases.memory_rate(c, d) or np.nan) for d in (2048, 1024))
     found = [optimum(unbounded(d), memory=4e9).point["activation_rate"] for d in (2048, 1024)]
     exponent = (c["beta_1"] - c["beta_2"]) / c["alpha_rho"]
     bounded = [float(solve(memory_program(m)).point["activation_rate"]) for m in (0.5, 1.0, 2.0, 4.0)]
     return [
-        Claim(
-            "Latency-only: ρ* = ρ_min",
-            "thm:latency-only",
-            CONDITIONS,
-            f"Numerical optimum {latency:.4f} at ρ_min = {RATE}. In the closed form, where ρ costs no time; in the operator model the prefill "
-            "pays for every expert.",
-            THEORY,
-        ),
         Claim(
             "Memory-only: ρ* = [α_r κ_d / ((α_ρ − α_r) κ_ρ)]^(1/α_ρ) d^((β1−β2)/α_ρ), whatever the budget",
             "eq:rho-memory",
@@ -79,7 +84,6 @@ def theorems() -> list[Claim]:
             f"The paper's own formula and coefficients give {wide:.4f} and {narrow:.4f}; with r at most 8 at d = 1024 {_rate_with_ratio_bound():.3f}.",
             THEORY,
         ),
-        *dual_theorems(),
     ]
 
 
@@ -132,12 +136,15 @@ def _power(value: float) -> str:
 
 
 def structure() -> list[Claim]:
-    """Scenario independence, asymmetry, depth against width."""
-    same = optimum(unbounded(1024), memory=4e9).point
+    """Depth against width, asymmetry of the phases, scenario independence."""
+    return [*depth_and_width(), asymmetry(), same_memory_optima()]
+
+
+def depth_and_width() -> list[Claim]:
+    """How the best depth follows the width, and what to do where it exceeds its bound."""
     exponents = depth_exponents()
     along = np.array([_free_width(decode=b) for b in (0.1e9, 0.2e9, 0.4e9, 0.8e9)])
     grows = np.polyfit(np.log(along[:, 1]), np.log(along[:, 0]), 1)[0]
-    decode, prefill = optimum(unbounded(1024), decode=0.5e9).point, optimum(unbounded(1024), prefill=0.5e9).point
     return [
         Claim(
             "l* ∝ d^−2 at fixed budget",
@@ -154,24 +161,34 @@ def structure() -> list[Claim]:
             f"With l* ∝ d^−2 a smaller d makes l* larger. Right is to cap l and solve again: {_capped()}.",
             THEORY,
         ),
-        Claim(
-            "2× asymmetry: prefill wants a smaller r and a larger gqa than decode",
-            "tab:coefficients-summary",
-            FAILS,
-            f"The factor 2 is the unit: F̄_p = 2 M̄_d / b_w asks for the same design. At equal size (d = 1024, 0.5 GB) the KV term is the only difference: "
-            f"decode r {decode['ffn_ratio']:.3f}, gqa {decode['gqa']:.2f} (n_kv {16 / decode['gqa']:.2f}); prefill r {prefill['ffn_ratio']:.3f}, gqa "
-            f"{prefill['gqa']:.2f} (n_kv {16 / prefill['gqa']:.2f}). Decode wants the larger gqa, the opposite.",
-            THEORY,
-        ),
-        Claim(
-            "Memory-only optima are the same for prefill and decode",
-            "app:P2",
-            CONDITIONS,
-            f"True of weights alone (ρ* {same['activation_rate']:.4f}, r* {same['ffn_ratio']:.2f}, l* {same['depth']:.2f}). With the KV cache in the budget gqa* "
-            f"follows the context: {_cached()}.",
-            "python -m nas.theory --budget resident_gb=4",
-        ),
     ]
+
+
+def asymmetry() -> Claim:
+    """r and gqa of prefill against those of decode at equal size."""
+    decode, prefill = optimum(unbounded(1024), decode=0.5e9).point, optimum(unbounded(1024), prefill=0.5e9).point
+    return Claim(
+        "2× asymmetry: prefill wants a smaller r and a larger gqa than decode",
+        "tab:coefficients-summary",
+        FAILS,
+        f"The factor 2 is the unit: F̄_p = 2 M̄_d / b_w asks for the same design. At equal size (d = 1024, 0.5 GB) the KV term is the only difference: "
+        f"decode r {decode['ffn_ratio']:.3f}, gqa {decode['gqa']:.2f} (n_kv {16 / decode['gqa']:.2f}); prefill r {prefill['ffn_ratio']:.3f}, gqa "
+        f"{prefill['gqa']:.2f} (n_kv {16 / prefill['gqa']:.2f}). Decode wants the larger gqa, the opposite.",
+        THEORY,
+    )
+
+
+def same_memory_optima() -> Claim:
+    """Whether the best design within memory depends on the phase."""
+    same = optimum(unbounded(1024), memory=4e9).point
+    return Claim(
+        "Memory-only optima are the same for prefill and decode",
+        "app:P2",
+        CONDITIONS,
+        f"True of weights alone (ρ* {same['activation_rate']:.4f}, r* {same['ffn_ratio']:.2f}, l* {same['depth']:.2f}). With the KV cache in the budget gqa* "
+        f"follows the context: {_cached()}.",
+        "python -m nas.theory --budget resident_gb=4",
+    )
 
 
 def depth_exponents() -> dict[str, float]:

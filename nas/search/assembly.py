@@ -30,8 +30,8 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Scenario, precision
-from search_spaces.architectures import SHAPE
 from search_spaces.arrays import IntArray
+from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 

@@ -1,106 +1,25 @@
 """The loop between strategy and objectives: repairs, answers repeats, charges, logs, tells, stops."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nas.errors import AllFailedError, UsageError
-from nas.frontier.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.store import STRATEGY, BatchRecord, Recorded, RunStore
+from nas.record.log import BatchRecord, Recorded
+from nas.record.store import STRATEGY, RunStore
+from nas.search.archive import Archive, RunningFrontier
 from nas.search.asking import asked, told
-from nas.search.key_index import KeyIndex
 from nas.search.strategy import Restorable, Strategy
 from nas.search.workers import Pace
-from search_spaces.arrays import AnyArray, IntArray
+from search_spaces.arrays import IntArray
 
 STALLED_ASKS = 20
 STALLED_ROWS = 500
 TELLING = 10  # evaluations that all fail for one reason before a metric is taken to be broken
-
-
-class Archive:
-    """Everything evaluated so far, as growing columns with an index by key; genes in as few bytes as they need."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.index = problem, KeyIndex()
-        genes = np.int16 if problem.space.gene_sizes.max() < 2**15 else np.int32
-        self._genotypes: AnyArray = np.zeros((len(problem.space.gene_sizes), 1024), dtype=genes)
-        self._keys: AnyArray = np.zeros(1024, dtype=np.int64)
-        self._metrics: AnyArray = np.zeros((len(problem.metric_names), 1024))
-        self._reasons: dict[int, str] = {}
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def add(self, evaluations: Evaluations) -> None:
-        """Append rows whose keys are new."""
-        start, end = len(self), len(self) + len(evaluations)
-        if end > len(self._keys):
-            size = max(end, 2 * len(self._keys))
-            self._genotypes, self._keys, self._metrics = (
-                longer(columns, start, size) for columns in (self._genotypes, self._keys, self._metrics)
-            )
-        self._genotypes[:, start:end], self._keys[start:end] = evaluations.genotypes.T, evaluations.keys
-        for row, name in enumerate(self.problem.metric_names):
-            self._metrics[row, start:end] = evaluations.metrics[name]
-        self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
-        self.index.add(evaluations.keys)
-
-    @property
-    def only_reason(self) -> str:
-        """The one reason for which every row failed; "" where a row was evaluated or reasons differ."""
-        return one_of(self._reasons.values()) if len(self._reasons) == len(self) else ""
-
-    def rows(self, rows: IntArray | slice) -> Evaluations:
-        """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
-        metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
-        chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
-        reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
-        names = tuple(objective.name for objective in self.problem.objectives)
-        genotypes = self._genotypes[:, rows].T
-        if not isinstance(rows, slice):
-            genotypes = np.ascontiguousarray(genotypes, dtype=np.int64)
-        return Evaluations(genotypes, self._keys[rows], metrics, reasons, names, self.problem.budgets)
-
-    def all(self) -> Evaluations:
-        """Every row, in order of evaluation."""
-        return self.rows(slice(0, len(self)))
-
-
-def one_of(reasons: Iterable[str]) -> str:
-    """The reason that all of them are; "" where they differ or there is none."""
-    different = set(reasons)
-    return different.pop() if len(different) == 1 else ""
-
-
-def longer(columns: AnyArray, used: int, size: int) -> AnyArray:
-    """The same columns with room for `size` rows; memory is taken when rows are written."""
-    grown = np.zeros((*columns.shape[:-1], size), dtype=columns.dtype)
-    grown[..., :used] = columns[..., :used]
-    return grown
-
-
-class RunningFrontier:
-    """The feasible frontier of an archive that grows, and how many evaluations it took to change last."""
-
-    def __init__(self) -> None:
-        self.rows: IntArray = np.zeros(0, dtype=np.int64)
-        self.covered = self.changed = 0
-
-    def update(self, archive: Archive) -> int:
-        """Take in what is new, a block at a time; returns the number of evaluations at the last change."""
-        while self.covered < len(archive):
-            end = min(self.covered + 100, len(archive))
-            candidates = np.concatenate([self.rows, np.arange(self.covered, end)])
-            kept = np.sort(candidates[frontier_rows(archive.rows(candidates))])
-            if len(kept) and kept[-1] >= self.covered:
-                self.changed = int(kept[-1]) + 1
-            self.rows, self.covered = kept, end
-        return self.changed
 
 
 @dataclass
@@ -110,8 +29,8 @@ class Progress:
     repeats: int = 0
     batch: int = 0
     replayed: int = 0
-    barren_asks: int = 0
-    barren_rows: int = 0
+    stalled_asks: int = 0
+    stalled_rows: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"strategy": 0.0, "objectives": 0.0, "store": 0.0})
 
 
@@ -205,7 +124,7 @@ class Search:
         start = time.perf_counter()
         told(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(keys))))
         self._spent("strategy", start)
-        ended = self._barren(len(genotypes), len(new))
+        ended = self._stalled(len(genotypes), len(new))
         if (
             isinstance(self.strategy, Restorable)
             and not self._left()
@@ -219,13 +138,15 @@ class Search:
     def _counters(self) -> dict[str, int]:
         """What a stored state says besides the strategy's own: rows evaluated, and what the loop has counted."""
         progress = self.progress
-        counted = {name: getattr(progress, name) for name in ("batch", "repeats", "barren_asks", "barren_rows")}
+        counted = {name: getattr(progress, name) for name in ("batch", "repeats", "stalled_asks", "stalled_rows")}
         return {"rows": len(self.archive), **counted}
 
     def _restore(self) -> None:
         """Skip the replay of what a stored state covers; where it does not fit the log, everything is replayed."""
         saved = self.store.kept(STRATEGY) if self.recorded and isinstance(self.strategy, Restorable) else None
         if saved is None or self.recorded is None or not isinstance(self.strategy, Restorable):
+            return
+        if not self._counters().keys() <= saved.keys():  # written by another version
             return
         count, found = saved["rows"], self.recorded.evaluations
         if count > len(found) or not self.strategy.restore(saved["strategy"], self.shown(found[slice(0, count)])):
@@ -236,16 +157,16 @@ class Search:
             self._take(found[np.flatnonzero(batches == batch)])
         self.progress = replace(self.progress, **{name: saved[name] for name in self._counters() if name != "rows"})
 
-    def _barren(self, asked: int, new: int) -> str | None:
+    def _stalled(self, asked: int, new: int) -> str | None:
         """Stop when the space is exhausted, or the last asks held nothing new."""
         progress = self.progress
         if len(self.archive) == self.problem.space.size:
             return "space exhausted"
         if new:
-            progress.barren_asks = progress.barren_rows = 0
+            progress.stalled_asks = progress.stalled_rows = 0
             return None
-        progress.barren_asks, progress.barren_rows = progress.barren_asks + 1, progress.barren_rows + asked
-        stalled = progress.barren_asks >= STALLED_ASKS and progress.barren_rows >= STALLED_ROWS
+        progress.stalled_asks, progress.stalled_rows = progress.stalled_asks + 1, progress.stalled_rows + asked
+        stalled = progress.stalled_asks >= STALLED_ASKS and progress.stalled_rows >= STALLED_ROWS
         return "stalled" if stalled else None
 
     def _evaluate(self, new: IntArray, asked: int, remaining: int | None) -> bool:

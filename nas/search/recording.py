@@ -15,10 +15,12 @@ from nas.files.tables import write
 from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.record.store import FILE, SOLVING, Recorded, RunStore, final
+from nas.record.log import Recorded, final
+from nas.record.store import FILE, SOLVING, RunStore
+from nas.search.archive import one_of
 from nas.search.assembly import Study
 from nas.search.constraints import as_seen
-from nas.search.loop import TELLING, Search, one_of
+from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
 from nas.search.workers import Pace, WorkerPool
 

@@ -1,23 +1,21 @@
 """Optuna's samplers on integer genotypes through ask and tell: in memory, seeded, nothing proposed twice."""
 
-import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseGASampler, BaseSampler
+from optuna.samplers import BaseSampler
 from optuna.storages import InMemoryStorage
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from nas.problem.evaluations import Evaluations
-from nas.record.folder import versions
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief
 from nas.search.unseen import draw_unseen
@@ -30,7 +28,6 @@ REPEATS = (
     "What becomes of a proposal that was evaluated before: an unseen neighbour of it, or another draw "
     "(a random unseen architecture when 8 draws are repeats)"
 )
-DECISIVE = ("numpy", "scipy", "optuna", "torch")
 DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
 
 
@@ -61,12 +58,6 @@ def usable(evaluations: Evaluations) -> BoolArray:
     finite = np.isfinite(evaluations.values).all(axis=1) & np.isfinite(evaluations.violations).all(axis=1)
     found: BoolArray = evaluations.ok & finite
     return found
-
-
-def content(evaluations: Evaluations) -> bytes:
-    """What a strategy is told, row by row: genotype, values, violations."""
-    columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
-    return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()
 
 
 class OptunaStrategy(ABC):
@@ -182,135 +173,3 @@ class OptunaStrategy(ABC):
 
     def _learn(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
         """What a batch leaves behind besides its trials."""
-
-
-class OneByOne(OptunaStrategy):
-    """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it.
-
-    It is built anew from the seed and the number of architectures so far, so that what is asked
-    next follows from the seed and the log alone: `restore` needs no generator state and samples
-    nothing.
-    """
-
-    def __init__(
-        self, brief: Brief, encoding: Encoding, repeats: Repeats, batch: int, make: Callable[[int], BaseSampler]
-    ) -> None:
-        super().__init__(brief, encoding, repeats)
-        self.batch, self.make = batch, make
-        self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
-        self.versions = versions(DECISIVE)
-
-    def tell(self, evaluations: Evaluations) -> None:
-        """Objective values and violations, kept count of."""
-        super().tell(evaluations)
-        self.told += len(evaluations)
-        self.digest.update(content(evaluations))
-
-    def state(self) -> dict[str, Any]:
-        """How many rows were told, their hash, and by which versions of what decides the next proposal."""
-        return {"told": self.told, "digest": self.digest.hexdigest(), "versions": self.versions}
-
-    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
-        """The rows become the study's trials, if they are those that the state was taken after."""
-        digest = hashlib.blake2b(content(evaluations), digest_size=16)
-        if state != {"told": len(evaluations), "digest": digest.hexdigest(), "versions": self.versions}:
-            return False
-        self.told, self.digest = len(evaluations), digest
-        self.seen.add(evaluations.keys)
-        self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
-        with quiet():
-            self.study.add_trials(self._trials(evaluations))
-        return True
-
-    def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:
-        """Rows as the finished trials that asking and telling would have left."""
-        violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
-        parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
-        values = self._values(evaluations).tolist()
-        rows = zip(parameters, violations, values, usable(evaluations).tolist(), strict=True)
-        return [
-            create_trial(
-                state=TrialState.COMPLETE if fit else TrialState.FAIL,
-                params=params,
-                distributions=self.distributions,
-                values=values if fit else None,
-                constraints=excess if fit else None,
-            )
-            for params, excess, values, fit in rows
-        ]
-
-    def _wanted(self, at_most: int) -> int:
-        """A batch, or all given designs at once."""
-        return min(max(self.batch, len(self.start)), at_most)
-
-    def _sampler(self, draw: int) -> BaseSampler:
-        return self.make(self._seeded(len(self.seen), draw))
-
-
-class Lineage(BaseGASampler):
-    """A genetic sampler that breeds from the parents it is handed.
-
-    Optuna's own looks for its generation, its parents and its search space among all trials at
-    every draw, which costs the more the longer the study is.
-    """
-
-    genes: dict[str, BaseDistribution]
-    born: list[FrozenTrial]
-    families: dict[int, list[FrozenTrial]]
-
-    def descend(
-        self, study: Study, genes: dict[str, BaseDistribution], born: list[FrozenTrial], parents: list[FrozenTrial]
-    ) -> list[FrozenTrial]:
-        """The parents of the next generation, from the last one and its own parents; fewer than two breed nothing."""
-        self.genes = {name: genes[name] for name in sorted(genes) if not genes[name].single()}
-        self.born, self.families = born, {0: parents}
-        chosen = self.select_parent(study, 1)
-        self.families[1] = chosen if len(chosen) > 1 else []
-        return chosen
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every gene with a choice."""
-        return self.genes
-
-    def get_trial_generation(self, study: Study, trial: FrozenTrial) -> int:
-        """Always the one being bred."""
-        return 1
-
-    def get_population(self, study: Study, generation: int) -> list[FrozenTrial]:
-        """The generation before."""
-        return self.born
-
-    def get_parent_population(self, study: Study, generation: int) -> list[FrozenTrial]:
-        """The parents of the generation before (0) or of the one being bred (1)."""
-        return self.families[generation]
-
-
-class ByGeneration(OptunaStrategy):
-    """A genetic sampler asked for a whole generation at a time; failed rows leave it smaller, not open.
-
-    `make(seed)` builds the sampler.
-    """
-
-    def __init__(self, brief: Brief, repeats: Repeats, population: int, make: Callable[[int], Lineage]) -> None:
-        super().__init__(brief, "integers", repeats)
-        self.population, self.make = population, make
-        self.first = max(population, len(self.start))
-        self.generation = 0
-        self.parents: list[FrozenTrial] = []
-        self._breed([])
-
-    def _wanted(self, at_most: int) -> int:
-        return self.first if self.generation == 0 else self.population
-
-    def _sampler(self, draw: int) -> BaseSampler:
-        return self.lineage
-
-    def _breed(self, born: list[FrozenTrial]) -> None:
-        """Select the parents of the next generation and seed its sampler."""
-        with quiet():
-            self.lineage = self.make(self._seeded(self.generation))
-            self.parents = self.lineage.descend(self.study, self.distributions, born, self.parents)
-
-    def _learn(self, told: list[FrozenTrial]) -> None:
-        self.generation += 1
-        self._breed([trial for trial in told if trial.state == TrialState.COMPLETE])

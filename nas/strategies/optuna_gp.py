@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import Brief, Traits
-from nas.strategies._optuna import REPEATS, OneByOne, Repeats, quiet
+from nas.strategies._optuna import REPEATS, Repeats, quiet
+from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4)

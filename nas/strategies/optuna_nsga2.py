@@ -7,7 +7,8 @@ from optuna.samplers.nsgaii import BaseMutation, PolynomialMutation
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.search.strategy import Brief, Traits
-from nas.strategies._optuna import REPEATS, ByGeneration, Lineage, Repeats, quiet
+from nas.strategies._optuna import REPEATS, Repeats, quiet
+from nas.strategies._optuna_generations import ByGeneration, Lineage
 
 TRAITS = Traits(seedable=True)
 

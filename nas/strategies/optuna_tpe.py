@@ -4,7 +4,8 @@ from optuna.samplers import TPESampler
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.search.strategy import Brief, Traits
-from nas.strategies._optuna import REPEATS, Encoding, OneByOne, Repeats
+from nas.strategies._optuna import REPEATS, Encoding, Repeats
+from nas.strategies._optuna_sequential import OneByOne
 
 TRAITS = Traits(evaluations=1000, cap=1000, seedable=True)
 

@@ -2,53 +2,35 @@
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nas.answer.outcome import Outcome, conclude, summary, write_files
-from nas.answer.screen import show, show_head
+from nas.answer.screen import show
 from nas.answer.sentences import describe
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
-from nas.problem.problem import Problem
 from nas.record import folder as run_folder
-from nas.record.folder import Manifest, OpenRun
-from nas.record.store import FILE, Recorded, RunStore, begun, final
-from nas.search.assembly import Study, assemble, unannounced
+from nas.record.folder import Manifest
+from nas.record.log import Recorded, final
+from nas.record.store import FILE, RunStore, begun
+from nas.search.assembly import Study
 from nas.search.loop import Limits, RunningFrontier, Search
 from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
 from nas.search.workers import WorkerPool
-from nas.study.configuration import StudyConfig, without_password
-from nas.study.layers import layered, over, parsed_settings
+from nas.study.layers import layered
 from nas.terminal.console import notice, say_json
 from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
-from objectives.quantities import short
+from nas.work.run_request import Request, assembled, continued
 
 if TYPE_CHECKING:
     from nas.answer.optuna_mirror import OptunaMirror
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `run` was asked for."""
-
-    flags: Mapping[str, Any] = field(default_factory=dict)
-    settings: Sequence[str] = ()
-    config: str | None = None
-    resume: Path | None = None
-    retry_failed: bool = False
-    out: Path | None = None
-    quiet: bool = False
-    json: bool = False
-    verbose: bool = False
-    pictures: bool = True
 
 
 def execute(request: Request) -> Path:
@@ -180,68 +162,6 @@ def begun_again(request: Request, folder: Path) -> Outcome:
     return begin(study, folder, request, mirror)
 
 
-def continued(request: Request, run: OpenRun) -> Study:
-    """The run's own study with another limit; anything else that differs is refused by name."""
-    algo = request.flags.get("algo", run.resolved["algo"])
-    if algo != run.resolved["algo"]:
-        raise UsageError(
-            f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
-        )
-    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
-    found = run_folder.difference(run.resolved, study.resolved())
-    if found:
-        raise UsageError(f"resume: {found}; start a new run instead")
-    return within_horizon(study, run.resolved["evaluations"], request.quiet)
-
-
-def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
-    """A continued study whose schedule stays as it was laid out for the evaluations first asked for; said if it matters."""
-    horizon = study.traits.evaluations if first == "none" else first
-    if not study.traits.horizon or study.limit == horizon:
-        return study
-    if not quiet:
-        notice(
-            f"Warning: the schedule of {study.config.algo} was laid out for {horizon:,} evaluations and stays so; "
-            f"a new run of {study.limit:,} would ask for others"
-        )
-    return replace(study, horizon=horizon)
-
-
-def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
-    """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
-    study = assemble(typed_storage(raw, request), origins, unannounced if request.quiet or request.json else announce)
-    flag = origins.get(("evaluations",), "")
-    if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
-        raise UsageError(
-            f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
-            "drop it, or choose random or nsga2"
-        )
-    study.strategy()  # parameters that do not fit the study are refused before anything is written
-    for text in study.notices if not request.quiet else ():
-        notice(f"Warning: {text}")
-    return study
-
-
-def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
-    """Say at once what is searched."""
-    with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
-        show_head(problem, config, calibration_note)
-        sys.stdout.flush()
-
-
-def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-    """The raw study with a storage only where the command line names it: a file's could be any place of anybody's."""
-    left = raw.get("optuna_storage", "none")
-    if left in (None, "none") or "optuna_storage" in {**request.flags, **parsed_settings(request.settings)}:
-        return raw
-    if not request.quiet:
-        notice(
-            f"Warning: optuna_storage: {short(without_password(str(left)))} of the study's file is not written to; "
-            "name it with --optuna-storage to mirror this run there"
-        )
-    return {key: value for key, value in raw.items() if key != "optuna_storage"}
-
-
 def warn_versions(manifest: Manifest, quiet: bool) -> None:
     """Another version is a warning: replay stops at the first proposal that differs."""
     now = run_folder.versions()
@@ -267,10 +187,7 @@ def searched(
     """Search, and leave a run that can be continued whatever happens."""
     config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
-    pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
-    solving = Ticker(study.problem.space.size, quiet=request.quiet)
-    search = search_of(study, store, recorded, pool, solving.settled)
-    ticker = Ticker(limits.evaluations, quiet=request.quiet)
+    ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
     front = RunningFrontier()  # its own: what a search stops by is not touched
 
     def report(search: Search) -> None:
@@ -278,21 +195,37 @@ def searched(
         if mirror is not None:
             mirror.follow(search)
 
+    with ExitStack() as opened:
+        if mirror is not None:
+            opened.callback(mirror.close)
+        pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
+        if pool is not None:
+            opened.callback(pool.close)
+        opened.callback(store.close)
+        with left_to_continue(manifest, store, ticker):
+            search = search_of(study, store, recorded, pool, solving.settled)
+            with terminable():
+                if request.retry_failed and recorded is not None:
+                    retry_failed(search, store, recorded)
+                reason = search.run(limits, report)
+            stage = Stages(quiet=request.quiet)
+            told = search.archive.all()
+            outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)
+            stage("Tables of the run folder")
+            write_files(manifest.path, outcome)
+            if request.pictures:
+                stage("Pictures")
+                draw(outcome, manifest.path)
+            stage.close()
+    manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
+    return outcome
+
+
+@contextmanager
+def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker) -> Iterator[None]:
+    """Whatever ends the search, the manifest says how it ended and the message how to go on."""
     try:
-        with terminable():
-            if request.retry_failed and recorded is not None:
-                retry_failed(search, store, recorded)
-            reason = search.run(limits, report)
-        stage = Stages(quiet=request.quiet)
-        told = search.archive.all()
-        found = final(told, store.retried(told))
-        outcome = conclude(study, search, found, store.batches(), reason, stage)
-        stage("Tables of the run folder")
-        write_files(manifest.path, outcome)
-        if request.pictures:
-            stage("Pictures")
-            draw(outcome, manifest.path)
-        ticker.close()
+        yield
     except KeyboardInterrupt:
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
@@ -307,14 +240,6 @@ def searched(
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now())
         raise
-    finally:
-        store.close()
-        if pool is not None:
-            pool.close()
-        if mirror is not None:
-            mirror.close()
-    manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
-    return outcome
 
 
 def draw(outcome: Outcome, folder: Path) -> None:

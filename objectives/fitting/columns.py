@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from search_spaces.architectures import ALIASES, SHAPE
+from search_spaces.columns import ALIASES, SHAPE
 
 HUGGING_FACE = {
     "num_hidden_layers": "depth",

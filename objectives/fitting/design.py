@@ -17,8 +17,9 @@ from objectives.fitting.model import Model, compiled
 from objectives.fitting.table import Table
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
-from search_spaces.architectures import SHAPE, Architectures
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.columns import SHAPE
 
 Goal = Literal["coefficients", "frontier", "cost"]
 RIDGE = 1e-8

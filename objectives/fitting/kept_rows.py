@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from objectives.fitting.columns import bare
-from search_spaces.architectures import ALIASES, SHAPE
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+from search_spaces.columns import ALIASES, SHAPE
 
 COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
     "<=": operator.le,

@@ -12,8 +12,9 @@ from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.loss_law.features import COUNTS, OWNERS, feature
-from search_spaces.architectures import ALIASES, SHAPE, Architectures
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.columns import ALIASES, SHAPE
 
 MOST_ROWS = 10_000
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0

@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 
 from objectives.scenario import Scenario
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
 
 
 def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:

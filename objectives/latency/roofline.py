@@ -17,8 +17,9 @@ from objectives.latency.operators import (
     phases,
 )
 from objectives.scenario import Scenario
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
 
 CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
 

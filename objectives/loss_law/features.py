@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 
 from objectives.counts import active, total
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
 
 Owner = Part | Literal["whole", "training"]
 OWNERS: MappingProxyType[str, Owner] = MappingProxyType(

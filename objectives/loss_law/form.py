@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.loss_law.features import MOVED_BY, OWNERS
 from objectives.quantities import Name
-from search_spaces.architectures import Part
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
 
 Feature = Callable[[str], FloatArray]
 EXPONENT = (0.0, 3.0)

@@ -11,8 +11,9 @@ from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form
 from objectives.plugins import importable
 from objectives.quantities import Name
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.columns import Part
 
 RANGED = (
     "depth",

@@ -27,6 +27,7 @@ from nas.search.loop import Limits, Search
 from nas.search.recording import store_columns
 from nas.work import run as running
 from nas.work.list import missing_extra
+from nas.work.run_request import Request
 from objectives.plugins import importable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -311,7 +312,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "study.yaml").write_text(
         yaml_source.dump({"space": TINY, "name": "tiny", "budgets": {"total_ms": 60}, "seed": 5})
     )
-    request = running.Request(
+    request = Request(
         {"algo": "nsga2", "evaluations": 60, "params": ["population=12"]},
         [],
         str(folder / "study.yaml"),

@@ -14,7 +14,8 @@ from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.scenario import Scenario, precision
-from search_spaces.architectures import QK_NORMS, SHAPE, Architectures, one
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import QK_NORMS, SHAPE
 from search_spaces.space import SearchSpace
 
 ORIN = "jetson_agx_orin_64gb"

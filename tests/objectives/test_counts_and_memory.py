@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from objectives import counts, memory
 from objectives.assessment import Assessment
 from objectives.plugins import documents
-from search_spaces.architectures import QK_NORMS, Architectures, one
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import QK_NORMS
 
 Draw = Callable[..., Architectures]
 Convert = Callable[[Architectures], list[Any]]

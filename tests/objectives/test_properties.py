@@ -15,7 +15,8 @@ from objectives.dimensions import Dimensions
 from objectives.latency.operators import phases
 from objectives.latency.roofline import CHUNK, phase_times
 from objectives.plugins import importable
-from search_spaces.architectures import DEFAULTS, QK_NORMS, SHAPE, Architectures, one
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE
 
 Draw = Callable[..., Architectures]
 METRICS = importable("objectives.metrics")

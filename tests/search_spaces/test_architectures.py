@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search_spaces.architectures import DEFAULTS, QK_NORMS, SHAPE, Architectures, one, stack
+from search_spaces.architectures import Architectures, one, stack
+from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE
 
 SHAPED = {"depth": 16, "width": 2048, "n_kv_heads": 4, "n_experts": 16, "top_k": 1, "expert_ffn_ratio": 0.5}
 QWEN3 = {"depth": 28, "width": 1024, "head_dim": 128, "n_heads": 16, "n_kv_heads": 8, "expert_size": 3072}

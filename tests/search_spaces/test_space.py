@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from search_spaces.architectures import SHAPE, Architectures, one
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import SHAPE
 from search_spaces.space import GENES, SearchSpace
 
 Genotype = tuple[int, ...]

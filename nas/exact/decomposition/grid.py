@@ -5,8 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from search_spaces.architectures import SHAPE, Architectures
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
+from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
 
 

@@ -12,8 +12,9 @@ from nas.exact.decomposition.grid import Grid, Partners, one_layer
 from nas.problem.problem import Problem
 from objectives.parts import Composition, NotASum, PartAssessment, composition
 from objectives.shares import Share
-from search_spaces.architectures import Architectures, Part
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.columns import Part
 
 AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
 CORNERS = 4

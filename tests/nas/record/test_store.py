@@ -14,8 +14,10 @@ import pytest
 from nas.errors import PlasError, UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.record.database import digest
 from nas.record.folder import open_run
-from nas.record.store import FILE, BatchRecord, RunStore, digest, read_meta
+from nas.record.log import BatchRecord
+from nas.record.store import FILE, RunStore, read_meta
 from search_spaces.space import GENES
 
 Filled = tuple[Path, Problem, Evaluations]

@@ -11,12 +11,14 @@ import pytest
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.store import FILE, STRATEGY, Recorded, RunStore
+from nas.record.log import Recorded
+from nas.record.store import FILE, STRATEGY, RunStore
+from nas.search.archive import Archive
 from nas.search.constraints import as_seen, problem_as_seen
 from nas.search.discovery import strategy_module
-from nas.search.loop import STALLED_ASKS, Archive, Limits, Search
+from nas.search.loop import STALLED_ASKS, Limits, Search
 from nas.search.strategy import Brief
-from nas.strategies._optuna import OneByOne
+from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import IntArray
 
 Row = tuple[int, int, list[float]]
@@ -125,8 +127,8 @@ def test_it_stalls_after_20_asks_and_500_rows_without_anything_new(tmp_path: Pat
 
 
 def test_anything_new_ends_a_stall(tmp_path: Path, problem: Problem) -> None:
-    barren = [[1, 2] * 20] * 19
-    _, _, reason, log = scripted(tmp_path, problem, [[1, 2], *barren, [3], *barren, [4], *barren])
+    repeats = [[1, 2] * 20] * 19
+    _, _, reason, log = scripted(tmp_path, problem, [[1, 2], *repeats, [3], *repeats, [4], *repeats])
     assert reason == "nothing left to ask"
     assert [key for _, key, _ in log] == [1, 2, 3, 4]
 
@@ -237,7 +239,7 @@ def replayed(tmp_path: Path, problem: Problem, first: list[list[int]], then: lis
         ([[1, 2, 3]], 1, 0),
         ([[1, 2, 3], [3, 2], [4, 5, 6]], 1, 0),
     ],
-    ids=["row", "first", "shorter", "longer", "order", "ends early", "barren ask"],
+    ids=["row", "first", "shorter", "longer", "order", "ends early", "ask of repeats"],
 )
 def test_a_replay_that_differs_stops_and_names_batch_and_row(
     then: list[list[int]], batch: int, row: int, tmp_path: Path, problem: Problem
@@ -343,7 +345,8 @@ def test_a_stored_state_shortens_the_replay_and_changes_nothing(
         "UPDATE notes SET text = 'nothing'",
         "UPDATE notes SET digest = text",
         "DROP TABLE notes",
-        "newer",
+        "other library",
+        "other counters",
     ],
 )
 def test_a_state_that_does_not_fit_is_replayed_instead(
@@ -352,8 +355,10 @@ def test_a_state_that_does_not_fit_is_replayed_instead(
     _, long = run(tmp_path / "long.sqlite", problem, "optuna_tpe", 24, startup=8)
     run(tmp_path / FILE, problem, "optuna_tpe", 20, startup=8)
     with stored(tmp_path / FILE, problem) as store, store.connection:
-        if change == "newer":
-            saved = store.kept(STRATEGY) or {}
+        saved = store.kept(STRATEGY) or {}
+        if change == "other counters":
+            store.keep(STRATEGY, {name: value for name, value in saved.items() if name != "stalled_rows"})
+        elif change == "other library":
             store.keep(STRATEGY, {**saved, "strategy": {**saved["strategy"], "versions": {"optuna": "99"}}})
         else:
             store.connection.execute(change)

@@ -22,8 +22,9 @@ import pytest
 
 from nas.errors import PlasError
 from nas.files import yaml_source
-from nas.record.store import FILE, RunStore, digest, meta_digest, read_meta
-from search_spaces.architectures import FILE_COLUMNS
+from nas.record.database import digest, meta_digest
+from nas.record.store import FILE, RunStore, read_meta
+from search_spaces.columns import FILE_COLUMNS
 
 SECONDS = 10  # of processor time that an answer may take
 BLOCK = 50

@@ -20,7 +20,8 @@ from nas.files import yaml_source
 from nas.files.figures import save, styled
 from nas.files.tables import csv_text
 from nas.record.candidates import read_candidates, write_candidates
-from nas.record.store import FILE, meta_digest
+from nas.record.database import meta_digest
+from nas.record.store import FILE
 from nas.terminal.console import brief, harmless
 from objectives.written_text import cell, escaped, read_cell
 from search_spaces.architectures import Architectures, one, stack

@@ -8,7 +8,8 @@ import pytest
 
 from objectives.fitting.table import Table
 from objectives.loss_law.law import Law
-from search_spaces.architectures import SHAPE, Architectures
+from search_spaces.architectures import Architectures
+from search_spaces.columns import SHAPE
 
 Simulate = Callable[..., Table]
 

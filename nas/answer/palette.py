@@ -1,0 +1,35 @@
+"""How pictures look: a colour for each role, type and lines for a printed column, names of metrics as a reader sees them."""
+
+from typing import Any
+
+INK, EVALUATED, FRONTIER, EXACT, BASELINE, PICK = "#222222", "#c9ced6", "#1f5fa8", "#e08a1e", "#b3261e", "#0b7a4b"
+LABELS = {
+    "loss": "Predicted loss (nats per token)",
+    "perplexity": "Predicted perplexity",
+    "prefill_ms": "Prefill (ms)",
+    "decode_ms": "Decode (ms)",
+    "tpot_ms": "Time per output token (ms)",
+    "total_ms": "Prefill + decode (ms)",
+    "memory_gb": "Weights (GB)",
+    "resident_gb": "Resident memory (GB)",
+    "params_total": "Parameters",
+    "params_active": "Active parameters",
+}
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.hashsalt": "plas",
+    "svg.fonttype": "none",
+    "path.simplify": True,
+}
+
+
+def label(name: str) -> str:
+    """A metric's name as a reader sees it."""
+    return LABELS.get(name, name)

@@ -1,0 +1,92 @@
+"""Everything evaluated so far, found again by key, and the feasible frontier of it as it grows."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from nas.frontier.dominance import frontier_rows
+from nas.problem.evaluations import Evaluations
+from nas.problem.problem import Problem
+from nas.search.key_index import KeyIndex
+from search_spaces.arrays import AnyArray, IntArray
+
+
+class Archive:
+    """Everything evaluated so far, as growing columns with an index by key; genes in as few bytes as they need."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.index = problem, KeyIndex()
+        genes = np.int16 if problem.space.gene_sizes.max() < 2**15 else np.int32
+        self._genotypes: AnyArray = np.zeros((len(problem.space.gene_sizes), 1024), dtype=genes)
+        self._keys: AnyArray = np.zeros(1024, dtype=np.int64)
+        self._metrics: AnyArray = np.zeros((len(problem.metric_names), 1024))
+        self._reasons: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Append rows whose keys are new."""
+        start, end = len(self), len(self) + len(evaluations)
+        if end > len(self._keys):
+            size = max(end, 2 * len(self._keys))
+            self._genotypes, self._keys, self._metrics = (
+                longer(columns, start, size) for columns in (self._genotypes, self._keys, self._metrics)
+            )
+        self._genotypes[:, start:end], self._keys[start:end] = evaluations.genotypes.T, evaluations.keys
+        for row, name in enumerate(self.problem.metric_names):
+            self._metrics[row, start:end] = evaluations.metrics[name]
+        self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
+        self.index.add(evaluations.keys)
+
+    @property
+    def only_reason(self) -> str:
+        """The one reason for which every row failed; "" where a row was evaluated or reasons differ."""
+        return one_of(self._reasons.values()) if len(self._reasons) == len(self) else ""
+
+    def rows(self, rows: IntArray | slice) -> Evaluations:
+        """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
+        metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
+        chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
+        reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
+        names = tuple(objective.name for objective in self.problem.objectives)
+        genotypes = self._genotypes[:, rows].T
+        if not isinstance(rows, slice):
+            genotypes = np.ascontiguousarray(genotypes, dtype=np.int64)
+        return Evaluations(genotypes, self._keys[rows], metrics, reasons, names, self.problem.budgets)
+
+    def all(self) -> Evaluations:
+        """Every row, in order of evaluation."""
+        return self.rows(slice(0, len(self)))
+
+
+def one_of(reasons: Iterable[str]) -> str:
+    """The reason that all of them are; "" where they differ or there is none."""
+    different = set(reasons)
+    return different.pop() if len(different) == 1 else ""
+
+
+def longer(columns: AnyArray, used: int, size: int) -> AnyArray:
+    """The same columns with room for `size` rows; memory is taken when rows are written."""
+    grown = np.zeros((*columns.shape[:-1], size), dtype=columns.dtype)
+    grown[..., :used] = columns[..., :used]
+    return grown
+
+
+class RunningFrontier:
+    """The feasible frontier of an archive that grows, and how many evaluations it took to change last."""
+
+    def __init__(self) -> None:
+        self.rows: IntArray = np.zeros(0, dtype=np.int64)
+        self.covered = self.changed = 0
+
+    def update(self, archive: Archive) -> int:
+        """Take in what is new, a block at a time; returns the number of evaluations at the last change."""
+        while self.covered < len(archive):
+            end = min(self.covered + 100, len(archive))
+            candidates = np.concatenate([self.rows, np.arange(self.covered, end)])
+            kept = np.sort(candidates[frontier_rows(archive.rows(candidates))])
+            if len(kept) and kept[-1] >= self.covered:
+                self.changed = int(kept[-1]) + 1
+            self.rows, self.covered = kept, end
+        return self.changed

@@ -1,0 +1,85 @@
+"""Optuna's model-based samplers: one architecture at a time from everything told, begun anew from the log alone."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from nas.problem.evaluations import Evaluations
+from nas.record.folder import versions
+from nas.search.strategy import Brief
+from nas.strategies._optuna import Encoding, OptunaStrategy, Repeats, quiet, usable
+
+DECISIVE = ("numpy", "scipy", "optuna", "torch")
+
+
+def content(evaluations: Evaluations) -> bytes:
+    """What a strategy is told, row by row: genotype, values, violations."""
+    columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
+    return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()
+
+
+class OneByOne(OptunaStrategy):
+    """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it.
+
+    It is built anew from the seed and the number of architectures so far, so that what is asked
+    next follows from the seed and the log alone: `restore` needs no generator state and samples
+    nothing.
+    """
+
+    def __init__(
+        self, brief: Brief, encoding: Encoding, repeats: Repeats, batch: int, make: Callable[[int], BaseSampler]
+    ) -> None:
+        super().__init__(brief, encoding, repeats)
+        self.batch, self.make = batch, make
+        self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
+        self.versions = versions(DECISIVE)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Objective values and violations, kept count of."""
+        super().tell(evaluations)
+        self.told += len(evaluations)
+        self.digest.update(content(evaluations))
+
+    def state(self) -> dict[str, Any]:
+        """How many rows were told, their hash, and by which versions of what decides the next proposal."""
+        return {"told": self.told, "digest": self.digest.hexdigest(), "versions": self.versions}
+
+    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+        """The rows become the study's trials, if they are those that the state was taken after."""
+        digest = hashlib.blake2b(content(evaluations), digest_size=16)
+        if state != {"told": len(evaluations), "digest": digest.hexdigest(), "versions": self.versions}:
+            return False
+        self.told, self.digest = len(evaluations), digest
+        self.seen.add(evaluations.keys)
+        self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
+        with quiet():
+            self.study.add_trials(self._trials(evaluations))
+        return True
+
+    def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:
+        """Rows as the finished trials that asking and telling would have left."""
+        violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
+        parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
+        values = self._values(evaluations).tolist()
+        rows = zip(parameters, violations, values, usable(evaluations).tolist(), strict=True)
+        return [
+            create_trial(
+                state=TrialState.COMPLETE if fit else TrialState.FAIL,
+                params=params,
+                distributions=self.distributions,
+                values=values if fit else None,
+                constraints=excess if fit else None,
+            )
+            for params, excess, values, fit in rows
+        ]
+
+    def _wanted(self, at_most: int) -> int:
+        """A batch, or all given designs at once."""
+        return min(max(self.batch, len(self.start)), at_most)
+
+    def _sampler(self, draw: int) -> BaseSampler:
+        return self.make(self._seeded(len(self.seen), draw))

@@ -1,0 +1,98 @@
+"""What `run` was asked for, and the study that it means: the one typed, or a recorded one with another limit."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from nas.answer.screen import show_head
+from nas.errors import UsageError
+from nas.problem.problem import Problem
+from nas.record import folder as run_folder
+from nas.record.folder import OpenRun
+from nas.search.assembly import Study, assemble, unannounced
+from nas.study.configuration import StudyConfig, without_password
+from nas.study.layers import over, parsed_settings
+from nas.terminal.console import notice
+from nas.terminal.streams import LostOutputError
+from objectives.quantities import short
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `run` was asked for."""
+
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    settings: Sequence[str] = ()
+    config: str | None = None
+    resume: Path | None = None
+    retry_failed: bool = False
+    out: Path | None = None
+    quiet: bool = False
+    json: bool = False
+    verbose: bool = False
+    pictures: bool = True
+
+
+def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
+    """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
+    study = assemble(typed_storage(raw, request), origins, unannounced if request.quiet or request.json else announce)
+    flag = origins.get(("evaluations",), "")
+    if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
+        raise UsageError(
+            f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
+            "drop it, or choose random or nsga2"
+        )
+    study.strategy()  # parameters that do not fit the study are refused before anything is written
+    for text in study.notices if not request.quiet else ():
+        notice(f"Warning: {text}")
+    return study
+
+
+def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
+    """Say at once what is searched."""
+    with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
+        show_head(problem, config, calibration_note)
+        sys.stdout.flush()
+
+
+def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+    """The raw study with a storage only where the command line names it: a file's could be any place of anybody's."""
+    left = raw.get("optuna_storage", "none")
+    if left in (None, "none") or "optuna_storage" in {**request.flags, **parsed_settings(request.settings)}:
+        return raw
+    if not request.quiet:
+        notice(
+            f"Warning: optuna_storage: {short(without_password(str(left)))} of the study's file is not written to; "
+            "name it with --optuna-storage to mirror this run there"
+        )
+    return {key: value for key, value in raw.items() if key != "optuna_storage"}
+
+
+def continued(request: Request, run: OpenRun) -> Study:
+    """The run's own study with another limit; anything else that differs is refused by name."""
+    algo = request.flags.get("algo", run.resolved["algo"])
+    if algo != run.resolved["algo"]:
+        raise UsageError(
+            f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
+        )
+    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
+    found = run_folder.difference(run.resolved, study.resolved())
+    if found:
+        raise UsageError(f"resume: {found}; start a new run instead")
+    return within_horizon(study, run.resolved["evaluations"], request.quiet)
+
+
+def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
+    """A continued study whose schedule stays as it was laid out for the evaluations first asked for; said if it matters."""
+    horizon = study.traits.evaluations if first == "none" else first
+    if not study.traits.horizon or study.limit == horizon:
+        return study
+    if not quiet:
+        notice(
+            f"Warning: the schedule of {study.config.algo} was laid out for {horizon:,} evaluations and stays so; "
+            f"a new run of {study.limit:,} would ask for others"
+        )
+    return replace(study, horizon=horizon)
