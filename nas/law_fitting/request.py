@@ -95,7 +95,7 @@ def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
     if name in importable("objectives.law_forms"):
         return name, named_form(name), fixed
     if Path(name).suffix not in (".yaml", ".yml"):
-        raise UsageError(f"form: {unknown('a form', name, importable('objectives.law_forms'))}, or give a YAML file")
+        raise UsageError(f"form: {unknown('a form', name, importable('objectives.law_forms'), 'a YAML file')}")
     return Path(name).stem, read_form(Path(name)), fixed
 
 

@@ -83,9 +83,7 @@ def strategy_module(algo: str) -> Any:
         return _checked(imported(modules[0]), algo)
     if is_own(algo):
         return _checked(imported(algo), algo)
-    raise UsageError(
-        unknown("a strategy", algo, [*named(), *in_working_folder()]) + ", or give package.module of your own"
-    )
+    raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
 
 
 def _shipped(algo: str) -> ModuleType:

@@ -54,7 +54,7 @@ def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
     elif FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         path = FilePath(given)
     else:
-        faults.add((key,), unknown(f"a {key}", given, shipped) + ", or give a YAML file")
+        faults.add((key,), unknown(f"a {key}", given, shipped, "a YAML file"))
         return None, faults, (key,)
     content, origins = yaml_source.read(path)
     if not isinstance(content, dict):

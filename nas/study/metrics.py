@@ -40,9 +40,7 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
         found[name] = built_in(name)
         return True
     if not FUNCTION.match(name):
-        faults.add(
-            path, unknown("a metric", name, importable("objectives.metrics")) + ", or give package.module:function"
-        )
+        faults.add(path, unknown("a metric", name, importable("objectives.metrics"), "package.module:function"))
         return False
     try:
         found[name] = user_metric(name)

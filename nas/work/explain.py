@@ -102,7 +102,10 @@ def _named(request: Request) -> tuple[Study, Baseline]:
     """A published model, or an architecture written out, in a study that has its vocabulary."""
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
-        known = baseline(request.model)
+        try:
+            known = baseline(request.model)
+        except UsageError as error:
+            raise UsageError(f"--model: {error}") from None
     else:
         known = Baseline("Architecture", architecture_from(request.architecture or ""))
     return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
