@@ -1,6 +1,7 @@
 """The picks of a run as tables: within your budgets, within each application's, beside each published model."""
 
 import math
+from dataclasses import dataclass, replace
 
 from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict, verdict_in_short
 from nas.answer.model_remarks import blind_spots, equal_heads
@@ -19,7 +20,15 @@ BELOW = ("architecture", "active", "params", "memory", EXACT)  # in this order, 
 HEADLINES = 2  # rows beside a published model: of any memory, and of its own
 
 Asked = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
-Shown = tuple[list[Line], list[str]]  # lines, and what they leave out
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Lines, what they leave out, and whether they hold the exact pick's loss where the search missed it."""
+
+    lines: list[Line]
+    dropped: list[str]
+    exact: bool
 
 
 def pick_lines(outcome: Outcome, *, verbose: bool) -> Shown:
@@ -28,7 +37,7 @@ def pick_lines(outcome: Outcome, *, verbose: bool) -> Shown:
     rows = _rows(outcome, "")
     own_times = alike(problem, [(pick, there) for pick, there, _ in rows])
     header = ["Lowest predicted loss within", "loss", EXACT, "takes", f"{PREFIX}ms", "memory", "params", "active"]
-    lines, dropped = _table(
+    table = _table(
         [*header, "architecture"],
         [_pick_row(outcome, *row) for row in rows],
         {f"{PREFIX}ms"} if own_times else set(),
@@ -37,10 +46,10 @@ def pick_lines(outcome: Outcome, *, verbose: bool) -> Shown:
     if not own_times:
         missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
         said = (verdict if verbose else verdict_in_short)(problem, outcome.on_device, missed)
-        lines += sentence(f"  {said}")
+        table.lines.extend(sentence(f"  {said}"))
     for line in regret_lines(outcome):
-        lines += sentence(f"  {line}")
-    return lines, dropped
+        table.lines.extend(sentence(f"  {line}"))
+    return table
 
 
 def _rows(outcome: Outcome, baseline: str) -> list[Asked]:
@@ -62,16 +71,13 @@ def _change(loss: float, theirs: float) -> str:
 
 
 def _table(header: list[str], body: list[list[str]], without: set[str], spare: tuple[str, ...]) -> Shown:
-    """A table without the columns that say nothing; what the exact column means is said below it."""
+    """A table without the columns that say nothing."""
     missed = any(row[header.index(EXACT)] for row in body)
     kept = [i for i, name in enumerate(header) if name not in without and (missed or name != EXACT)]
     below = BELOW if not spare else () if "architecture" in spare else BELOW[:1]
-    lines, dropped = fitted(
-        [header[i] for i in kept], [[row[i] for i in kept] for row in body], below=below, spare=spare
-    )
-    if missed and EXACT not in dropped:
-        lines += sentence(f"  {EXACT}: the lowest loss there is, where this search missed it (--algo exact finds it)")
-    return lines, dropped
+    chosen = [[row[i] for i in kept] for row in body]
+    lines, dropped = fitted([header[i] for i in kept], chosen, below=below, spare=spare)
+    return Shown(lines, dropped, missed and EXACT not in dropped)
 
 
 def regret_lines(outcome: Outcome) -> list[str]:
@@ -124,17 +130,19 @@ def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
     """The picks that are as fast as each published model: of any memory and of its own; all, with the LM head, if verbose."""
     lines: list[Line] = []
     dropped: list[str] = []
+    exact = False
     for known in outcome.study.baselines:
         rows = _rows(outcome, known.label)
         if not rows:
             continue
-        shown, without = _beside(outcome, known, rows if verbose else rows[:HEADLINES], verbose=verbose)
-        lines += [[], *shown]
+        table = _beside(outcome, known, rows if verbose else rows[:HEADLINES], verbose=verbose)
+        lines += [[], *table.lines]
         remarks = [*(equal_heads(known) if verbose else []), *blind_spots(known, outcome.study.problem.scenario)]
         for line in remarks:
             lines += sentence(f"  {line}")
-        dropped += [*without, f"{len(rows) - HEADLINES} more rows"] if not verbose else []
-    return lines, list(dict.fromkeys(dropped))
+        dropped += [*table.dropped, f"{len(rows) - HEADLINES} more rows"] if not verbose else []
+        exact = exact or table.exact
+    return Shown(lines, dropped, exact)
 
 
 def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, verbose: bool) -> Shown:
@@ -161,13 +169,13 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, verbose: bo
         "memory",
         "architecture",
     ]
-    lines, dropped = _table(
+    table = _table(
         header,
         [_baseline_row(outcome, *row, loss) for row in rows],
         set() if verbose else {"its total_ms"},
         () if verbose else ("architecture", EXACT),
     )
-    return [*title, *lines], dropped
+    return replace(table, lines=[*title, *table.lines])
 
 
 def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, loss: float) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import baseline_lines, pick_lines
+from nas.answer.pick_tables import EXACT, baseline_lines, pick_lines
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -66,10 +66,11 @@ def _answered(outcome: Outcome, *, verbose: bool) -> list[Line]:
     found: list[Line] = []
     for text in blind_lines(outcome.study.problem.scenario.law, outcome.blind):
         found += sentence(text)
-    picks, without = pick_lines(outcome, verbose=verbose)
-    baselines, without_too = baseline_lines(outcome, verbose=verbose)
-    found += [*picks, *sentence(Styled(f"  {NOTATION}", FAINT)), *baselines]
-    if more := list(dict.fromkeys([*without, *without_too])):
+    picks, baselines = pick_lines(outcome, verbose=verbose), baseline_lines(outcome, verbose=verbose)
+    found += [*picks.lines, *sentence(Styled(f"  {NOTATION}", FAINT)), *baselines.lines]
+    if picks.exact or baselines.exact:
+        found += sentence(f"  {EXACT}: the lowest loss there is, where this search missed it (--algo exact finds it)")
+    if more := list(dict.fromkeys([*picks.dropped, *baselines.dropped])):
         found += sentence(Styled(f"  In picks.csv and --verbose: {', '.join(more)}", FAINT))
     return found
 
@@ -94,11 +95,12 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
     log_x = next(o for o in problem.objectives if o.name == across).log_scale
     series = [Series("frontier", "·", frontier.metrics[across], frontier.metrics[up], "cyan")]
     applications = [p.answer for p in outcome.picks if p.answer is not None and not p.question.baseline]
-    series.append(Series("pick", "o", *(_metric(applications, name) for name in (across, up)), "bold yellow"))
+    series.append(Series("pick", "o", _metric(applications, across), _metric(applications, up), "bold yellow"))
     for known, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
-        values = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
-        if None not in values:
-            series.append(Series(known.label, mark, *(np.array([v], dtype=np.float64) for v in values), "bold magenta"))
+        there = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
+        if None not in there:
+            x, y = (np.array([value], dtype=np.float64) for value in there)
+            series.append(Series(known.label, mark, x, y, "bold magenta"))
     width = min(WIDEST, columns() - MARGIN - 1)
     height = min(max(height, LOWEST), HIGHEST)
     drawn = scatter(series, across, up, log_x=log_x, width=width, height=height)

@@ -108,5 +108,5 @@ def _signature(command: str) -> tuple[list[str], list[str]]:
             named = [name for name in declared if isinstance(name, str) and name.startswith("--")]
             options += named
             kinds = [] if named else [kind for kind in get_args(hint.__origin__) if isinstance(kind, EnumType)]
-            choices += [member.value for kind in kinds for member in kind]
+            choices += [str(member.value) for kind in kinds for member in kind.__members__.values()]
     return options, choices

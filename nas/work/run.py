@@ -19,8 +19,9 @@ from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
+from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study
-from nas.search.loop import Limits, RunningFrontier, Search
+from nas.search.loop import Limits, Search
 from nas.search.recording import laid_out, read_manifest, retry_failed, search_of, terminable, try_update
 from nas.search.workers import WorkerPool
 from nas.study.layers import layered
