@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
+CLEAR = "\r\x1b[2K"  # before every state of a line that is rewritten
 LIMIT_S = 240
 
 
@@ -27,10 +28,14 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """The lines as they stand at the end: rewritten ones once, without codes."""
-        final = [line.split("\r")[-1] for line in self.written.replace("\r\n", "\n").split("\n")]
-        shown = [CODE.sub("", line.rpartition("\x1b[2K")[2]) for line in final]
-        return shown[:-1] if not shown[-1] else shown
+        """The lines as they stand at the end, without codes."""
+        return [CODE.sub("", line) for line in standing(self.written)]
+
+
+def standing(written: str) -> list[str]:
+    """The lines that stand on a screen: of a rewritten one what was written last, with its colours."""
+    lines = [line.rpartition(CLEAR)[2].split("\r")[-1] for line in written.replace("\r\n", "\n").split("\n")]
+    return lines if lines[-1] else lines[:-1]
 
 
 def on_screen(arguments: Sequence[str], folder: Path, columns: int, rows: int = 40, **environment: str) -> Screen:
