@@ -31,7 +31,9 @@ Set = Annotated[
 Preset = Annotated[
     str | None,
     typer.Option(
-        "--preset", help="paper or device: conventions of latency and memory; default paper.", rich_help_panel=DEVICE
+        "--preset",
+        help="paper or device: conventions of latency and memory; default paper, whose defaults are named below.",
+        rich_help_panel=DEVICE,
     ),
 ]
 Space = Annotated[
