@@ -127,7 +127,7 @@ def command(function: Callable[..., None], *examples: str) -> Callable[[], None]
             own_package()
             raise SystemExit(parsed(app, program_of(function.__module__)))
 
-    main.function = function  # type: ignore[attr-defined]  # for the completion of its options
+    main.function, main.examples = function, examples  # type: ignore[attr-defined]  # for completion, and for tests
     return main
 
 
