@@ -5,7 +5,7 @@ Names are read from file names, so that an answer takes no longer than `--help`.
 
 import importlib
 from collections.abc import Callable, Sequence
-from enum import Enum, EnumType
+from enum import EnumType
 from typing import get_args, get_type_hints
 
 from nas.errors import UsageError
@@ -107,6 +107,7 @@ def _signature(command: str) -> tuple[list[str], list[str]]:
             declared = (info.default, *(info.param_decls or ()))  # the first of them stands in the default's place
             named = [name for name in declared if isinstance(name, str) and name.startswith("--")]
             options += named
-            kinds: list[type[Enum]] = [] if named else [k for k in get_args(hint.__origin__) if isinstance(k, EnumType)]
-            choices += [str(member.value) for kind in kinds for member in kind]
+            kinds = () if named else get_args(hint.__origin__)
+            for kind in kinds:
+                choices += list(kind.__members__) if isinstance(kind, EnumType) else []
     return options, choices
