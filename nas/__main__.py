@@ -29,6 +29,8 @@ def dispatch() -> None:
         from objectives.installed import DISTRIBUTION, version_of
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
+    elif arguments[0] == "completion":
+        sys.stdout.write(completion(arguments[1:]))
     elif arguments[0] in COMMANDS:
         sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
         importlib.import_module(f"nas.{arguments[0]}").main()
@@ -37,6 +39,18 @@ def dispatch() -> None:
 
         sys.stderr.write(f"plas: {unknown('a command', arguments[0], COMMANDS)}\n")
         raise SystemExit(2)
+
+
+def completion(arguments: list[str]) -> str:
+    """A shell's script, or the words that may follow; a refusal ends with exit code 2."""
+    from nas.errors import UsageError
+    from nas.terminal.completion import answer
+
+    try:
+        return answer(arguments, COMMANDS)
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(2) from None
 
 
 def overview() -> str:
@@ -50,7 +64,7 @@ def overview() -> str:
             "",
             *lines,
             "",
-            "plas COMMAND --help shows a command's options.",
+            "plas COMMAND --help shows a command's options; plas completion bash|zsh|fish prints what completes them.",
             "",
         ]
     )

@@ -72,7 +72,8 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
 
 def print_group(group: "Calibrated") -> None:
     """One profile with its errors by phase."""
-    from nas.terminal.console import say, table
+    from nas.terminal.console import say
+    from nas.terminal.tables import table
 
     p = group.profile
     say()
@@ -110,6 +111,6 @@ def shares(e: "Errors") -> str:
     return f"{e.median:.1%} ({e.p90:.1%})".replace("%", " %") if e.rows else "no held-out"
 
 
-main = o.command(calibrate)
+main = o.command(calibrate, "calibrate measured/measured.csv --device raspberry_pi_5 --out my_pi.yaml")
 if __name__ == "__main__":
     main()

@@ -225,6 +225,10 @@ def compare(
     )
 
 
-main = o.command(compare)
+main = o.command(
+    compare,
+    "compare --algos nsga2,lhs --seeds 5 --evaluations 500",
+    "compare --algos all --studies paper --out compared",
+)
 if __name__ == "__main__":
     main()

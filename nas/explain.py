@@ -71,6 +71,10 @@ def explain(
     work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
 
 
-main = o.command(explain)
+main = o.command(
+    explain,
+    "explain runs/paper-nsga2-s0 --select knee",
+    "explain --model qwen2.5_0.5b --device raspberry_pi_5 --preset device",
+)
 if __name__ == "__main__":
     main()

@@ -106,6 +106,6 @@ def export(
     )
 
 
-main = o.command(export)
+main = o.command(export, "export runs/paper-nsga2-s0 --select diverse:3 --out exported", "export --verify exported")
 if __name__ == "__main__":
     main()

@@ -129,6 +129,6 @@ def fit(
     )  # fmt: skip
 
 
-main = o.command(fit)
+main = o.command(fit, "fit runs.csv --out law.yaml --report fitted", "fit --next 20 --out first.csv")
 if __name__ == "__main__":
     main()

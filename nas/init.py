@@ -102,6 +102,6 @@ def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
     return re.sub(r"(?m)^#   .*", lambda line: re.sub(r"\bstrategy\b", module, line[0]), text), f"run --algo {module}"
 
 
-main = o.command(init)
+main = o.command(init, "init my_study.yaml --from paper", "init my_search.py")
 if __name__ == "__main__":
     main()

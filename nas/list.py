@@ -36,6 +36,6 @@ def list_(
     show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
 
 
-main = o.command(list_)
+main = o.command(list_, "list devices", "list strategies --json")
 if __name__ == "__main__":
     main()

@@ -103,6 +103,8 @@ def measure(
     (rates if hardware else carry_out)(request)
 
 
-main = o.command(measure)
+main = o.command(
+    measure, "measure runs/paper-nsga2-s0 --select diverse:5 --out measured", "measure --hardware --out my_machine.yaml"
+)
 if __name__ == "__main__":
     main()

@@ -32,6 +32,6 @@ def reproduce(
         notice(f"{out} and its pictures in {out.parent / 'images'} written")
 
 
-main = o.command(reproduce)
+main = o.command(reproduce, "reproduce", "reproduce --out docs/reproduction.md")
 if __name__ == "__main__":
     main()

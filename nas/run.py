@@ -15,12 +15,17 @@ def run(
         str | None,
         typer.Option(
             "--algo",
-            help="Strategy; 'plas list strategies' names them; package.module is your own.",
+            help="Strategy: 'plas list strategies' names them, package.module is your own; default nsga2.",
             rich_help_panel=SEARCH,
         ),
     ] = None,
     evaluations: Annotated[
-        int | None, typer.Option("--evaluations", help="Distinct architectures to evaluate.", rich_help_panel=SEARCH)
+        int | None,
+        typer.Option(
+            "--evaluations",
+            help="Distinct architectures to evaluate; default 5000, or the strategy's own.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", help="Seconds of search.", rich_help_panel=SEARCH)
@@ -66,7 +71,9 @@ def run(
             rich_help_panel=SEARCH,
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the strategy.", rich_help_panel=SEARCH)] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the strategy; default 0.", rich_help_panel=SEARCH)
+    ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -116,6 +123,7 @@ def run(
         ),
     ] = None,
     no_plots: o.NoPlots = False,
+    verbose: o.Verbose = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -153,7 +161,8 @@ def run(
     )
     if measure_top is not None:
         refuse_unmeasurable(json)
-    folder = execute(Request(flags, settings or [], config, resume, retry_failed, out, quiet, json, not no_plots))
+    asked = Request(flags, settings or [], config, resume, retry_failed, out, quiet, json, verbose, not no_plots)
+    folder = execute(asked)
     if measure_top is not None:
         from nas.work.measure import Request as Measurement
         from nas.work.measure import carry_out
@@ -183,6 +192,11 @@ def refuse_unmeasurable(json: bool) -> None:
         )
 
 
-main = o.command(run)
+main = o.command(
+    run,
+    "run --device jetson_orin_nano_super_8gb --preset device --precision int8",
+    "run --algo exact --budget total_ms=100 --budget memory_gb=4",
+    "run --resume runs/paper-nsga2-s0 --evaluations 10000",
+)
 if __name__ == "__main__":
     main()

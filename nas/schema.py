@@ -40,6 +40,6 @@ def schema(
         raise UsageError(f"schema: {unknown('a kind', what, [*models, *named()])}")
 
 
-main = o.command(schema)
+main = o.command(schema, "schema study", "schema nsga2")
 if __name__ == "__main__":
     main()

@@ -37,6 +37,11 @@ def select(
     choose(Request(run, how, budget or [], sweep, out, rows, quiet, json))
 
 
-main = o.command(select)
+main = o.command(
+    select,
+    "select runs/paper-nsga2-s0 --budget total_ms=100",
+    "select runs/paper-nsga2-s0 --select diverse:5 --out five.csv",
+    "select runs/paper-nsga2-s0 --sweep total_ms=20:500:20",
+)
 if __name__ == "__main__":
     main()

@@ -67,6 +67,10 @@ def theory(
     answer(Request(width, application, hardware, out, plots, not no_exact, config, settings or [], flags, quiet, json))
 
 
-main = o.command(theory)
+main = o.command(
+    theory,
+    "theory --budget decode_ms=20",
+    "theory --compute '10 TFLOP/s' --bandwidth '50 GB/s' --memory '4 GB' --budget total_ms=500",
+)
 if __name__ == "__main__":
     main()

@@ -18,6 +18,7 @@ LATE = {  # what a function may import, itself or through a module of ours; ever
     "optuna": "0.4 s; needed for its samplers, a mirrored run and its own loops alone",
     "pymoo": "0.3 s; needed for its algorithms and its own loops alone",
     "pydantic": "0.1 s; --help is to be there at once",
+    "rich": "0.1 s; only a stream that has colours needs it",
     "pandas": "0.4 s; the diagram of ranks needs it beside the extra stats",
     "scikit_posthocs": "extra stats",
     "torch": "extra hf",

@@ -11,6 +11,7 @@ from objectives.scenario import Scenario
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 PREFIX = "device_"  # of a time's name: device_total_ms is total_ms under preset `device`
+SHORT = {"an": "LM head", "residuals": "residuals", "achieved": "speeds"}  # by the first word of what is counted
 ALIKE = 1e-9  # relative
 
 
@@ -47,6 +48,14 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> 
     if not any(judged):
         return f"{said}; every time limit is met there too."
     return f"{said}: {sum(judged)} of {len(judged)} time limits are missed there. --preset device searches within them."
+
+
+def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
+    """What `device_…` is, and how many limits are missed there: what nobody should have to ask for."""
+    judged = [miss for miss in missed if miss is not None]
+    parts = [SHORT.get(part.split()[0], part) for part in counted(problem, on_device)]
+    said = f"{PREFIX}ms (preset device: {', '.join(parts)})"
+    return f"{said} misses {sum(judged)} of {len(judged)} limits" if judged else said
 
 
 def counted(problem: Problem, on_device: Problem) -> list[str]:

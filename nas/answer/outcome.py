@@ -1,6 +1,6 @@
 """What came out of a run: frontier, picks, distance to the exact frontier, and the files that hold them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -76,25 +76,39 @@ class Ending:
     whole: bool = False
 
 
-def conclude(study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str) -> Outcome:
+Stage = Callable[[str], None]  # is told what begins
+
+
+def conclude(
+    study: Study,
+    search: Search,
+    found: Evaluations,
+    batches: IntArray,
+    reason: str,
+    stage: Stage = lambda begun: None,
+) -> Outcome:
     """Everything that is derived from what a search evaluated."""
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
     asked = len(found) + search.progress.repeats
-    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole))
+    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole), stage)
 
 
-def derived(study: Study, found: Evaluations, batches: IntArray, ending: Ending) -> Outcome:
+def derived(
+    study: Study,
+    found: Evaluations,
+    batches: IntArray,
+    ending: Ending,
+    stage: Stage = lambda begun: None,
+) -> Outcome:
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
     rows = frontier_rows(found)
     frontier = found[rows]
+    stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
     exact = quick_frontier(problem) if not ending.whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
-    apart = None
-    if exact is not None and scale is not None:
-        common = len(np.intersect1d(frontier.keys, exact.frontier.keys))
-        apart = distance(scale, frontier.values, exact.frontier.values, common)
+    stage("Picks, and what they take on the device")
     picks = answers(problem, found)
     on_device = under_preset(study, "device")
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
@@ -112,7 +126,7 @@ def derived(study: Study, found: Evaluations, batches: IntArray, ending: Ending)
         tuple(_regret(unsure, pick) for pick in picks),
         scale,
         exact,
-        apart,
+        _apart(scale, frontier, exact),
         None if len(frontier) else diagnosed(problem, found),
         problem.space.size if ending.whole else len(found),
         ending.how if ending.whole else "" if exact is None else exact.explanation,
@@ -120,6 +134,14 @@ def derived(study: Study, found: Evaluations, batches: IntArray, ending: Ending)
         ending.reason,
         ending.seconds,
     )
+
+
+def _apart(scale: Scale | None, frontier: Evaluations, exact: ExactSolution | None) -> Distance | None:
+    """How far a frontier is from the exact one; unknown without it."""
+    if exact is None or scale is None:
+        return None
+    common = len(np.intersect1d(frontier.keys, exact.frontier.keys))
+    return distance(scale, frontier.values, exact.frontier.values, common)
 
 
 def exact_losses(problem: Problem, whole: bool) -> tuple[float | None, ...]:

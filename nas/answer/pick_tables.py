@@ -4,63 +4,63 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict
+from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict, verdict_in_short
 from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.outcome import Outcome, asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.frontier.picks import Pick
-from nas.problem.questions import Baseline
-from nas.terminal.console import say, table
+from nas.problem.problem import Problem
+from nas.problem.questions import Baseline, Question
+from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 
 EXACT = "exact"
-EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search did not find it; --algo exact gives the design"
+EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
+HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
+
+Asked = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
 
 
 @dataclass(frozen=True)
 class PickTable:
-    """Answered questions in words: a caption, columns, one row a question, and lines that explain them."""
+    """Answered questions in words: a title and facts about it, columns, one row a question, lines that explain them.
 
-    caption: str
+    more: how many rows the brief form leaves out.
+    """
+
+    title: str
+    facts: tuple[str, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     below: tuple[str, ...]
+    more: int = 0
+
+    @property
+    def caption(self) -> str:
+        """Title and facts in one line."""
+        return self.title + (f" ({', '.join(self.facts)})" if self.facts else "")
+
+    @property
+    def explained(self) -> tuple[str, ...]:
+        """The lines below, and what the exact column means where it stands."""
+        return (*[EXACT_MEANS] * (EXACT in self.header), *self.below)
 
 
-def show_picks(outcome: Outcome) -> None:
+def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
     """Lowest loss within your budgets, then within each application's, and the time a real device would show."""
-    _say(own_picks(outcome))
-
-
-def show_baselines(outcome: Outcome) -> None:
-    """The picks that are as fast as each published model, of any memory and of its own, without and with the LM head."""
-    for shown in beside_baselines(outcome):
-        _say(shown)
-
-
-def _say(shown: PickTable) -> None:
-    say(shown.caption)
-    table(shown.header, shown.rows)
-    for line in shown.below:
-        say(f"  {line}")
-    say()
-
-
-def own_picks(outcome: Outcome) -> PickTable:
-    """The picks within your budgets and within each application's."""
     problem = outcome.study.problem
     rows = _rows(outcome, "")
-    caption = "Lowest predicted loss within your budgets" + ", and within an application's besides" * (len(rows) > 1)
-    header = ("within", "loss", EXACT, "takes", f"{PREFIX}ms", "parameters", "active", "memory", "architecture")
     own_times = alike(problem, [(pick, there) for pick, there, _ in rows])
+    header = ("within", "loss", EXACT, "takes", f"{PREFIX}ms", "memory", "params", "active", "architecture")
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
-    below = () if own_times else (verdict(problem, outcome.on_device, missed),)
-    body = [_pick_row(outcome, *row) for row in rows]
-    return _table(caption, header, body, {f"{PREFIX}ms"} if own_times else set(), (*below, *regret_lines(outcome)))
+    said = () if own_times else ((verdict_in_short if brief else verdict)(problem, outcome.on_device, missed),)
+    without = {f"{PREFIX}ms"} if own_times else set()
+    body, below = [_pick_row(outcome, *row) for row in rows], (*said, *regret_lines(outcome))
+    return _table("Lowest predicted loss within", (), header, body, without, below)
 
 
-def _rows(outcome: Outcome, baseline: str) -> list[tuple[Pick, dict[str, float], float | None]]:
-    """Picks beside a baseline ("": none), each with its times on the device and the loss of the exact one."""
+def _rows(outcome: Outcome, baseline: str) -> list[Asked]:
+    """Picks beside a baseline ("": none)."""
     every = zip(outcome.picks, outcome.device_times, outcome.exact_losses, strict=True)
     return [row for row in every if row[0].question.baseline == baseline]
 
@@ -78,13 +78,19 @@ def _change(loss: float, theirs: float) -> str:
 
 
 def _table(
-    caption: str, header: Sequence[str], body: list[list[str]], without: set[str], below: Sequence[str]
+    title: str,
+    facts: Sequence[str],
+    header: Sequence[str],
+    body: list[list[str]],
+    without: set[str],
+    below: Sequence[str],
+    more: int = 0,
 ) -> PickTable:
-    """A table without the columns that say nothing; what the exact column means is said below it."""
+    """A table without the columns that say nothing."""
     missed = any(row[header.index(EXACT)] for row in body)
     kept = [i for i, name in enumerate(header) if name not in without and (missed or name != EXACT)]
     rows = tuple(tuple(row[i] for i in kept) for row in body)
-    return PickTable(caption, tuple(header[i] for i in kept), rows, (*[EXACT_MEANS] * missed, *below))
+    return PickTable(title, tuple(facts), tuple(header[i] for i in kept), rows, tuple(below), more)
 
 
 def regret_lines(outcome: Outcome) -> list[str]:
@@ -98,29 +104,42 @@ def regret_lines(outcome: Outcome) -> list[str]:
 
 def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None) -> list[str]:
     problem, question, answer = outcome.study.problem, pick.question, pick.answer
-    added = "" if question.budget is None else f": {question.budget}"
-    name = asked_text(problem, question) + added
+    name = question.label + ("" if question.budget is None else f": {question.budget}")
     if answer is None:
-        return [name, "none fits", _better(None, best), "", "", "", "", "", ""]
+        return [name, Styled("none fits", BAD), _better(None, best), *[""] * 6]
     m = {metric: float(column[0]) for metric, column in answer.metrics.items()}
-    limited, times = limits(problem, question), times_of(problem, question)
-    takes = [f"{m[metric]:.2f}" for metric in limited] + [f"{t} {m[t]:.2f}" for t in times if t not in limited]
     architectures = problem.architectures(answer.genotypes)
-    mark = "*" if problem.scenario.law.extrapolates(architectures)[0] else ""
     return [
         name,
-        f"{m['loss']:.4f}{mark}",
+        _loss(m["loss"], extrapolated=bool(problem.scenario.law.extrapolates(architectures)[0])),
         _better(m["loss"], best),
-        ", ".join(takes),
-        ", ".join(f"{there[PREFIX + t]:.4g}" for t in times),
+        ", ".join(_taken(problem, question, m)),
+        _there(problem, question, there),
+        f"{m['memory_gb']:.3g} GB",
         count(m["params_total"]),
         count(m["params_active"]),
-        f"{m['memory_gb']:.3g} GB",
         describe(architectures),
     ]
 
 
-OWN_HEADER = ("within", "loss", "total_ms", "memory", "parameters", "active", "architecture")
+def _loss(loss: float, *, extrapolated: bool) -> str:
+    return Styled(f"{loss:.4f}*", DOUBT) if extrapolated else Styled(f"{loss:.4f}", GOOD)
+
+
+def _taken(problem: Problem, question: Question, m: dict[str, float]) -> list[str]:
+    """What the limits are on, but for the memory, which has its column; the total time where none is on a time."""
+    names = dict.fromkeys([*limits(problem, question), *times_of(problem, question)])
+    shown = [name for name in names if name != "memory_gb"]
+    named = question.budget is None or len(shown) > 1
+    return [f"{name} {m[name]:.2f}" if named and name != "total_ms" else f"{m[name]:.2f}" for name in shown]
+
+
+def _there(problem: Problem, question: Question, there: dict[str, float]) -> str:
+    said = ", ".join(f"{there[PREFIX + name]:.4g}" for name in times_of(problem, question))
+    return Styled(said, BAD) if misses(limits(problem, question), there) else said
+
+
+OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")
 
 
 def own_pick(outcome: Outcome) -> tuple[str, ...]:
@@ -136,43 +155,57 @@ def own_pick(outcome: Outcome) -> tuple[str, ...]:
     return (within, *figures, count(m["params_total"]), count(m["params_active"]), describe(architecture))
 
 
-def beside_baselines(outcome: Outcome) -> list[PickTable]:
-    """The picks that are as fast as each published model, a table each."""
+def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable]:
+    """The picks that are as fast as each published model, a table each: of any memory and of its own; all, with the LM head."""
     asked = [(known, rows) for known in outcome.study.baselines if (rows := _rows(outcome, known.label))]
-    return [_beside(outcome, known, rows) for known, rows in asked]
+    return [_beside(outcome, known, rows, brief=brief) for known, rows in asked]
 
 
-def _beside(outcome: Outcome, known: Baseline, rows: list[tuple[Pick, dict[str, float], float | None]]) -> PickTable:
-    problem = outcome.study.problem
-    loss = float(problem.scenario.law.loss(known.architecture)[0])
-    mark = "*" if problem.scenario.law.extrapolates(known.architecture)[0] else ""
-    memory = baseline_metric(outcome, known.architecture, "memory_gb")
-    caption = (
-        f"At most as slow as {known.label} ({memory:.3g} GB of weights; predicted loss {loss:.4f}{mark}, "
-        f"perplexity {math.exp(loss):.2f})"
+def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool) -> PickTable:
+    """The table beside one model, under its own figures."""
+    scenario = outcome.study.problem.scenario
+    loss, outside = (
+        float(scenario.law.loss(known.architecture)[0]),
+        bool(scenario.law.extrapolates(known.architecture)[0]),
     )
-    header = ("compared", "its total_ms", "pick's", f"{PREFIX}ms", "memory", "loss", EXACT, "perplexity", "change")
-    below = (*equal_heads(known), *blind_spots(known, problem.scenario))
-    return _table(
-        caption, (*header, "architecture"), [_baseline_row(outcome, *row, loss) for row in rows], set(), below
+    memory, limit = baseline_metric(outcome, known.architecture, "memory_gb"), rows[0][0].question.budget
+    facts = [f"{limit.limit:.2f} ms"] if brief and limit is not None else []
+    facts += [] if memory is None else [f"{memory:.3g} GB"]
+    facts += [f"predicted loss {loss:.4f}{'*' if outside else ''}"]
+    facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
+    header = (
+        "compared",
+        "loss",
+        EXACT,
+        "perplexity",
+        "its total_ms",
+        "total_ms",
+        f"{PREFIX}ms",
+        "memory",
+        "architecture",
     )
+    body = [_baseline_row(outcome, *row, loss) for row in (rows[:HEADLINES] if brief else rows)]
+    below = (*([] if brief else equal_heads(known)), *blind_spots(known, scenario))
+    without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
+    return _table(f"At most as slow as {known.label}", facts, header, body, without, below, more)
 
 
 def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, loss: float) -> list[str]:
     assert pick.question.budget is not None
     label, limit = pick.question.label.partition(", ")[2], f"{pick.question.budget.limit:.2f}"
     if pick.answer is None:
-        return [label, limit, "none fits", "", "", "", _better(None, best, loss), "", "", ""]
+        return [label, Styled("none fits", BAD), _better(None, best, loss), "", limit, "", "", "", ""]
+    problem = outcome.study.problem
     m = {name: float(column[0]) for name, column in pick.answer.metrics.items()}
+    architectures = problem.architectures(pick.answer.genotypes)
     return [
         label,
+        _loss(m["loss"], extrapolated=bool(problem.scenario.law.extrapolates(architectures)[0])),
+        _better(m["loss"], best, loss),
+        _change(m["loss"], loss),
         limit,
         f"{m['total_ms']:.2f}",
         f"{there[f'{PREFIX}total_ms']:.4g}",
         f"{m['memory_gb']:.3g} GB",
-        f"{m['loss']:.4f}",
-        _better(m["loss"], best, loss),
-        f"{math.exp(m['loss']):.2f}",
-        _change(m["loss"], loss),
-        describe(outcome.study.problem.architectures(pick.answer.genotypes)),
+        describe(architectures),
     ]

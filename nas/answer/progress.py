@@ -13,7 +13,7 @@ from nas.frontier.dominance import non_dominated
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.store import FILE
-from nas.terminal.console import duration
+from nas.terminal.progress import duration
 from search_spaces.arrays import FloatArray
 
 STATES = ("running", "finished", "interrupted", "failed")

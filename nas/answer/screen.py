@@ -1,89 +1,148 @@
-"""The answer of a run on the screen: frontier, picks, baselines, distance to exact, limits, next steps."""
+"""The answer of a run on the screen: picks, baselines, frontier, distance to exact, limits, next steps."""
 
+import sys
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import show_baselines, show_picks
-from nas.answer.sentences import baseline_metric, certainty, headline, limits, plot_axes, reading
+from nas.answer.pick_lines import baseline_lines, pick_lines
+from nas.answer.pick_tables import EXACT_MEANS
+from nas.answer.sentences import (
+    baseline_metric,
+    certainty,
+    certainty_in_short,
+    headline,
+    limits,
+    limits_in_short,
+    plot_axes,
+    reading,
+)
 from nas.frontier.blind_axes import blind_lines
 from nas.frontier.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import METRIC_ORDER
-from nas.terminal.console import say
-from nas.terminal.scatter import Series, scatter
+from nas.problem.problem import METRIC_ORDER, Problem
+from nas.study.configuration import StudyConfig
+from nas.terminal.console import Line, sentence, write
+from nas.terminal.scatter import LINES, MARGIN, Series, scatter
+from nas.terminal.styles import COMMAND, FAINT, TITLE, Styled, linked, shown
+from nas.terminal.width import cells, columns, rows
 
 COSTS = METRIC_ORDER[2:]  # all but the loss
+WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot
+PROMPT = 1  # line of the screen that is not ours
+NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio, n_kv KV heads"
 
 
-def show(outcome: Outcome, folder: Path) -> None:
-    """Print everything a user needs from a finished run."""
+def show_head(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
+    """Print what is searched, before anything else is done."""
+    write(_head(problem, config, calibration_note))
+
+
+def _head(problem: Problem, config: StudyConfig, calibration_note: str) -> list[Line]:
+    first, *others = headline(problem, config, calibration_note)
+    return [*sentence(Styled(first, TITLE)), *(line for text in others for line in sentence(text)), []]
+
+
+def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
+    """Print what a user needs from a finished run: a screen, or everything."""
+    above = _diagnosed(outcome) if outcome.diagnosis is not None else _answered(outcome, verbose=verbose)
+    below = _ending(outcome, folder, verbose=verbose)
     study = outcome.study
-    for line in headline(study):
-        say(line)
-    say()
-    if outcome.diagnosis is not None:
-        for line in lines(outcome.diagnosis, outcome.diagnosis_covers_space):
-            say(line)
+    head = len(_head(study.problem, study.config, study.calibration_note))
+    left = rows() - head - len(above) - len(below) - LINES - PROMPT - 1
+    plot = [] if outcome.diagnosis is not None else _plot(outcome, HIGHEST if verbose else left)
+    write([*above, *plot, *below])
+
+
+def _diagnosed(outcome: Outcome) -> list[Line]:
+    assert outcome.diagnosis is not None
+    said = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
+    return [*(line for text in said for line in sentence(text)), []]
+
+
+def _answered(outcome: Outcome, *, verbose: bool) -> list[Line]:
+    """Picks and baselines, and what of them is shown elsewhere."""
+    found: list[Line] = []
+    for text in blind_lines(outcome.study.problem.scenario.law, outcome.blind):
+        found += sentence(text)
+    picks, baselines = pick_lines(outcome, verbose=verbose), baseline_lines(outcome, verbose=verbose)
+    found += [*picks.lines, *sentence(Styled(f"  {NOTATION}", FAINT)), *baselines.lines]
+    if picks.exact or baselines.exact:
+        found += sentence(f"  {EXACT_MEANS}")
+    if more := list(dict.fromkeys([*picks.dropped, *baselines.dropped])):
+        found += sentence(Styled(f"  In picks.csv and --verbose: {', '.join(more)}", FAINT))
+    return found
+
+
+def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
+    """How sure the answer is, where it lies, what to type next."""
+    if verbose:
+        said = [*certainty(outcome), *reading(outcome), *limits(outcome)]
     else:
-        _show_frontier(outcome)
-        for line in blind_lines(study.problem.scenario.law, outcome.blind):
-            say(line)
-        show_picks(outcome)
-        show_baselines(outcome)
-    say()
-    for line in [*certainty(outcome), *reading(outcome), *limits(outcome)]:
-        say(line)
-    say()
-    plots = ", plots/" if (folder / "plots").is_dir() else ""
-    say(f"Files: {folder}/ (frontier.csv, picks.csv, evaluations.csv, evaluations.sqlite, summary.json{plots})")
-    for line in next_steps(outcome, folder):
-        say(line)
+        said = [*certainty_in_short(outcome), *limits_in_short(outcome)]
+    found = [line for text in said for line in sentence(text)]
+    drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
+    found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")
+    return found + [list(line) for line in next_lines(outcome, folder)]
 
 
-def _show_frontier(outcome: Outcome) -> None:
+def _plot(outcome: Outcome, height: int) -> list[Line]:
     problem, frontier = outcome.study.problem, outcome.frontier
     axes = plot_axes(frontier.objectives)
     if axes is None:
-        return
+        return []
     across, up = axes
     log_x = next(o for o in problem.objectives if o.name == across).log_scale
-    series = [Series("frontier", "·", frontier.metrics[across], frontier.metrics[up])]
+    series = [Series("frontier", "·", frontier.metrics[across], frontier.metrics[up], "cyan")]
     applications = [p.answer for p in outcome.picks if p.answer is not None and not p.question.baseline]
-    series.append(Series("pick", "o", *(_metric(applications, name) for name in (across, up))))
+    series.append(Series("pick", "o", _metric(applications, across), _metric(applications, up), "bold yellow"))
     for known, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
-        values = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
-        if None not in values:
-            series.append(Series(known.label, mark, *(np.array([v], dtype=np.float64) for v in values)))
-    for line in scatter(series, across, up, log_x=log_x):
-        say(line)
-    say()
+        there = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
+        if None not in there:
+            x, y = (np.array([value], dtype=np.float64) for value in there)
+            series.append(Series(known.label, mark, x, y, "bold magenta"))
+    width = min(WIDEST, columns() - MARGIN - 1)
+    height = min(max(height, LOWEST), HIGHEST)
+    drawn = scatter(series, across, up, log_x=log_x, width=width, height=height)
+    return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
 
 
 def _metric(rows: list[Evaluations], name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([row.metrics[name][0] for row in rows], dtype=np.float64)
 
 
-def next_steps(outcome: Outcome, folder: Path) -> list[str]:
-    """What to type next; every limit in it is one that opens a design of this run."""
+def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
+    """What to type next, and why; every limit in it is one that opens a design of this run."""
     if len(outcome.evaluations) and not outcome.evaluations.ok.any():
         return []
     steps = []
     if outcome.diagnosis is None:
-        steps.append(
-            (f"python -m nas.select {folder} --budget {tighter(outcome)}", "candidates within a tighter budget")
-        )
-        steps.append((f"python -m nas.explain {folder} --select knee", "where its time, bytes and loss come from"))
+        steps.append((f"python -m nas.select {folder} --budget {tighter(outcome)}", "within a tighter budget"))
+        steps.append((f"python -m nas.explain {folder} --select knee", "where time and loss come from"))
     elif opening := relaxed(outcome.diagnosis):
         steps.append((f"python -m nas.run --config {folder}/config.yaml {opening}", "relax until a design fits"))
     evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
     if outcome.study.config.algo != "exact" and evaluated < size and not outcome.diagnosis_covers_space:
         more = min(2 * max(evaluated, 1), size)
         steps.append((f"python -m nas.run --resume {folder} --evaluations {more}", "search on"))
-    width = max((len(step) for step, _ in steps), default=0)
-    return [f"{'Next:' if not i else '':5} {step:<{width}}   {why}" for i, (step, why) in enumerate(steps)]
+    if (folder / "report.html").exists():
+        steps.append((f"python -m nas.open {folder}", "see it in a browser"))
+    return steps
+
+
+def next_lines(outcome: Outcome, folder: Path) -> list[Line]:
+    """Next steps, a line each, whose commands are never broken; why they are worth it where there is room."""
+    found: list[Line] = []
+    steps = [(shown(step, sys.stdout), why) for step, why in next_steps(outcome, folder)]
+    width = max((cells(step) for step, _ in steps), default=0)
+    for number, (step, why) in enumerate(steps):
+        aligned = " " * (width - cells(step) + 3)
+        reason = aligned + why
+        fits = 6 + width + 3 + len(why) <= columns()
+        found.append(["Next: " if number == 0 else " " * 6, Styled(step, COMMAND), *([reason] if fits else [])])
+    return found
 
 
 def tighter(outcome: Outcome) -> str:

@@ -6,26 +6,28 @@ import numpy as np
 
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
-from nas.search.assembly import Study
+from nas.problem.problem import Problem
+from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
 
+FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
 
 
-def headline(study: Study) -> list[str]:
-    """What was searched, on what, under which budgets."""
-    problem, c = study.problem, study.config
+def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[str]:
+    """What is searched, on what, under which budgets."""
     device = problem.scenario.device
     mode = f"@{device.mode}" if device.mode else ""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
+    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
     return [
-        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures",
-        f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}, {c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}{head}; "
-        f"{study.calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)}",
-        f"Minimise {objectives}; {budgets}",
+        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
+        f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}",
+        f"Minimise {objectives}; {budgets}; {c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}{head}",
     ]
 
 
@@ -67,7 +69,7 @@ def certainty(outcome: Outcome) -> list[str]:
     """How sure the search is that it found the frontier."""
     evaluated = f"{len(outcome.evaluations):,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
     failed = int((~outcome.evaluations.ok).sum())
-    said = [evaluated] + ([f"{failed:,} evaluations failed; their reasons are in evaluations.csv."] if failed else [])
+    said = [evaluated] + ([FAILED.format(failed)] if failed else [])
     if outcome.whole:
         return [
             *said,
@@ -91,6 +93,16 @@ def certainty(outcome: Outcome) -> list[str]:
         f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
         f"{100 * d.gap:.2g} % (log scale), IGD+ {d.igd_plus:.2g}, additive epsilon {d.epsilon:.2g}.",
     ]
+
+
+def certainty_in_short(outcome: Outcome) -> list[str]:
+    """How much of the exact frontier was found, in a line; why a search ended before its evaluations."""
+    if outcome.distance is None:
+        return certainty(outcome)
+    n, failed, d = len(outcome.evaluations), int((~outcome.evaluations.ok).sum()), outcome.distance
+    said = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
+    ended = [] if outcome.stop_reason.endswith("distinct evaluations") else [f"Stopped: {outcome.stop_reason}."]
+    return [said, *ended, *([FAILED.format(failed)] if failed else [])]
 
 
 def reading(outcome: Outcome) -> list[str]:
@@ -131,6 +143,24 @@ def limits(outcome: Outcome) -> list[str]:
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
         *sureness(outcome),
     ]
+
+
+def limits_in_short(outcome: Outcome) -> list[str]:
+    """What the losses are, how sure, and how many of them extrapolate: what `*` means."""
+    law, n = outcome.study.problem.scenario.law, len(outcome.frontier)
+    if n == 0:
+        return []
+    tokens = f"{law.tokens / 1e9:g} B tokens, " if law.tokens else ""
+    sure = "sd unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
+    outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
+    beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
+    likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn))]
+    return [f"Limits: predicted losses ({tokens}{sure}), {beyond}", *likely]
+
+
+def sureness_in_short(probability: FloatArray, draws: int) -> str:
+    """How sure the law's draws are that a member of the frontier is one."""
+    return f"Over the law's {draws} draws a frontier member is optimal with probability {np.median(probability):.2f} (median)"
 
 
 def unknown_uncertainty(law: Law) -> str:

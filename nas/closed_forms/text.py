@@ -15,7 +15,9 @@ from nas.closed_forms.relaxation import Relaxation
 from nas.closed_forms.rounding import PAIRS, Rounded
 from nas.closed_forms.validation import by_operators, worth_training
 from nas.problem.problem import Problem
-from nas.terminal.console import say, table
+from nas.terminal.console import say
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
 from objectives.loss_law.law import Law
 
 
@@ -31,7 +33,7 @@ def show(prediction: Prediction, on_device: Problem) -> None:
     if not prediction.regimes:
         say("  no pair of a latency and a memory_gb budget to compare")
     _show_forms(prediction)
-    say("\nThe whole problem as a geometric program, inside the space's bounds: one global optimum")
+    say(Styled("\nThe whole problem as a geometric program, inside the space's bounds: one global optimum", TITLE))
     _show_program(prediction, prediction.whole, "closed-form costs")
     if prediction.operator is not None:
         _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
@@ -219,7 +221,7 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
         columns |= {f"operator {m}": by_operators(problem, chosen, m) for m in timed}
     there = on_device.evaluate(chosen.genotypes, TIMES).metrics
     columns |= {f"{PREFIX}{m}": there[m] for m in timed}
-    say("\nWorth training to check the prediction")
+    say(Styled("\nWorth training to check the prediction", TITLE))
     rows = [
         (reason, *(f"{c[i]:.4g}" for c in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
         for i, reason in enumerate(reasons)

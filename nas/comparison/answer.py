@@ -8,7 +8,9 @@ from nas.comparison.ranking import Ranking, course
 from nas.comparison.reading import left_out, sentences
 from nas.comparison.result import StudyResult
 from nas.comparison.tables import Table, rank_table, result_table
-from nas.terminal.console import say, table
+from nas.terminal.console import say
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
 
 TABLES = 3  # studies up to which each has its table on the screen; every one is in report.md
 
@@ -40,5 +42,5 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
 
 
 def _print(shown: Table) -> None:
-    say(shown.title)
+    say(Styled(shown.title, TITLE))
     table(shown.header, shown.rows)

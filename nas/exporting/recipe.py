@@ -100,7 +100,7 @@ def load_recipe(name: str) -> Recipe:
     elif is_file(name):
         path = Path(name)
     else:
-        raise UsageError(f"recipe: {unknown('a recipe', name, shipped)}, or give a YAML file")
+        raise UsageError(f"recipe: {unknown('a recipe', name, shipped, 'a YAML file')}")
     content, origins = yaml_source.read(path)
     if not isinstance(content, dict):
         raise UsageError(f"{path}:1: expected keys and values, got {type(content).__name__}; see 'plas schema recipe'")

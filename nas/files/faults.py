@@ -1,9 +1,12 @@
 """All faults of a configuration at once: `file:line: path: expected X, got Y; do Z`."""
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path as PathOfFile
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -13,12 +16,15 @@ from nas.errors import UsageError
 Path = tuple[str | int, ...]
 ROMAN = re.compile(r"i{2,3}$")
 MOST_NAMED = 6
+CHOOSE = "choose one"
 
 
-def nearest(name: str, choices: Sequence[str]) -> str:
-    """`did you mean X or Y?` when known names are close, else the hint to choose."""
+def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
+    """`did you mean X or Y?` when known names are close, else the hint to choose; then what else can be given."""
     close = similar(str(name), sorted(choices))
-    return f"did you mean {alternatives(close)}?" if close else "choose one"
+    if close:
+        return f"did you mean {alternatives(close)}?" + (f" Or give {otherwise}" if otherwise else "")
+    return CHOOSE + (f", or give {otherwise}" if otherwise else "")
 
 
 def similar(name: str, choices: Sequence[str]) -> list[str]:
@@ -46,11 +52,20 @@ def alternatives(names: Sequence[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def unknown(what: str, name: object, choices: Iterable[str]) -> str:
-    """`expected one of …, got name; did you mean …?`"""
+def unknown(what: str, name: object, choices: Iterable[str], otherwise: str = "") -> str:
+    """`expected one of …, got name; did you mean …?`; `otherwise` is what may be given besides a known name."""
     known = sorted(choices)
     shown = ", ".join(known) if len(known) <= 24 else f"the {len(known)} names of 'plas list'"
-    return f"expected {what} ({shown}), got {name!r}; {nearest(str(name), known)}"
+    return f"expected {what} ({shown}), got {name!r}; {nearest(str(name), known, otherwise)}"
+
+
+def near_file(path: PathOfFile, otherwise: str) -> str:
+    """`did you mean runs/paper-nsga2-s0?` for what lies in the same folder under a close name, else another hint."""
+    there: list[str] = []
+    with suppress(OSError, ValueError):
+        there = [str(path.parent / name) for name in os.listdir(path.parent)]
+    close = difflib.get_close_matches(str(path), there, n=1, cutoff=0.8)
+    return f"did you mean {close[0]}?" if close else otherwise
 
 
 @dataclass

@@ -10,7 +10,8 @@ from numpy.random import Generator
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
 from nas.search.assembly import Study
-from nas.terminal.console import say, table
+from nas.terminal.console import say
+from nas.terminal.tables import table
 from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk, training_flops
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law

@@ -101,7 +101,7 @@ def form_of(request: Request) -> tuple[str, Form, dict[str, float]]:
     if (theirs := installed_form(name)) is not None:
         return name, theirs, fixed
     if Path(name).suffix not in (".yaml", ".yml"):
-        raise UsageError(f"form: {unknown('a form', name, entry_points.named('forms'))}, or give a YAML file")
+        raise UsageError(f"form: {unknown('a form', name, entry_points.named('forms'), 'a YAML file')}")
     return Path(name).stem, read_form(Path(name)), fixed
 
 

@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import fitted
+
 Rows = Sequence[Sequence[str]]
 Drawn = Callable[[Sequence[str], Rows], list[str]]
 
@@ -12,7 +15,7 @@ def terminal(content: dict[str, Any]) -> list[str]:
     """Lines of plain text."""
     lines: list[str] = []
     for title, body in sections(content, aligned):
-        lines += ["", title, *(f"  {line}" for line in body)]
+        lines += ["", Styled(title, TITLE), *(f"  {line}" for line in body)]
     return lines[1:]
 
 
@@ -35,14 +38,8 @@ def _apart(body: Sequence[str]) -> Iterator[str]:
 
 
 def aligned(header: Sequence[str], rows: Rows) -> list[str]:
-    """A table with aligned columns."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    return [
-        "  ".join(
-            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (header, *rows)
-    ]
+    """A table with aligned columns that fit the screen; the indent is the section's."""
+    return ["".join(line).removeprefix("  ") for line in fitted(header, rows)[0]]
 
 
 def piped(header: Sequence[str], rows: Rows) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from nas.errors import PlasError, UsageError
 from nas.files import own_files, yaml_source
+from nas.files.faults import near_file
 from nas.files.tables import write_json
 from nas.problem.objective import Budget
 from nas.record.description import check_description
@@ -204,7 +205,8 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
     except OSError as error:
         reason = str(error.strerror)
     if reason:
-        raise UsageError(f"{path}: expected a run folder, got {reason}; list runs with 'ls runs'")
+        hint = near_file(path, "list runs with 'ls runs'")
+        raise UsageError(f"{path}: expected a run folder, got {reason}; {hint}")
 
 
 def open_run(path: Path) -> OpenRun:

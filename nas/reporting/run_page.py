@@ -30,7 +30,13 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
     written, rows = in_a_command(name), rows_of(outcome)
     body = "".join(
         [
-            element("header", element("h1", text(name)), paragraphs(headline(outcome.study), "quiet")),
+            element(
+                "header",
+                element("h1", text(name)),
+                paragraphs(
+                    headline(outcome.study.problem, outcome.study.config, outcome.study.calibration_note), "quiet"
+                ),
+            ),
             element(
                 "main",
                 _answer(outcome),
@@ -65,9 +71,11 @@ def _answer(outcome: Outcome) -> str:
     indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
     return section(
         "Answer",
-        paragraphs([f"{shown.caption}."]),
+        paragraphs(
+            [f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)]
+        ),
         table(shown.header, shown.rows, indices=indices),
-        paragraphs(shown.below, "quiet"),
+        paragraphs(shown.explained, "quiet"),
     )
 
 
@@ -116,7 +124,7 @@ def _compared(outcome: Outcome) -> str:
 
 
 def _table(shown: PickTable) -> str:
-    return table(shown.header, shown.rows, shown.caption) + paragraphs(shown.below, "quiet")
+    return table(shown.header, shown.rows, shown.caption) + paragraphs(shown.explained, "quiet")
 
 
 def _certain(outcome: Outcome) -> str:

@@ -16,6 +16,7 @@ from nas.problem.questions import OWN, Baseline, Question
 from nas.search.asking import built
 from nas.search.constraints import Handling, problem_as_seen
 from nas.search.discovery import able_to, parameters_of, strategy_module
+from nas.search.discovery import named as strategies
 from nas.search.notebook import Notebook
 from nas.search.scenarios import scenario_of, with_preset
 from nas.search.start_designs import start_of
@@ -106,8 +107,22 @@ class Study:
         return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
 
 
-def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> Study:
+Announce = Callable[[Problem, StudyConfig, str], None]  # with the calibration in words
+
+
+def unannounced(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
+    """Nothing is said before a study is whole."""
+
+
+def assemble(
+    raw: Mapping[str, Any],
+    origins: Mapping[Path, str],
+    coded: frozenset[str] | None = None,
+    announce: Announce = unannounced,
+) -> Study:
     """A study from its raw configuration; `coded` are the keys that a user's own code gives (None: a command line).
+
+    `announce` is given the problem as soon as it stands, before a strategy is imported: that may take long.
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
@@ -121,28 +136,40 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozens
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
-    parameters = parameters_of(raw, faults)
+    faultless = not faults.lines and not raw.get("params") and config is not None and config.algo in strategies()
+    # A fault of the strategy is said before anything else; importing one that has none can wait.
+    parameters = None if faultless else parameters_of(raw, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
     assert law is not None
     assert device is not None
+    problem, notices, note = _joined(
+        config, SearchSpace(space), law, device, objectives, budgets, applications, baselines
+    )
+    announce(problem, config, note)
+    parameters = parameters or parameters_of(raw, faults)
+    faults.raise_if_any()
     assert parameters is not None
-    return _joined(config, space, law, device, objectives, budgets, applications, baselines, parameters)
+    traits: Traits = strategy_module(config.algo).TRAITS
+    refuse_more_objectives(config.algo, traits, len(problem.objectives))
+    handling = handling_of(config, traits, problem, notices)
+    start = start_of(config, traits, problem)
+    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
 
 
 def _joined(
     config: StudyConfig,
-    space: SpaceSpecification,
+    space: SearchSpace,
     law: Law,
     device: Device,
     objectives: dict[str, Objective],
     budgets: dict[str, float | None],
     applications: dict[str, tuple[str, float]],
     baselines: list[Baseline],
-    parameters: BaseModel,
-) -> Study:
-    problem, notices, note = problem_of(config, SearchSpace(space), law, device, objectives, budgets)
+) -> tuple[Problem, list[str], str]:
+    """The problem with its questions, what is to be said of it, and how its calibration is called."""
+    problem, notices, note = problem_of(config, space, law, device, objectives, budgets)
     asked = [Question(OWN, None), *(Question(label, Budget(*limit)) for label, limit in applications.items())]
     for known in baselines:
         try:
@@ -152,11 +179,7 @@ def _joined(
     problem = replace(problem, questions=tuple(asked))
     if config.evaluation_timeout is not None and config.workers is None:
         raise UsageError("evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more")
-    traits: Traits = strategy_module(config.algo).TRAITS
-    refuse_more_objectives(config.algo, traits, len(problem.objectives))
-    handling = handling_of(config, traits, problem, notices)
-    start = start_of(config, traits, problem)
-    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+    return problem, notices, note
 
 
 def problem_of(

@@ -63,9 +63,7 @@ def strategy_module(algo: str) -> Any:
         return _checked(plug_in.module(), algo, f"{plug_in}: ")
     if is_own(algo):
         return _checked(imported(algo), algo)
-    raise UsageError(
-        unknown("a strategy", algo, [*named(), *in_working_folder()]) + ", or give package.module of your own"
-    )
+    raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
 
 
 def _shipped(algo: str) -> ModuleType:

@@ -83,7 +83,7 @@ def _place(key: str, given: str, faults: Faults) -> tuple[FilePath, str]:
     if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         return FilePath(given), ""
     choices = known if kind is None else entry_points.named(kind)
-    raise UsageError(unknown(f"a {key}", given, choices) + ", or give a YAML file")
+    raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
 
 
 def _with_form(content: dict[str, Any]) -> dict[str, Any]:

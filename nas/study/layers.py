@@ -7,7 +7,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Path, unknown
+from nas.files.faults import CHOOSE, Path, near_file, unknown
 from nas.study.configuration import split_budgets
 from objectives.plugins import documents
 
@@ -75,7 +75,10 @@ def located(config: str, inside: str = "config.yaml") -> FilePath:
     if not exists(path) and config in shipped:
         path = shipped[config]
     elif not exists(path):
-        raise UsageError(f"config: {unknown('a file or a shipped study', config, shipped)}")
+        said = unknown("a file or a shipped study", config, shipped)
+        if said.endswith(CHOOSE):
+            said = said.removesuffix(CHOOSE) + near_file(path, CHOOSE)
+        raise UsageError(f"config: {said}")
     return path / inside if path.is_dir() and (path / inside).exists() else path
 
 

@@ -50,7 +50,7 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
             found[name] = user_metric(name)
         else:
             known = entry_points.named("metrics")
-            faults.add(path, unknown("a metric", name, known) + ", or give package.module:function")
+            faults.add(path, unknown("a metric", name, known, "package.module:function"))
     except UsageError as error:
         faults.add(path, str(error))
         return False

@@ -10,7 +10,7 @@ import typer
 
 from nas.errors import PlasError
 from nas.startup.interrupts import INTERRUPTED, take_over
-from nas.terminal.console import notice
+from nas.terminal.console import complain, notice
 from nas.terminal.streams import terminal
 
 REFUSED = cast(  # typer's own, or click's: whichever typer raises
@@ -30,29 +30,52 @@ Set = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", help="paper or device: conventions of latency and memory.", rich_help_panel=DEVICE),
+    typer.Option(
+        "--preset",
+        help="paper or device: conventions of latency and memory; default paper, whose defaults are named below.",
+        rich_help_panel=DEVICE,
+    ),
 ]
-Space = Annotated[str | None, typer.Option("--space", help="Search space: name or YAML file.", rich_help_panel=SPACE)]
+Space = Annotated[
+    str | None, typer.Option("--space", help="Search space: name or YAML file; default paper.", rich_help_panel=SPACE)
+]
 Device = Annotated[
-    str | None, typer.Option("--device", help="Device id, id@mode, or YAML file.", rich_help_panel=DEVICE)
+    str | None,
+    typer.Option(
+        "--device", help="Device id, id@mode, or YAML file; default jetson_agx_orin_64gb.", rich_help_panel=DEVICE
+    ),
 ]
 Precision = Annotated[
-    str | None, typer.Option("--precision", help="fp16, int8, int4 or nvfp4.", rich_help_panel=DEVICE)
+    str | None, typer.Option("--precision", help="fp16, int8, int4 or nvfp4; default fp16.", rich_help_panel=DEVICE)
 ]
-Law = Annotated[str | None, typer.Option("--law", help="Loss law: name or YAML file.", rich_help_panel=SPACE)]
-Latency = Annotated[str | None, typer.Option("--latency", help="operator or closed_form.", rich_help_panel=DEVICE)]
-Attention = Annotated[str | None, typer.Option("--attention", help="unfused or fused.", rich_help_panel=DEVICE)]
+Law = Annotated[
+    str | None, typer.Option("--law", help="Loss law: name or YAML file; default hw_codesign.", rich_help_panel=SPACE)
+]
+Latency = Annotated[
+    str | None, typer.Option("--latency", help="operator or closed_form; default operator.", rich_help_panel=DEVICE)
+]
+Attention = Annotated[
+    str | None, typer.Option("--attention", help="unfused or fused; default unfused.", rich_help_panel=DEVICE)
+]
 Vocabulary = Annotated[
     int | None,
-    typer.Option("--vocabulary", help="Tokens of embedding and LM head; 0 leaves both out.", rich_help_panel=DEVICE),
+    typer.Option(
+        "--vocabulary", help="Tokens of embedding and LM head; 0 leaves both out; default 0.", rich_help_panel=DEVICE
+    ),
 ]
-Batch = Annotated[int | None, typer.Option("--batch", help="Sequences at once.", rich_help_panel=DEVICE)]
-InputTokens = Annotated[int | None, typer.Option("--input-tokens", help="Prompt length.", rich_help_panel=DEVICE)]
-OutputTokens = Annotated[int | None, typer.Option("--output-tokens", help="Tokens generated.", rich_help_panel=DEVICE)]
+Batch = Annotated[int | None, typer.Option("--batch", help="Sequences at once; default 1.", rich_help_panel=DEVICE)]
+InputTokens = Annotated[
+    int | None, typer.Option("--input-tokens", help="Prompt length; default 1024.", rich_help_panel=DEVICE)
+]
+OutputTokens = Annotated[
+    int | None, typer.Option("--output-tokens", help="Tokens generated; default 16.", rich_help_panel=DEVICE)
+]
 Objectives = Annotated[
     str | None,
     typer.Option(
-        "--objectives", help="Metrics to minimise: loss,total_ms,package.module:function.", rich_help_panel=SPACE
+        "--objectives",
+        help="Metrics to minimise: loss,total_ms,package.module:function; default loss,total_ms.",
+        rich_help_panel=SPACE,
     ),
 ]
 Budgets = Annotated[
@@ -63,6 +86,9 @@ Budgets = Annotated[
         metavar="METRIC=LIMIT",
         rich_help_panel=SPACE,
     ),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Everything that the one screen leaves out.", rich_help_panel=WORKLOAD)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=WORKLOAD)]
 NoPlots = Annotated[
@@ -80,8 +106,8 @@ def study_flags(**given: Any) -> dict[str, Any]:
     return flags
 
 
-def command(function: Callable[..., None]) -> Callable[[], None]:
-    """A command-line program around a function: errors become one line and an exit code."""
+def command(function: Callable[..., None], *examples: str) -> Callable[[], None]:
+    """A command-line program around a function: errors become one line and an exit code; examples end its help."""
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
@@ -89,24 +115,30 @@ def command(function: Callable[..., None]) -> Callable[[], None]:
         try:
             function(*args, **kwargs)
         except PlasError as error:
-            notice(str(error))
+            complain(str(error))
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt as interrupt:
             notice(str(interrupt) or "Interrupted before the end; give the command again")
             exec("")  # an interrupt inside text that a module executes would end us by the signal: this clears its mark
             raise typer.Exit(INTERRUPTED) from None
 
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(guarded)
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    app.command(epilog="\n\n".join(["Examples:", *(f"[cyan]plas {text}[/]" for text in examples)]))(guarded)
 
     def main() -> None:
         with terminal():
             own_package()
-            raise SystemExit(
-                parsed(app, f"python -m {function.__module__}" if function.__module__ != "__main__" else None)
-            )
+            raise SystemExit(parsed(app, program_of(function.__module__)))
 
+    main.function, main.examples = function, examples  # type: ignore[attr-defined]  # for completion, and for tests
     return main
+
+
+def program_of(module: str) -> str | None:
+    """What the user typed: `plas run` or `python -m nas.run`; None where the parser must find it."""
+    if sys.argv[0].startswith("plas "):
+        return sys.argv[0]
+    return f"python -m {module}" if module != "__main__" else None
 
 
 def parsed(app: typer.Typer, program: str | None) -> int:

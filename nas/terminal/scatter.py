@@ -2,36 +2,49 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 
 import numpy as np
 
+from nas.terminal.styles import Styled
+from nas.terminal.width import wrapped
 from search_spaces.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Points of one kind; later series are drawn over earlier ones."""
+    """Points of one kind, and how they look; later series are drawn over earlier ones."""
 
     label: str
     mark: str
     x: FloatArray
     y: FloatArray
+    style: str = ""
+
+
+Rows = list[list[str]]
+MARGIN = 11  # columns beside the plot
+LINES = 3  # below it: axis, ticks, legend
 
 
 def scatter(
     series: Sequence[Series], x_name: str, y_name: str, *, log_x: bool, width: int = 72, height: int = 16
-) -> list[str]:
-    """Lines of the plot with axes and a legend; empty when there is nothing to draw."""
+) -> Rows:
+    """Lines of the plot with axes and a legend, as parts; none when there is nothing to draw."""
     drawn = [s for s in series if len(s.x)]
     if not drawn:
         return []
     xs, ys = np.concatenate([s.x for s in drawn]), np.concatenate([s.y for s in drawn])
     axis_x, axis_y = _Axis(xs, width, log_x), _Axis(ys, height, False)
-    grid = [[" "] * width for _ in range(height)]
+    grid: Rows = [[" "] * width for _ in range(height)]
     for s in drawn:
         for column, row in zip(axis_x.cells(s.x), axis_y.cells(s.y), strict=True):
-            grid[height - 1 - row][column] = s.mark
-    return [*_framed(grid, axis_y, y_name), *_below(axis_x, x_name, width), _legend(drawn)]
+            grid[height - 1 - row][column] = Styled(s.mark, s.style)
+    return [
+        *_framed(grid, axis_y),
+        *_below(axis_x, width),
+        *wrapped(_legend(drawn, x_name, y_name, log_x), width + MARGIN + 1),
+    ]
 
 
 class _Axis:
@@ -53,7 +66,7 @@ class _Axis:
         return float(np.exp(at)) if self.log else at
 
 
-def _framed(grid: list[list[str]], axis: _Axis, name: str) -> list[str]:
+def _framed(grid: Rows, axis: _Axis) -> Rows:
     height = len(grid)
     labels = {
         0: axis.value(1.0),
@@ -61,18 +74,32 @@ def _framed(grid: list[list[str]], axis: _Axis, name: str) -> list[str]:
         height - 1: axis.value(0.0),
     }
     rows = [f"{labels[i]:>9.4g} ┤" if i in labels else " " * 9 + " │" for i in range(height)]
-    return [f"{name:>9}", *(label + "".join(cells).rstrip() for label, cells in zip(rows, grid, strict=True))]
+    return [[label, *_joined(cells)] for label, cells in zip(rows, grid, strict=True)]
 
 
-def _below(axis: _Axis, name: str, width: int) -> list[str]:
-    ticks = [" "] * (width + 12)
+def _joined(cells: list[str]) -> list[str]:
+    """A row's cells without those after its last mark, equal neighbours as one part."""
+    while cells and cells[-1] == " ":
+        cells = cells[:-1]
+    runs = ["".join(run) for _, run in groupby(cells)]
+    starts = accumulate(map(len, runs), initial=0)
+    return [_like(run, cells[start]) for run, start in zip(runs, starts, strict=False)]
+
+
+def _like(text: str, cell: str) -> str:
+    return Styled(text, cell.style) if isinstance(cell, Styled) else text
+
+
+def _below(axis: _Axis, width: int) -> Rows:
+    ticks = [" "] * (width + MARGIN + 1)
     for i in range(5):
         text = f"{axis.value(i / 4):.4g}"
-        start = min(10 + round(i / 4 * (width - 1)), width + 11 - len(text))
+        start = min(MARGIN - 1 + round(i / 4 * (width - 1)), width + MARGIN - len(text))
         ticks[start : start + len(text)] = text
-    scale = ", log scale" if axis.log else ""
-    return [" " * 9 + " └" + "─" * width, "".join(ticks).rstrip(), f"{name}{scale}".rjust(width + 11)]
+    return [[" " * 9 + " └" + "─" * width], ["".join(ticks).rstrip()]]
 
 
-def _legend(series: Sequence[Series]) -> str:
-    return " " * 11 + "   ".join(f"{s.mark} {s.label}" for s in series)
+def _legend(series: Sequence[Series], x_name: str, y_name: str, log_x: bool) -> list[str]:
+    scale = " (log scale)" if log_x else ""
+    marks = [part for s in series for part in ("  ", Styled(s.mark, s.style), f" {s.label}")]
+    return [" " * MARGIN + f"{y_name} over {x_name}{scale}:", *marks]

@@ -167,6 +167,16 @@ def _over(stream: object, descriptor: int, kind: type[io.TextIOWrapper]) -> io.T
     return kind(stream.buffer, encoding=stream.encoding, errors=HANDLER, line_buffering=lines)
 
 
+def encodable(text: str, stream: object) -> str:
+    """Text as a stream's encoding holds it: what it lacks is written in plain characters, before lines are laid out."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return (
+        text
+        if text.isascii() or encoding.lower().startswith("utf")
+        else text.encode(encoding, HANDLER).decode(encoding)
+    )
+
+
 def holds_unicode() -> bool:
     """Whether standard output takes any character as it is."""
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.files.faults import plain, unknown
+from nas.files.faults import CHOOSE, nearest, plain, unknown
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
@@ -18,10 +18,9 @@ def usage_line(error: Any, program: str) -> str:
     kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
     option = getattr(error, "option_name", None) or _name(getattr(error, "param", None))
     if kind == "NoSuchOption":
-        near = ", ".join(getattr(error, "possibilities", None) or [])
-        return f"{option}: expected an option of {program}, got none of them; " + (
-            f"did you mean {near}?" if near else f"see {program} --help"
-        )
+        near = nearest(str(option), _options(error))
+        hint = f"see {program} --help" if near == CHOOSE else near
+        return f"{option}: expected an option of {program}, got none of them; {hint}"
     if kind == "MissingParameter":
         return f"{option}: expected a value, got nothing; see {program} --help"
     if kind == "BadOptionUsage":
@@ -30,6 +29,12 @@ def usage_line(error: Any, program: str) -> str:
     if extra := EXTRA.search(message):
         return f"{program}: expected no further words, got {extra[1]!r}; drop them, or see {program} --help"
     return f"{option or program}: {_refused(error, message)}"
+
+
+def _options(error: Any) -> list[str]:
+    """Every option of the command that refused one."""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    return [name for param in getattr(command, "params", []) for name in param.opts if name.startswith("--")]
 
 
 def _name(param: Any) -> str:

@@ -30,7 +30,8 @@ from nas.reporting.comparison_page import comparison_page
 from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
 from nas.study.configuration import split_names
-from nas.terminal.console import Stages, Ticker, notice, say_json
+from nas.terminal.console import notice, say_json
+from nas.terminal.progress import Stages, Ticker
 
 
 def execute(request: Request) -> None:

@@ -18,7 +18,8 @@ from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.study.layers import parsed_settings
-from nas.terminal.console import Stages, Ticker, notice, say, say_json
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.progress import Stages, Ticker
 
 
 def answer(request: Request) -> None:

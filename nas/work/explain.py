@@ -20,7 +20,9 @@ from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import architecture_from, baseline
 from nas.study.layers import layered, parsed_settings
-from nas.terminal.console import say, say_json, table
+from nas.terminal.console import say, say_json
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
@@ -93,7 +95,10 @@ def _named(request: Request) -> tuple[Study, Baseline]:
     """A published model, or an architecture written out, in a study that has its vocabulary."""
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
-        known = baseline(request.model)
+        try:
+            known = baseline(request.model)
+        except UsageError as error:
+            raise UsageError(f"--model: {error}") from None
     else:
         known = Baseline("Architecture", architecture_from(request.architecture or ""))
     return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
@@ -143,29 +148,29 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
         f"{count(e.metrics['params_active'])} active"
     )
-    for line in headline(study)[1:]:
+    for line in headline(study.problem, study.config, study.calibration_note)[1:]:
         say(line)
     for text in (*remarks, *(f"Extrapolates: {text}" for text in e.outside_law)):
         say(text)
     law = study.problem.scenario.law
     for line in blind_lines(law, blind_axes(study.problem.space, law), "steps along them change costs alone"):
         say(line)
-    say("\nMetrics")
+    say(Styled("\nMetrics", TITLE))
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     _show_head(e)
-    say("\nLoss, nats per token")
+    say(Styled("\nLoss, nats per token", TITLE))
     table(
         ("term", "nats", "share"),
         [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()],
     )
     for phase, rows in e.operators.items():
         _show_phase(phase, rows, e)
-    say("\nResident memory, GB")
+    say(Styled("\nResident memory, GB", TITLE))
     table(
         ("part", "GB", "share"),
         [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()],
     )
-    say("\nBudgets")
+    say(Styled("\nBudgets", TITLE))
     for budget in e.budgets:
         state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
         say(
@@ -191,13 +196,13 @@ def _show_head(e: Explanation) -> None:
 def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     total = e.metrics[f"{phase}_ms"]
     if not rows:
-        say(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators")
+        say(Styled(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators", TITLE))
         return
     times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in KINDS}
     shares = ", ".join(
         f"{100 * times[kind] / total:.0f} % {KINDS[kind]}" for kind in KINDS if times[kind] or kind in SIDES
     )
-    say(f"\n{phase.capitalize()} {total:.4f} ms: {shares}")
+    say(Styled(f"\n{phase.capitalize()} {total:.4f} ms: {shares}", TITLE))
     beside = [kind for kind in ("launch", "epilogue") if times[kind]]
     body = [
         (
@@ -214,11 +219,11 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
         for r in sorted(rows, key=lambda r: -r.ms)
     ]
     header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
-    table((*header, "share", "bound by"), body, left=2)
+    table((*header, "share", "bound by"), body, left=2, spare=("instances",))
 
 
 def _show_steps(e: Explanation) -> None:
-    say("\nWhat one step along an axis buys")
+    say(Styled("\nWhat one step along an axis buys", TITLE))
     if not e.steps:
         say("  not in the study's space: no neighbours")
         return

@@ -21,7 +21,8 @@ from nas.exporting.writing import folder_names, whole_folder
 from nas.files.tables import write, write_json
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
-from nas.terminal.console import notice, say, say_json, table
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.tables import table
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 

@@ -33,7 +33,8 @@ from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered
-from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.progress import Stages
 from objectives.fitting.design import Plan, assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals

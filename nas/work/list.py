@@ -12,10 +12,13 @@ from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
 from nas.study.catalogue import load_device, load_space
 from nas.study.entry_points import PlugIn
-from nas.terminal.console import notice, say, say_json, table
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
 from objectives.plugins import documents, first_line, importable, imports, summary
 
 Row = dict[str, Any]
+SPARE = ("profiles", "int8 TOP/s")  # columns of devices that a narrow screen goes without
 
 
 def show(kinds: Sequence[str], *, as_json: bool) -> None:
@@ -29,9 +32,9 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         say_json(found if len(kinds) > 1 else found[kinds[0]])
         return
     for kind, rows in found.items():
-        say(kind.capitalize())
+        say(Styled(kind.capitalize(), TITLE))
         header = list(rows[0]) if rows else []
-        table(header, [[_shown(row[name]) for name in header] for row in rows])
+        table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
         say()
 
 

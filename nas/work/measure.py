@@ -17,7 +17,8 @@ from nas.measuring.hardware import measure_hardware
 from nas.measuring.process import Answer
 from nas.measuring.session import Plan, measure, workload
 from nas.study.baselines import baseline
-from nas.terminal.console import notice, say, table
+from nas.terminal.console import notice, say
+from nas.terminal.tables import table
 
 PRECISIONS = {
     "torch": ("fp32", "bf16", "fp16"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from nas.answer.outcome import Outcome, conclude, summary, write_files
 from nas.answer.screen import show
+from nas.answer.sentences import describe
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
@@ -18,6 +19,7 @@ from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
+from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study
 from nas.search.lifecycle import (
     continuing,
@@ -34,7 +36,8 @@ from nas.search.loop import Limits, Search
 from nas.search.worker_pool import WorkerPool
 from nas.study.blame import ForeignError
 from nas.study.layers import layered
-from nas.terminal.console import Ticker, notice, say_json
+from nas.terminal.console import notice, say_json
+from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
 from nas.work.report import write_report
 from nas.work.run_request import Request, assembled, continued
@@ -79,7 +82,7 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     if request.json:
         say_json({"run": str(folder), **summary(outcome)})
     elif not request.quiet:
-        show(outcome, folder)
+        show(outcome, folder, verbose=request.verbose)
     sys.stdout.flush()
 
 
@@ -181,9 +184,10 @@ def searched(
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
     manifest.update(limit=study.limit)
     ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
+    front = RunningFrontier()  # its own: what a search stops by is not touched
 
     def report(search: Search) -> None:
-        ticker(len(search.archive), lambda: best_so_far(search))
+        ticker(len(search.archive), lambda: best_so_far(search, front))
         if mirror is not None:
             mirror.follow(search)
 
@@ -200,13 +204,22 @@ def searched(
                 if request.retry_failed and recorded is not None:
                     retry_failed(search, store, recorded)
                 reason = search.run(limits, report)
-            ticker.close()
-            told = search.archive.all()
-            outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason)
-            write_files(manifest.path, outcome)
-            if request.pictures:
-                draw(outcome, manifest.path)
+            outcome = concluded(search, study, store, manifest.path, reason, request)
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
+    return outcome
+
+
+def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: Request) -> Outcome:
+    """What follows from everything evaluated, written into the run's folder; each step is named while it lasts."""
+    stage = Stages(quiet=request.quiet)
+    told = search.archive.all()
+    outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)
+    stage("Tables of the run folder")
+    write_files(folder, outcome)
+    if request.pictures:
+        stage("Pictures and page")
+        draw(outcome, folder)
+    stage.close()
     return outcome
 
 
@@ -248,8 +261,13 @@ def draw(outcome: Outcome, folder: Path) -> None:
     write_report(outcome, folder)
 
 
-def best_so_far(search: Search) -> str:
-    """The lowest feasible loss evaluated so far."""
+def best_so_far(search: Search, front: RunningFrontier) -> str:
+    """The frontier's size and the lowest feasible loss evaluated so far, with its design."""
+    front.update(search.archive)
+    if not len(front.rows):
+        return "nothing feasible yet"
     found = search.archive.all()
-    losses = found.metrics["loss"][found.feasible]
-    return f"best loss {losses.min():.4f}" if len(losses) else "nothing feasible yet"
+    feasible = np.flatnonzero(found.feasible)
+    row = feasible[[int(np.argmin(found.metrics["loss"][feasible]))]]
+    design = describe(search.problem.architectures(search.archive.rows(row).genotypes))
+    return f"frontier {len(front.rows):,}, best loss {found.metrics['loss'][row[0]]:.4f}: {design}"

@@ -1,18 +1,23 @@
 """What `run` was asked for, and the study that it means: the one typed, or a recorded one with another limit."""
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from nas.answer.screen import show_head
 from nas.errors import UsageError
+from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
-from nas.search.assembly import Study, assemble
-from nas.study.configuration import without_password
+from nas.search.assembly import Study, assemble, unannounced
+from nas.study.configuration import StudyConfig, without_password
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import over, parsed_settings
 from nas.terminal.console import notice
+from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
 
 
@@ -28,6 +33,7 @@ class Request:
     out: Path | None = None
     quiet: bool = False
     json: bool = False
+    verbose: bool = False
     pictures: bool = True
 
 
@@ -35,7 +41,9 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
-    study = assemble(typed_storage(raw, request), origins)
+    study = assemble(
+        typed_storage(raw, request), origins, announce=unannounced if request.quiet or request.json else announce
+    )
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(
@@ -46,6 +54,13 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     for text in study.notices if not request.quiet else ():
         notice(f"Warning: {text}")
     return study
+
+
+def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
+    """Say at once what is searched."""
+    with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
+        show_head(problem, config, calibration_note)
+        sys.stdout.flush()
 
 
 def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:

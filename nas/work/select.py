@@ -20,7 +20,8 @@ from nas.frontier.uncertainty import cost_among, tied, uncertainty
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
-from nas.terminal.console import notice, say, say_json, table
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.tables import table
 from objectives.loss_law.law import Law
 from search_spaces.arrays import AnyArray, IntArray
 

@@ -24,7 +24,7 @@ ELISION = "…"
 LIMIT_S = 600
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
 MARK = re.compile(r"^ *<!-- (not run|setup|file|from|exit): (.*?) ?(-->)?$")
-PROGRESS = re.compile(r"^[\d,]+( of [\d,]+)? architectures, [\d,]+/s|^\S.* …$")
+PROGRESS = re.compile(r"^[\d,]+( of [\d,]+)?, [\d,]+/s|^\S.* …$")
 MASKS = [
     (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?"), "DATE"),
     (re.compile(r"\d+\.\d+\.\d+[\w.+]*"), "VERSION"),

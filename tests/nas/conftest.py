@@ -55,6 +55,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"{algo} needs the extra {missing[algo]}, which is not installed"))
 
 
+@pytest.fixture(autouse=True)
+def broad_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A screen on which nothing folds: what is said is tested apart from how it is laid out (tests/nas/terminal)."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+
 @pytest.fixture(scope="session")
 def available() -> list[str]:
     """Strategies that can run here: those whose extra is installed, or that need none."""
@@ -178,7 +184,7 @@ class Commands:
 
     def environment(self) -> dict[str, str]:
         """The caller's environment with the checkout on the path and a plain terminal."""
-        return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NO_COLOR": "1"}
+        return {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
 
     def write(self, name: str, text: str) -> Path:
         """A file of the user's own."""

@@ -80,7 +80,7 @@ def test_the_closed_form_shows_the_layers_and_says_so(inside: Inside) -> None:
 def test_the_screen_names_the_vocabulary_it_counts(inside: Inside) -> None:
     said = inside("explain", "--model", "gemma_3_1b", "--preset", "device").out
     assert "1 G parameters, 1 G active" in said
-    assert "batch 1, vocabulary 262,144; " in said
+    assert "batch 1, vocabulary 262,144\n" in said
     assert "\nVocabulary 262,144 (tied): its own\n" in said
     assert "151,936" not in said
 
@@ -88,7 +88,7 @@ def test_the_screen_names_the_vocabulary_it_counts(inside: Inside) -> None:
 def test_an_architecture_with_a_vocabulary_has_it_in_the_head_of_the_answer(inside: Inside) -> None:
     text = "depth=4,width=768,n_kv_heads=1,expert_size=768,vocabulary=5000,tied=no"
     said = inside("explain", "--architecture", text).out
-    assert "batch 1, vocabulary 5,000; " in said
+    assert "batch 1, vocabulary 5,000\n" in said
     assert "\nVocabulary 5,000 (untied): its own\n" in said
 
 
@@ -183,7 +183,7 @@ def test_a_law_of_parameters_sees_them(study: Study) -> None:
 def test_the_comparison_with_a_baseline_says_all_of_it(inside: Inside, tmp_path: Path, tiny: dict[str, Any]) -> None:
     names = ["gemma_3_1b", "smollm2_135m"]
     (tmp_path / "study.yaml").write_text(dump({"space": tiny, "name": "tiny", "baselines": names, "algo": "random"}))
-    said = inside("run", "--config", "study.yaml", "--evaluations", "40", "--out", "run").out
+    said = inside("run", "--config", "study.yaml", "--evaluations", "40", "--out", "run", "--verbose").out
     gemma, smollm = (said.index(f"At most as slow as {name}") for name in ("Gemma-3-1B", "SmolLM2-135M"))
     assert "same vocabulary and tying; its own is 262,144 (tied)." in said[gemma:smollm]
     assert "Sliding window: 22 of its 26 layers" in said[gemma:smollm]

@@ -21,7 +21,7 @@ def test_the_suggested_budget_opens_designs_and_leaves_others_out(
     study: dict[str, Any], objectives: list[str], concluded: Concluded
 ) -> None:
     outcome = concluded(120, objectives=objectives, **study)
-    found = re.search(r"--budget (\w+)=(\S+)", next_steps(outcome, Path("run"))[0])
+    found = re.search(r"--budget (\w+)=(\S+)", next_steps(outcome, Path("run"))[0][0])
     assert found is not None
     within = outcome.frontier.metrics[found[1]] <= float(found[2])
     assert within.any()
@@ -29,13 +29,13 @@ def test_the_suggested_budget_opens_designs_and_leaves_others_out(
 
 
 def test_more_evaluations_than_the_space_holds_are_not_suggested(concluded: Concluded) -> None:
-    assert "--evaluations 162 " in next_steps(concluded(100), Path("run"))[-1]
-    assert not any("--evaluations" in line for line in next_steps(concluded(162), Path("run")))
+    assert next_steps(concluded(100), Path("run"))[-1][0].endswith("--evaluations 162")
+    assert not any("--evaluations" in step for step, _ in next_steps(concluded(162), Path("run")))
 
 
 def test_every_budget_is_relaxed_where_one_alone_opens_nothing(concluded: Concluded) -> None:
     budgets = {"total_ms": 3, "loss": 3.0}
-    (line,) = next_steps(concluded(60, budgets=budgets), Path("run"))
+    ((line, _),) = next_steps(concluded(60, budgets=budgets), Path("run"))
     relaxed = dict(re.findall(r"--budget (\w+)=(\S+)", line))
     assert set(relaxed) == {"memory_gb", *budgets}
     assert len(concluded(None, algo="exact", budgets={name: float(v) for name, v in relaxed.items()}).frontier) > 0
@@ -60,15 +60,15 @@ def test_the_papers_applications_are_asked_where_no_budget_is_given(
     assert labels == ["your budgets", *asked]
     show(outcome, Path("run"))
     table = capsys.readouterr().out.partition("Lowest predicted loss")[2].splitlines()
-    assert table[2].lstrip().startswith("your budgets: ")
+    assert table[1].lstrip().startswith("your budgets ")
 
 
 def test_how_many_time_limits_are_missed_on_the_device_is_said_with_the_reason(
     concluded: Concluded, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = concluded(162, precision="fp16", applications={"a": {"decode_ms": 5}, "b": {"total_ms": 1e5}})
-    show(outcome, Path("run"))
-    said = capsys.readouterr().out
+    show(outcome, Path("run"), verbose=True)
+    said = " ".join(capsys.readouterr().out.split())
     missed = sum(
         there[f"device_{p.question.budget.metric}"] > p.question.budget.limit
         for p, there in zip(outcome.picks, outcome.device_times, strict=True)
@@ -78,6 +78,8 @@ def test_how_many_time_limits_are_missed_on_the_device_is_said_with_the_reason(
     assert "1 of 2 time limits are missed there" in said
     assert "an LM head of 151,936 tokens" in said
     assert "fp16; efficiencies transferred from an int4 measurement" in said
+    show(outcome, Path("run"))
+    assert "device_ms (preset device: LM head, residuals, speeds) misses 1 of 2 limits" in capsys.readouterr().out
 
 
 def test_a_study_under_preset_device_has_no_second_time(

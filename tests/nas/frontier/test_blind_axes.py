@@ -71,7 +71,7 @@ def test_the_answer_says_it_and_reads_nothing_into_those_axes(
     concluded: Callable[..., Outcome], capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = concluded(None, algo="exact", law=DEPTH_WIDTH)
-    show(outcome, Path("run"))
+    show(outcome, Path("run"), verbose=True)
     said = capsys.readouterr().out
     line = (
         "The law seen from afar does not see n_experts, top_k, ffn, n_kv_heads: on these axes the cheapest was taken."
@@ -88,7 +88,7 @@ def test_a_dense_frontier_is_called_dense(
     tiny: dict[str, Any], concluded: Callable[..., Outcome], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny["axes"] |= {"n_experts": [1], "top_k": [1]}
-    show(concluded(None, algo="exact", space=tiny), Path("run"))
+    show(concluded(None, algo="exact", space=tiny), Path("run"), verbose=True)
     said = capsys.readouterr().out
     assert "Reading: all of the frontier is dense; depth" in said
     assert "one expert" not in said

@@ -26,6 +26,13 @@ SLIPS: list[tuple[str, str, str]] = [
     ("run --set devicess=h200", "--set devicess: unknown key", "did you mean device?"),
     ("run --set params.populaton=5", "--set params.populaton: unknown key", "did you mean population?"),
     ("run --param populaton=5", "--param populaton: unknown key", "did you mean population?"),
+    ("run --spac fine", "--spac: expected an option of", "did you mean --space?"),
+    (
+        "run --device jetson_orin_nx",
+        "--device: expected a device (",
+        "did you mean jetson_orin_nx_16gb? Or give a YAML",
+    ),
+    ("explain --model qwen3_0.6", "--model: expected a published model (", "did you mean qwen3_0.6b?"),
     ("list devicess", "kind: expected one (", "did you mean devices?"),
     ("run --evaluation 5", "--evaluation: expected an option of", "did you mean --evaluations"),
     ("run --evaluations 5,000", "--evaluations: expected an integer, got '5,000'", "write 5000"),

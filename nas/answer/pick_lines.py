@@ -1,0 +1,45 @@
+"""The tables of a run's picks on the screen: what fits stands in columns, what does not below its row or in picks.csv."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nas.answer.outcome import Outcome
+from nas.answer.pick_tables import EXACT, PickTable, beside_baselines, own_picks
+from nas.terminal.console import Line, sentence
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import fitted
+
+BELOW = ("architecture", "active", "params", "memory", EXACT)  # in this order, where all is shown
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Lines, what they leave out, and whether they hold the exact pick's loss where the search missed it."""
+
+    lines: list[Line]
+    dropped: list[str]
+    exact: bool
+
+
+def pick_lines(outcome: Outcome, *, verbose: bool) -> Shown:
+    """Lowest loss within your budgets, then within each application's; the title is the first column's."""
+    table = own_picks(outcome, brief=not verbose)
+    spare = () if verbose else ("params", "active", EXACT)
+    return _laid_out(table, (table.title, *table.header[1:]), () if verbose else BELOW[:1], spare)
+
+
+def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
+    """The picks that are as fast as each published model, under its own figures."""
+    found = Shown([], [], exact=False)
+    for table in beside_baselines(outcome, brief=not verbose):
+        title = sentence(Styled(table.title, TITLE), table.caption.removeprefix(table.title))
+        part = _laid_out(table, table.header, BELOW if verbose else (), () if verbose else ("architecture", EXACT))
+        more = [] if verbose else [*part.dropped, f"{table.more} more rows"]
+        found = Shown([*found.lines, [], *title, *part.lines], [*found.dropped, *more], found.exact or part.exact)
+    return found
+
+
+def _laid_out(table: PickTable, header: Sequence[str], below: Sequence[str], spare: Sequence[str]) -> Shown:
+    lines, dropped = fitted(header, table.rows, below=below, spare=spare)
+    said = [line for text in table.below for line in sentence(f"  {text}")]
+    return Shown([*lines, *said], dropped, EXACT in header and EXACT not in dropped)

@@ -1,0 +1,113 @@
+"""Completion of `plas` in a shell: a script per shell, which asks here for the words that may follow.
+
+Names are read from file names, so that an answer takes no longer than `--help`.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from enum import EnumType
+from typing import get_args, get_type_hints
+
+from nas.errors import UsageError
+from nas.files.faults import unknown
+from objectives.plugins import documents, importable
+
+WORDS = "words"  # `plas completion words RUN --al` prints what the last word may become
+SCRIPTS = {
+    "bash": """_plas() {
+  local IFS=$'\\n'
+  COMPREPLY=($(plas completion words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  [[ ${COMPREPLY[0]} == *[=:@] ]] && compopt -o nospace
+}
+complete -o default -F _plas plas""",
+    "zsh": """autoload -Uz compinit && compinit
+_plas() {
+  local -a found
+  found=("${(@f)$(plas completion words "${(@)words[2,$CURRENT]}" 2>/dev/null)}")
+  if [[ -n "$found" ]]; then compadd -a found; else _files; fi
+}
+compdef _plas plas""",
+    "fish": "complete -c plas -a '(plas completion words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'",
+}
+
+Names = Callable[[], Sequence[str]]
+METRICS: Names = lambda: importable("objectives.metrics")  # noqa: E731
+STRATEGIES: Names = lambda: importable("nas.strategies")  # noqa: E731
+
+
+def yaml_names(package: str) -> Names:
+    """The names of a package's YAML files."""
+    return lambda: tuple(documents(package))
+
+
+VALUES: dict[str, Names] = {
+    "--algo": STRATEGIES,
+    "--algos": STRATEGIES,
+    "--device": yaml_names("objectives.devices"),
+    "--space": yaml_names("search_spaces.spaces"),
+    "--law": yaml_names("objectives.laws"),
+    "--model": yaml_names("search_spaces.models"),
+    "--config": yaml_names("configs"),
+    "--from": yaml_names("configs"),
+    "--studies": yaml_names("configs"),
+    "--preset": yaml_names("nas.study.presets"),
+    "--recipe": yaml_names("nas.exporting.recipes"),
+    "--form": lambda: importable("objectives.law_forms"),
+    "--objectives": METRICS,
+    "--budget": lambda: tuple(f"{name}=" for name in METRICS()),
+    "--sweep": lambda: tuple(f"{name}=" for name in METRICS()),
+    "--select": lambda: ("frontier", "best", "knee", "diverse:", "budget:"),
+    "--precision": lambda: ("fp16", "int8", "int4", "nvfp4"),
+    "--latency": lambda: ("operator", "closed_form"),
+    "--attention": lambda: ("unfused", "fused"),
+    "--constraints": lambda: ("native", "penalty", "reject"),
+}
+
+
+def answer(arguments: Sequence[str], commands: Sequence[str]) -> str:
+    """What `plas completion ARGUMENTS` prints: a shell's script, or words, one a line.
+
+    Raises:
+        UsageError: no such shell.
+    """
+    first = arguments[0] if arguments else ""
+    if first == WORDS:
+        return "".join(f"{word}\n" for word in candidates(arguments[1:], commands))
+    if first not in SCRIPTS:
+        raise UsageError(f"completion: {unknown('a shell', first, SCRIPTS)}")
+    return SCRIPTS[first] + "\n"
+
+
+def candidates(words: Sequence[str], commands: Sequence[str]) -> list[str]:
+    """What the last of the words after `plas` may become; nothing where a file may stand."""
+    *before, last = words or [""]
+    if not before:
+        return _beginning(last, commands)
+    if before[-1] in VALUES:
+        listed = last.rpartition(",")
+        return [f"{listed[0]}{listed[1]}{name}" for name in _beginning(listed[2], VALUES[before[-1]]())]
+    if before[0] not in commands:
+        return []
+    options, choices = _signature(before[0])
+    if last.startswith("-"):
+        return _beginning(last, options)
+    return _beginning(last, choices if len(before) == 1 else ())
+
+
+def _beginning(start: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name.startswith(start)]
+
+
+def _signature(command: str) -> tuple[list[str], list[str]]:
+    """A command's options, and the values of its argument where they are known, from its function's annotations."""
+    function = importlib.import_module(f"nas.{command}").main.function
+    options, choices = ["--help"], list[str]()
+    for hint in get_type_hints(function, include_extras=True).values():
+        for info in getattr(hint, "__metadata__", ()):
+            declared = (info.default, *(info.param_decls or ()))  # the first of them stands in the default's place
+            named = [name for name in declared if isinstance(name, str) and name.startswith("--")]
+            options += named
+            kinds = () if named else get_args(hint.__origin__)
+            for kind in kinds:
+                choices += list(kind.__members__) if isinstance(kind, EnumType) else []
+    return options, choices

@@ -1,0 +1,150 @@
+"""Tables of text that fit a screen: what has no room stands below its row, wraps in its column, or follows in a second block."""
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from nas.terminal.console import Line, say, write
+from nas.terminal.styles import FAINT, TITLE, Styled, shown
+from nas.terminal.width import cells, columns, padded, wrapped
+
+ROOM = 20  # columns in which a text may wrap
+BELOW = ("architecture",)
+
+Row = Sequence[str]
+
+
+def table(
+    header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = BELOW, spare: Sequence[str] = ()
+) -> None:
+    """Print aligned columns, as `fitted` lays them out; which are left out is said."""
+    lines, dropped = fitted(header, rows, left, below=below, spare=spare)
+    write(lines)
+    if dropped:
+        say(Styled(f"  No room here for {', '.join(dropped)}: a wider screen or --json has all", FAINT))
+
+
+def fitted(
+    header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = BELOW, spare: Sequence[str] = ()
+) -> tuple[list[Line], list[str]]:
+    """Lines of aligned columns, the first `left` to the left and the last where it is text, and which are left out.
+
+    On a screen without room for all, the columns named in `below` stand below their row, as many of them as must, in
+    that order; then `spare` columns are left out, in that order; then the last column wraps, and the first; then the
+    columns go into blocks that repeat the first `left`.
+    """
+    width, dropped = columns(sys.stdout), list[str]()
+    content = [[shown(cell, sys.stdout) for cell in row] for row in (header, *rows)]
+    for name in (name for name in spare if name in header):
+        if _total(_without(content, [*dropped, *below])) <= width:
+            break
+        dropped.append(name)
+    return list(laid_out(_without(content, dropped), width, left, below)), dropped
+
+
+def laid_out(content: Sequence[Row], width: int, left: int, below: Sequence[str]) -> Iterator[Line]:
+    """Lines of a table, header first, no wider than `width` where single words are not."""
+    header, lowered = list(content[0]), list[str]()
+    for name in (name for name in below if name in header):
+        if _total(_without(content, lowered)) <= width:
+            break
+        lowered.append(name)
+    under = [_under(header, row, lowered) for row in content[1:]]
+    for block in _blocks(_without(content, lowered), width, left):
+        yield from _block(block, width, left, under)
+        under = []
+
+
+def _total(content: Sequence[Row]) -> int:
+    return 2 + sum(_widths(content)) + 2 * (len(content[0]) - 1)
+
+
+def _widths(content: Sequence[Row]) -> list[int]:
+    return [max(cells(row[i]) for row in content) for i in range(len(content[0]))]
+
+
+def _without(content: Sequence[Row], names: Sequence[str]) -> list[list[str]]:
+    kept = [i for i, name in enumerate(content[0]) if name not in names]
+    return [[row[i] for i in kept] for row in content]
+
+
+def _under(header: list[str], row: Row, lowered: list[str]) -> Line:
+    """What stands below a row: the first lowered column as it is, the others with their names."""
+    found = [(name, row[header.index(name)]) for name in lowered]
+    said = [cell if not i else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
+    return ["    ", ", ".join(said)] if said else []
+
+
+def _blocks(content: Sequence[Row], width: int, left: int) -> Iterator[Sequence[Row]]:
+    """Tables that fit, by columns; one column besides the first ones is always taken."""
+    first, count = left, len(content[0])
+    while True:
+        end = min(first + 1, count)
+        while end < count and _least(_columns(content, left, first, end + 1)) <= width:
+            end += 1
+        yield _columns(content, left, first, end)
+        if end == count:
+            return
+        first = end
+
+
+def _columns(content: Sequence[Row], left: int, first: int, end: int) -> list[list[str]]:
+    return [[*row[:left], *row[first:end]] for row in content]
+
+
+def _least(content: Sequence[Row]) -> int:
+    """The columns that a table takes when its first and last column wrap."""
+    return _total(content) - sum(_slack(content, place) for place in {0, len(content[0]) - 1})
+
+
+def _slack(content: Sequence[Row], place: int) -> int:
+    """By how much wrapping may narrow a column."""
+    longest = max(cells(word) for row in content for word in row[place].split(" "))
+    return max(_widths(content)[place] - max(longest, ROOM), 0)
+
+
+def _block(content: Sequence[Row], width: int, left: int, under: Sequence[Line]) -> Iterator[Line]:
+    widths, to_left = _fitting(content, width), set(range(left))
+    if any(_is_text(row[-1]) for row in content[1:]):
+        to_left.add(len(widths) - 1)
+    for number, row in enumerate(content):
+        styled = [Styled(cell, TITLE) for cell in row] if number == 0 else row
+        yield from _row(styled, widths, to_left)
+        if number and under and under[number - 1]:
+            yield from wrapped(under[number - 1], width)
+
+
+def _is_text(cell: str) -> bool:
+    return bool(cell) and not cell.lstrip("+-−(")[:1].isdigit()
+
+
+def _fitting(content: Sequence[Row], width: int) -> list[int]:
+    """Widths of columns, the last and then the first narrowed as much as the screen asks for."""
+    widths, over = _widths(content), _total(content) - width
+    for place in dict.fromkeys((len(widths) - 1, 0)):
+        narrower = min(max(over, 0), _slack(content, place))
+        widths[place], over = widths[place] - narrower, over - narrower
+    return widths
+
+
+def _row(row: Row, widths: list[int], to_left: set[int]) -> Iterator[Line]:
+    """The lines of one row: more than one where a cell wraps."""
+    columns_of = [_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
+    for number in range(max(map(len, columns_of))):
+        line: Line = []
+        for i, (lines, width) in enumerate(zip(columns_of, widths, strict=True)):
+            cell = lines[number] if number < len(lines) else ""
+            line += ["  ", *padded(cell, width, left=i in to_left)]
+        yield _trimmed(line)
+
+
+def _cell(cell: str, width: int) -> list[str]:
+    """A cell's lines."""
+    if cells(cell) <= width:
+        return [cell]
+    return ["".join(line).strip() for line in wrapped([cell], width)]
+
+
+def _trimmed(line: Line) -> Line:
+    while line and not line[-1].strip():
+        line = line[:-1]
+    return line

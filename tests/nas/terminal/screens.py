@@ -1,0 +1,75 @@
+"""A command on a pseudo-terminal: what it writes, and the lines that stand on the screen when it has ended."""
+
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
+CLEAR = "\r\x1b[2K"  # before every state of a line that is rewritten
+LIMIT_S = 240
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What came out of a pseudo-terminal, and the exit code."""
+
+    written: str
+    code: int
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines as they stand at the end, without codes."""
+        return [CODE.sub("", line) for line in standing(self.written)]
+
+
+def standing(written: str) -> list[str]:
+    """The lines that stand on a screen: of a rewritten one what was written last, with its colours."""
+    lines = [line.rpartition(CLEAR)[2].split("\r")[-1] for line in written.replace("\r\n", "\n").split("\n")]
+    return lines if lines[-1] else lines[:-1]
+
+
+def on_screen(arguments: Sequence[str], folder: Path, columns: int, rows: int = 40, **environment: str) -> Screen:
+    """Run `python -m nas.COMMAND …` on a terminal of a size."""
+    kept = {
+        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
+    }
+    set_up: Mapping[str, str] = {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **environment}
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        module, *rest = arguments
+        os.execve(sys.executable, [sys.executable, "-m", f"nas.{module}", *rest], dict(set_up))
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    written = _all_of(terminal)
+    _, status = os.waitpid(child, 0)
+    return Screen(
+        written.decode(environment.get("PYTHONIOENCODING", "utf-8"), "replace"), os.waitstatus_to_exitcode(status)
+    )
+
+
+def _all_of(terminal: int) -> bytes:
+    """Everything until the other side closes."""
+    found, end = b"", time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        ready, _, _ = select.select([terminal], [], [], 1.0)
+        if not ready:
+            continue
+        try:
+            piece = os.read(terminal, 65_536)
+        except OSError:  # how Linux says that the other side closed
+            piece = b""
+        if not piece:
+            break
+        found += piece
+    os.close(terminal)
+    return found

@@ -1,0 +1,74 @@
+"""What a shell is told that the next word may be, and what help says of defaults and examples."""
+
+import importlib
+import shlex
+from typing import get_args, get_type_hints
+
+import pytest
+
+from nas.__main__ import COMMANDS
+from nas.errors import UsageError
+from nas.run import run
+from nas.study.configuration import StudyConfig
+from nas.terminal.completion import SCRIPTS, VALUES, answer, candidates
+from objectives.plugins import documents, importable
+
+
+@pytest.mark.parametrize(
+    ("words", "among"),
+    [
+        ([], COMMANDS),
+        (["ru"], ["run"]),
+        (["run", "--dev"], ["--device"]),
+        (["run", "--device", "rasp"], ["raspberry_pi_5"]),
+        (["run", "--space", ""], documents("search_spaces.spaces")),
+        (["run", "--law", ""], documents("objectives.laws")),
+        (["run", "--algo", ""], importable("nas.strategies")),
+        (["run", "--config", ""], documents("configs")),
+        (["compare", "--algos", "nsga2,rand"], ["nsga2,random"]),
+        (["run", "--budget", "total"], ["total_ms="]),
+        (["list", "dev"], ["devices"]),
+        (["explain", "--model", "qwen2.5_0"], ["qwen2.5_0.5b"]),
+        (["select", "runs/"], []),
+        (["nothing", "--x"], []),
+    ],
+    ids=str,
+)
+def test_words_that_may_follow(words: list[str], among: list[str]) -> None:
+    assert candidates(words, COMMANDS) == list(among)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_a_command_is_completed(command: str) -> None:
+    module = importlib.import_module(f"nas.{command}")
+    found = candidates([command, "--"], COMMANDS)
+    assert "--help" in found
+    assert len(found) == len(set(found))
+    for example in module.main.examples:
+        words = shlex.split(example)
+        assert words[0] == command
+        assert {word for word in words if word.startswith("--")} <= set(found), example
+
+
+def test_fixed_choices_are_those_of_a_study() -> None:
+    for flag in ("precision", "latency", "attention"):
+        annotation = StudyConfig.model_fields[flag].annotation
+        assert VALUES[f"--{flag}"]() == get_args(annotation)
+
+
+@pytest.mark.parametrize(
+    "key", ["preset", "space", "device", "precision", "law", "latency", "attention", "vocabulary", "batch", "algo"]
+)
+def test_help_names_the_defaults_of_a_study(key: str) -> None:
+    (info,) = get_type_hints(run, include_extras=True)[key].__metadata__
+    assert f"default {StudyConfig.model_fields[key].default}" in info.help
+
+
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_a_script_asks_for_words(shell: str) -> None:
+    assert "plas completion words" in answer([shell], COMMANDS)
+
+
+def test_another_shell_is_refused() -> None:
+    with pytest.raises(UsageError, match="did you mean fish"):
+        answer(["fisch"], COMMANDS)

@@ -1,0 +1,131 @@
+"""The commands on terminals: no line wider than the screen, one screen for a run, colours only where they may be."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nas.terminal.width import cells
+from tests.nas.terminal.screens import Screen, on_screen
+
+RUN = "runs/paper-nsga2-s0"
+SEARCH = ("run", "--algo", "nsga2", "--evaluations", "400")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of the default study."""
+    made = tmp_path_factory.mktemp("screens")
+    assert on_screen((*SEARCH, "--quiet"), made, 80).code == 0
+    return made
+
+
+@pytest.fixture(scope="module", params=[80, 120])
+def bare(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Screen]:
+    """The default study searched on a screen of 40 lines."""
+    return request.param, on_screen(SEARCH, tmp_path_factory.mktemp("bare"), request.param)
+
+
+def widest(screen: Screen) -> int:
+    """Columns of the widest line."""
+    return max(cells(line) for line in screen.lines)
+
+
+def test_the_bare_command_is_one_screen(bare: tuple[int, Screen]) -> None:
+    columns, screen = bare
+    assert screen.code == 0, screen.written
+    assert len(screen.lines) < 40, screen.lines  # one line is the prompt's
+    assert widest(screen) <= columns, screen.lines
+
+
+def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(bare: tuple[int, Screen]) -> None:
+    said = "\n".join(bare[1].lines)
+    order = [
+        "nsga2, seed 0: paper space",
+        "Minimise loss, total_ms",
+        "Lowest predicted loss within",
+        "your budgets",
+        "device_ms (preset device",
+        "l depth, d width",
+        "At most as slow as Qwen2.5-0.5B",
+        "layers alone, equal memory",
+        "loss over total_ms (log scale)",
+        "of the exact frontier's ",
+        "Limits: ",
+        "Files: ",
+        "Next: ",
+    ]
+    places = [said.index(part) for part in order]
+    assert places == sorted(places)
+    assert re.search(r"predicted loss \d\.\d{4}\*", said)
+    assert "extrapolated (*)" in said
+    assert re.search(r"misses \d of 4 limits", said)
+
+
+def test_what_happens_is_shown_while_it_happens(bare: tuple[int, Screen]) -> None:
+    written = bare[1].written
+    head, rewritten, answer = (written.index(part) for part in ("paper space", "\x1b[2K", "your budgets"))
+    assert head < rewritten < answer
+    for stage in ("Exact frontier, to compare with …", "Pictures …"):
+        assert head < written.index(stage) < answer
+
+
+def test_the_live_line_names_frontier_and_best_pick(tmp_path: Path) -> None:
+    screen = on_screen(("run", "--algo", "random", "--evaluations", "9000"), tmp_path, 200)
+    assert re.search(
+        r"[\d,]+ of 9,000, [\d,]+/s, \S+ \w+ left, frontier \d+, best loss \d\.\d{4}: l \d+, d \d+", screen.written
+    )
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "select {run} --budget total_ms=50",
+        "select {run} --select diverse:5",
+        "select {run} --sweep total_ms=20:100:20",
+        "explain {run} --select knee",
+        "explain --model qwen1.5_moe_a2.7b --device jetson_orin_nano_super_8gb --preset device",
+        "theory --budget decode_ms=20 --budget memory_gb=64",
+        "list",
+        "run --resume {run} --verbose",
+        "select {run} --budget total_ms=0.1",
+        "run --device nothing",
+    ],
+)
+def test_no_line_is_wider_than_the_screen(command: str, columns: int, folder: Path) -> None:
+    screen = on_screen(command.format(run=RUN).split(), folder, columns)
+    assert screen.code in (0, 2, 3), screen.written
+    assert widest(screen) <= columns, [line for line in screen.lines if cells(line) > columns]
+    assert "Traceback" not in screen.written
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_help_is_grouped_with_defaults_and_examples(columns: int, tmp_path: Path) -> None:
+    screen = on_screen(("run", "--help"), tmp_path, columns)
+    said = "\n".join(screen.lines)
+    for part in ("How to search", "What to search", "On what", "Output", "default nsga2", "Examples:", "plas run --"):
+        assert part in said, part
+    assert widest(screen) <= columns
+
+
+def test_colours_and_links_are_on_a_terminal_alone(folder: Path) -> None:
+    command = ("run", "--resume", RUN)
+    coloured = on_screen(command, folder, 100)
+    assert "\x1b[1m" in coloured.written
+    assert "\x1b]8;id=" in coloured.written
+    assert (folder / RUN).resolve().as_uri() in coloured.written
+    for variable in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        plain = on_screen(command, folder, 100, **variable)
+        assert plain.lines[-5:] == coloured.lines[-5:]
+        assert not re.search(r"\x1b\[[\d;]*m|\x1b\]8", plain.written)
+    assert "\x1b" not in plain.written
+
+
+def test_ascii_is_enough(folder: Path) -> None:
+    screen = on_screen(("run", "--resume", RUN, "--verbose"), folder, 80, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert screen.written.isascii()
+    assert widest(screen) <= 80
+    said = "\n".join(screen.lines)
+    assert "# Qwen2.5-0.5B" in said
+    assert ". frontier" in said
