@@ -136,9 +136,8 @@ def assemble(
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
-    faultless = not faults.lines and not raw.get("params") and config is not None and config.algo in strategies()
     # A fault of the strategy is said before anything else; importing one that has none can wait.
-    parameters = None if faultless else parameters_of(raw, faults)
+    parameters = None if _default_of_ours(config, raw) and not faults.lines else parameters_of(raw, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
@@ -151,11 +150,28 @@ def assemble(
     parameters = parameters or parameters_of(raw, faults)
     faults.raise_if_any()
     assert parameters is not None
+    return _searched_by(parameters, config, problem, baselines, notices, note)
+
+
+def _searched_by(
+    parameters: BaseModel,
+    config: StudyConfig,
+    problem: Problem,
+    baselines: list[Baseline],
+    notices: list[str],
+    note: str,
+) -> Study:
+    """The study with its strategy, given what the strategy can do."""
     traits: Traits = strategy_module(config.algo).TRAITS
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
     handling = handling_of(config, traits, problem, notices)
     start = start_of(config, traits, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+
+
+def _default_of_ours(config: StudyConfig | None, raw: Mapping[str, Any]) -> bool:
+    """Whether a study's strategy is a known one without parameters given: nothing of it can be wrong."""
+    return config is not None and config.algo in strategies() and not raw.get("params")
 
 
 def _joined(
