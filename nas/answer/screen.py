@@ -127,8 +127,6 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
     if outcome.study.config.algo != "exact" and evaluated < size and not outcome.diagnosis_covers_space:
         more = min(2 * max(evaluated, 1), size)
         steps.append((f"python -m nas.run --resume {folder} --evaluations {more}", "search on"))
-    if (folder / "report.html").exists():
-        steps.append((f"python -m nas.open {folder}", "see it in a browser"))
     return steps
 
 

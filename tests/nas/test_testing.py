@@ -199,6 +199,7 @@ def test_what_breaks_a_law_is_named(name: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_template_holds_every_law_whatever_its_parameters() -> None:
     check_strategy(made())
     check_strategy("nas.strategies._template", {"batch": 1, "genes": 6})

@@ -22,6 +22,7 @@ def runs(tmp_path: Path) -> pd.DataFrame:
     return pd.DataFrame({**shapes.columns(), "loss": loss})
 
 
+@pytest.mark.slow
 def test_a_table_and_a_file_give_one_law(runs: pd.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     runs.to_csv(path, index=False)

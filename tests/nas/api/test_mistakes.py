@@ -166,6 +166,7 @@ def test_a_run_picks_as_the_command_does(finished: Path, tmp_path: Path) -> None
         run.select("x")
 
 
+@pytest.mark.slow
 def test_an_exact_run_answers_for_its_whole_space_not_its_log(tmp_path: Path) -> None:
     study = nas.load_study(space="fine", evaluations=None)
     study.search(algo="exact", out=tmp_path / "run")
@@ -199,6 +200,7 @@ def test_a_folder_that_is_no_run_is_said(tmp_path: Path, inside: Callable[..., A
     assert "<table" in run._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_law_is_fitted_to_columns_and_rows_as_to_a_table(paper: nas.Study) -> None:
     table = paper.sample(40, seed=1)[["depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_size", "loss"]]
     wanted = nas.fit_law(table, tokens=1e10, bootstraps=0).law

@@ -187,6 +187,7 @@ def test_the_papers_space_as_fast_as_a_model(
     check(study, [alone(device, precision, workload, None) for device, precision in order])
 
 
+@pytest.mark.slow
 def test_applications_of_which_some_are_out_of_reach(solved: Callable[..., DeviceStudy]) -> None:
     study = solved(devices=list(DEVICES), applications="autonomous driving,private serving")
     limits = {"autonomous driving": ("total_ms", 100.0), "private serving": ("total_ms", 2000.0)}

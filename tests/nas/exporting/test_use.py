@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from nas.exporting.model import Model
-from nas.exporting.stack_protocol import PACKAGE, shown, stack
+from nas.exporting.stack_protocol import shown, stack
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]
@@ -34,7 +34,7 @@ def export(commands: Any, inside: Inside) -> Path:
 def test_the_page(export: Path) -> None:
     """README.md names every candidate, every stack with its command, and what to know before."""
     page = (export / "README.md").read_text()
-    for name in importable(PACKAGE):
+    for name in importable("nas.stacks"):
         assert f"**{shown(name)}**" in page
     assert page.count("```bash\ncd a\n") == 7
     assert all(f"| `{name}` | {name} |" in page for name in "abc")

@@ -62,6 +62,7 @@ def test_the_page_holds_what_the_report_says(compared: Callable[..., Path]) -> N
             assert re.sub(r"\s+", " ", part).strip(" .") in plain, line
 
 
+@pytest.mark.slow
 def test_a_comparison_resumed_has_the_same_page(compared: Callable[..., Path], inside: Inside) -> None:
     folder = compared()
     first = (folder / "report.html").read_bytes()
@@ -69,6 +70,7 @@ def test_a_comparison_resumed_has_the_same_page(compared: Callable[..., Path], i
     assert (folder / "report.html").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_the_curves_are_the_runs_quartiles(compared: Callable[..., Path]) -> None:
     page = (compared() / "report.html").read_text()
     found = re.search(r'id="data">(.*?)</script>', page)

@@ -76,6 +76,7 @@ def test_a_module_of_a_package_on_the_python_path_is_a_strategy(
     assert "--algo: expected an importable module, got ModuleNotFoundError" in answer.err
 
 
+@pytest.mark.slow
 def test_a_recorded_strategy_of_ones_own_is_imported_only_when_the_command_line_names_it(
     own: str, study: str, inside: Inside, tmp_path: Path
 ) -> None:
@@ -393,6 +394,7 @@ def test_a_strategy_that_stumbles_is_named_with_its_place_and_its_run_goes_on(
     assert table(tmp_path / "part") == table(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_comparison_says_which_strategy_of_ones_own_to_name_again(
     user_module: Callable[[str], str], study: str, inside: Inside, tmp_path: Path
 ) -> None:

@@ -470,6 +470,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "installed"
 
 
+@pytest.mark.slow
 def test_the_package_of_the_page_does_what_the_page_shows(built: Path, tmp_path: Path) -> None:
     shown = next(block.lines for block in samples() if "not run" in block.marks)
     environment = {**os.environ, "PYTHONPATH": f"{built}{os.pathsep}{ROOT}"}

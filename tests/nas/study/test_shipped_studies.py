@@ -9,14 +9,14 @@ from nas.answer.sentences import describe
 from nas.files import yaml_source
 from nas.frontier.picks import answers
 from nas.search.assembly import assemble, under_preset
-from nas.study.layers import layered
+from nas.study.layers import OTHERS, layered
 from nas.work.list import application_studies
 from nas.work.run import execute
 from nas.work.run_request import Request
 from objectives.plugins import documents
 
 ROOT = Path(__file__).resolve().parents[3]
-SINGLE = [name for name, path in documents("configs").items() if "studies" not in yaml_source.read(path)[0]]
+SINGLE = [name for name, path in documents("configs").items() if not OTHERS.keys() & yaml_source.read(path)[0].keys()]
 applications = pytest.mark.parametrize("name", application_studies())
 
 

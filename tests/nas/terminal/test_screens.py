@@ -66,10 +66,11 @@ def test_what_happens_is_shown_while_it_happens(bare: tuple[int, Screen]) -> Non
     written = bare[1].written
     head, rewritten, answer = (written.index(part) for part in ("paper space", "\x1b[2K", "your budgets"))
     assert head < rewritten < answer
-    for stage in ("Exact frontier, to compare with …", "Pictures …"):
+    for stage in ("Exact frontier, to compare with …", "Pictures and page …"):
         assert head < written.index(stage) < answer
 
 
+@pytest.mark.slow
 def test_the_live_line_names_frontier_and_best_pick(tmp_path: Path) -> None:
     screen = on_screen(("run", "--algo", "random", "--evaluations", "9000"), tmp_path, 200)
     assert re.search(
@@ -109,6 +110,7 @@ def test_help_is_grouped_with_defaults_and_examples(columns: int, tmp_path: Path
     assert widest(screen) <= columns
 
 
+@pytest.mark.slow
 def test_colours_and_links_are_on_a_terminal_alone(folder: Path) -> None:
     command = ("run", "--resume", RUN)
     coloured = on_screen(command, folder, 100)
@@ -122,6 +124,7 @@ def test_colours_and_links_are_on_a_terminal_alone(folder: Path) -> None:
     assert "\x1b" not in plain.written
 
 
+@pytest.mark.slow
 def test_ascii_is_enough(folder: Path) -> None:
     screen = on_screen(("run", "--resume", RUN, "--verbose"), folder, 80, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert screen.written.isascii()

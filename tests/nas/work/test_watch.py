@@ -142,6 +142,7 @@ def test_a_comparison_is_counted_by_runs(inside: Inside, tmp_path: Path) -> None
     assert "3 of 4 runs finished, 1 begun" in inside("watch", "both", "--once").out
 
 
+@pytest.mark.slow
 def test_watching_a_living_run_changes_none_of_its_bytes_and_ctrl_c_leaves_it_alone(tmp_path: Path) -> None:
     def command(name: str, *arguments: str) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", f"nas.{name}", *arguments]
