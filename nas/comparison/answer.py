@@ -35,8 +35,8 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
     for line in left_out(results):
         say(line)
     own = {run.seed for result in results for run in result.runs if run.seed is not None}
-    plots = ", plots/" if (folder / "plots").is_dir() else ""
-    say(f"Files: {folder}/ (report.md, tables/, timing/{plots}{', a run folder per run in cells/' if own else ''})")
+    drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
+    say(f"Files: {folder}/ (report.md, tables/, timing/{drawn}{', a run folder per run in cells/' if own else ''})")
     if own:
         say(f"More seeds: python -m nas.compare --resume {folder} --seeds {2 * len(own)}")
 

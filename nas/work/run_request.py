@@ -12,7 +12,7 @@ from nas.errors import UsageError
 from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
-from nas.search.assembly import Study, assemble, unannounced
+from nas.search.assembly import Announce, Study, assemble, unannounced
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import over, parsed_settings
@@ -37,13 +37,16 @@ class Request:
     pictures: bool = True
 
 
-def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
+def assembled(
+    raw: Mapping[str, Any],
+    origins: Mapping[tuple[str | int, ...], str],
+    request: Request,
+    announced: Announce | None = None,
+) -> Study:
     """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
-    study = assemble(
-        typed_storage(raw, request), origins, announce=unannounced if request.quiet or request.json else announce
-    )
+    study = assemble(typed_storage(raw, request), origins, announce=announced or announcement(request))
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(
@@ -54,6 +57,11 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     for text in study.notices if not request.quiet else ():
         notice(f"Warning: {text}")
     return study
+
+
+def announcement(request: Request) -> Announce:
+    """How it is said what is searched."""
+    return unannounced if request.quiet or request.json else announce
 
 
 def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
@@ -83,10 +91,11 @@ def continued(request: Request, run: OpenRun) -> Study:
         raise UsageError(
             f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
         )
-    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
+    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request, unannounced)
     found = run_folder.difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
+    announcement(request)(study.problem, study.config, study.calibration_note)
     return within_horizon(study, run.resolved["evaluations"], request.quiet)
 
 

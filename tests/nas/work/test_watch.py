@@ -146,7 +146,11 @@ def test_a_comparison_is_counted_by_runs(inside: Inside, tmp_path: Path) -> None
 def test_watching_a_living_run_changes_none_of_its_bytes_and_ctrl_c_leaves_it_alone(tmp_path: Path) -> None:
     def command(name: str, *arguments: str) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", f"nas.{name}", *arguments]
-        return subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(line, cwd=tmp_path, preexec_fn=interruptible, **pipes)
+
+    def interruptible() -> None:  # a shell's background job ignores Ctrl-C and so would its children
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     study = ("--algo", "nsga2", "--evaluations", "2000", "--no-plots", "--quiet")
     runs = [command("run", *study, "--out", "seen")]
