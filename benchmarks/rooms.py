@@ -40,16 +40,15 @@ def draw(path: Path) -> None:
         rows = floors(container)
         for height, rooms in enumerate(reversed(rows)):
             doors = len(rooms) > 6
-            shown = [f"doors: {', '.join(rooms)}"] if doors else rooms
+            shown = ["doors: one file per command, with flags, help and exit code"] if doors else rooms
             for i, room in enumerate(shown):
                 width = 1 / len(shown)
                 box = plt.Rectangle(
                     (i * width + 0.005, height + 0.06), width - 0.01, 0.88, facecolor="#eef3f8", edgecolor="#33658a"
                 )
                 ax.add_patch(box)
-                size = 8 if doors else 9
-                ax.text((i + 0.5) * width, height + 0.68, room, ha="center", va="center", fontsize=size, weight="bold")
-                text = "one file per command: flags, help, exit code" if doors else purpose(container, room)
+                ax.text((i + 0.5) * width, height + 0.68, room, ha="center", va="center", fontsize=9, weight="bold")
+                text = ", ".join(rooms) if doors else purpose(container, room)
                 wide = CHARACTERS[container] // len(shown)
                 lines = textwrap.fill(textwrap.shorten(text, 2 * wide - 6, placeholder=" …"), wide)
                 ax.text((i + 0.5) * width, height + 0.3, lines, ha="center", va="center", fontsize=6)
