@@ -76,7 +76,7 @@ def devices(
     out: Annotated[
         Path | None, typer.Option("--out", help="New folder; default runs/devices-NAME, never overwritten.")
     ] = None,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Leave the pictures out.")] = False,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Leave pictures and report.html out.")] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:

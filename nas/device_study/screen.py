@@ -146,7 +146,7 @@ def _matrix(study: DeviceStudy) -> list[str]:
     what = f", or % over {' or '.join(sorted(over))}" if over else ""
     body = []
     for number, optimum in enumerate(study.optima[:MOST_DESIGNS], 1):
-        cells = (_cell(study, optimum.cases[0], column, column in optimum.cases) for column in range(n))
+        cells = (cell(study, optimum.cases[0], column, column in optimum.cases) for column in range(n))
         body.append([str(number), *cells])
     more = len(study.optima) - MOST_DESIGNS
     return [
@@ -156,7 +156,8 @@ def _matrix(study: DeviceStudy) -> list[str]:
     ]
 
 
-def _cell(study: DeviceStudy, row: int, column: int, own: bool) -> str:
+def cell(study: DeviceStudy, row: int, column: int, own: bool) -> str:
+    """What a case's design does in another case: `.036` nats lost, `+19%` over a limit, `=` its own."""
     t = study.transfer
     if study.rows[column].pick is None:
         return ""

@@ -64,7 +64,7 @@ def near_file(path: PathOfFile, otherwise: str) -> str:
     there: list[str] = []
     with suppress(OSError, ValueError):
         there = [str(path.parent / name) for name in os.listdir(path.parent)]
-    close = difflib.get_close_matches(str(path), there, n=1, cutoff=0.8)
+    close = difflib.get_close_matches(str(path), [name for name in there if name != str(path)], n=1, cutoff=0.8)
     return f"did you mean {close[0]}?" if close else otherwise
 
 

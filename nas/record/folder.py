@@ -202,6 +202,8 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
         reason = "" if found else "no folder" if not path.is_dir() else f"no {' or '.join(needed)} in it"
         if reason and (path / "comparison.yaml").is_file():
             reason = "a comparison, whose runs lie in its cells"
+        elif reason and (path / "transfer.csv").is_file():
+            reason = "a study of devices, which 'plas devices --config' repeats"
     except OSError as error:
         reason = str(error.strerror)
     if reason:

@@ -5,7 +5,17 @@ from html import escape
 
 from objectives.written_text import escaped
 
-WORDS = ("run", "strategy", "within", "compared", "architecture")  # columns of text
+WORDS = (
+    "run",
+    "strategy",
+    "within",
+    "compared",
+    "architecture",
+    "device",
+    "binds",
+    "model",
+    "remarks",
+)  # columns of text
 
 
 def element(tag: str, *children: str, **attributes: str | int | bool | None) -> str:

@@ -17,6 +17,7 @@ from nas.files import yaml_source
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
+from nas.reporting.devices_page import devices_page
 from nas.study.layers import parsed_settings
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages, Ticker
@@ -90,12 +91,15 @@ def _keep(
     """Configuration, tables, pictures, manifest."""
     manifest = Manifest(folder, {"command": "devices", "state": "running", "started": run_folder.now()})
     manifest.update(versions=run_folder.versions(), cases=len(cases.cases))
-    write(folder / "config.yaml", yaml_source.dump(resolved(wanted, cases)))
+    content = resolved(wanted, cases)
+    write(folder / "config.yaml", yaml_source.dump(content))
     stage("writing tables")
     write_tables(folder, study, models)
-    if study is not None and request.plots:
-        stage("drawing pictures")
-        _draw(folder, study)
+    if request.plots:
+        stage("drawing pictures and page")
+        if study is not None:
+            _draw(folder, study)
+        write(folder / "report.html", devices_page(folder.resolve().name, study, models, content))
     manifest.update(state="finished", ended=run_folder.now(), seconds=round(time.monotonic() - begin, 3))
 
 
@@ -119,7 +123,7 @@ def _say(request: Request, study: DeviceStudy | None, models: Models, folder: Pa
     )
     if folder is not None:
         further += wrapped(
-            f"Tables, {'pictures, ' if request.plots and study else ''}and config.yaml which repeats the study: {folder}"
+            f"Tables, {'report.html ' if request.plots else ''}and config.yaml, which repeats the study: {folder}"
         )
     for line in [*(model_screen.lines_of(models) if study is None else screen.lines_of(study, len(further))), *further]:
         say(line)

@@ -2,18 +2,6 @@
 const EVERY = [...new Set(DATA.studies.flatMap(study => study.strategies))].sort();
 const SHOWN = {study: 0, axes: [0, 1]};
 
-function legendBeside(plot, c) {
-  const made = plot.legend;
-  Object.assign(made, {background_fill_color: c.ground, background_fill_alpha: 0.85, border_line_color: null, label_text_color: c.ink,
-    label_text_font_size: "11px", click_policy: "hide", spacing: 0, padding: 4, glyph_height: 14, label_height: 14});
-}
-
-function show(holder, plot) {
-  holder.replaceChildren();
-  holder.dataset.drawn = isDark() ? "dark" : "light";
-  Bokeh.Plotting.show(plot, holder).then(() => { holder.dataset.ready = "yes"; });
-}
-
 function drawCurves(id, measure, label, log) {
   const holder = document.getElementById(id), study = DATA.studies[SHOWN.study], c = colours(), counts = decoded(study.counts);
   const plot = figure({height: 400, x_axis_type: "log", y_axis_type: log ? "log" : "linear", tools: "pan,box_zoom,wheel_zoom,reset,save",
@@ -31,7 +19,7 @@ function drawCurves(id, measure, label, log) {
     ["median", "@middle{0.00000}"], ["quartiles", "@low{0.00000} to @high{0.00000}"]]}));
   legendBeside(plot, c);
   plot.legend.location = log ? "bottom_left" : "top_left";
-  show(holder, plot);
+  drawn(holder, plot);
 }
 
 function drawFronts() {
@@ -52,7 +40,7 @@ function drawFronts() {
   });
   legendBeside(plot, c);
   plot.legend.location = "top_right";
-  show(holder, plot);
+  drawn(holder, plot);
 }
 
 function drawStudy() {
