@@ -123,7 +123,7 @@ def _say(request: Request, study: DeviceStudy | None, models: Models, folder: Pa
     )
     if folder is not None:
         further += wrapped(
-            f"Tables, {'report.html ' if request.plots else ''}and config.yaml, which repeats the study: {folder}"
+            f"Tables, {'report.html, ' if request.plots else ''}and config.yaml that repeats it: {folder}"
         )
     for line in [*(model_screen.lines_of(models) if study is None else screen.lines_of(study, len(further))), *further]:
         say(line)
