@@ -170,6 +170,7 @@ def explained() -> set[str]:
     return {word.lower() for word in re.findall(r"[\w+@'-]+", cells)}
 
 
+@pytest.mark.slow
 def test_the_glossary_explains_the_words_of_help() -> None:
     names = {
         name

@@ -39,6 +39,7 @@ def test_a_table_and_a_file_give_one_law(runs: pd.DataFrame, tmp_path: Path) -> 
         ours.save(tmp_path / "law.yaml")
 
 
+@pytest.mark.slow
 def test_options_are_those_of_the_command(runs: pd.DataFrame) -> None:
     held = nas.fit_law(
         runs.rename(columns={"loss": "final"}), rename={"final": "loss"}, fix={"alpha_l": 1.63}, bootstraps=0

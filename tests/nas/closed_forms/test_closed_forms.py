@@ -154,6 +154,7 @@ def test_both_budgets_against_the_program(setting: Setting) -> None:
     assert sum(dual_close(setting, seed) for seed in range(6)) >= 4
 
 
+@pytest.mark.slow
 def test_closed_forms_on_fifty_problems(setting: Setting) -> None:
     for seed in range(4, 50):
         test_single_budgets_against_the_program(setting, seed)
@@ -219,6 +220,7 @@ def test_regimes_on_random_problems(setting: Setting) -> None:
     assert {LATENCY, MEMORY, DUAL} <= set(found)
 
 
+@pytest.mark.slow
 def test_no_budget_binds_where_both_are_loose(setting: Setting) -> None:
     """Budgets up to far above what the best design of the bounds takes."""
     found = [regime_agrees(setting, seed, 9.0) for seed in range(200)]

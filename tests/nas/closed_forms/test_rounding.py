@@ -121,6 +121,7 @@ def check(seed: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_bounds_and_designs_on_random_studies() -> None:
     assert sum(check(seed) for seed in range(40)) >= 25
 
@@ -134,6 +135,7 @@ def paper(**raw: Any) -> Problem:
     return assemble({"algo": "exact", "baselines": [], "default_budget": "none", **raw}, {}).problem
 
 
+@pytest.mark.slow
 def test_no_regret_at_single_latency_budgets() -> None:
     """Where the neighbours of the relaxations' optima alone missed the best design by up to 0.15 nats."""
     for latency, metric in (("operator", "prefill_ms"), ("closed_form", "prefill_ms"), ("operator", "decode_ms")):

@@ -145,6 +145,7 @@ def test_what_the_theory_does_not_cover() -> None:
         predict(replace(asked, scenario=replace(asked.scenario, law=law)))
 
 
+@pytest.mark.slow
 def test_a_closed_form_stands_only_where_it_is_the_optimum_within_every_bound() -> None:
     asked, g, stood = problem(latency="closed_form"), np.random.default_rng(3), 0
     for _ in range(60):

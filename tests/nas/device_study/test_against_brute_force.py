@@ -177,6 +177,7 @@ def check_universal(study: DeviceStudy, cases: list[Alone], picks: list[int | No
         assert not study.universal.for_all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("precisions", "workload"), [(("fp16", "int8"), (1, 1024, 16)), (("int4",), (8, 256, 32))])
 def test_the_papers_space_as_fast_as_a_model(
     precisions: tuple[str, ...], workload: tuple[int, int, int], solved: Callable[..., DeviceStudy]

@@ -65,6 +65,7 @@ AXES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(AXES, FFN, st.sampled_from([None, 2.0, 4.0]), st.sampled_from([None, 0.25, 0.5]))
 def test_a_step_holds_every_architecture_that_has_the_value(

@@ -70,6 +70,7 @@ def request(table: Path | None, **changes: Any) -> Request:
     return Request(**(given | changes))
 
 
+@pytest.mark.slow
 def test_a_fitted_law_is_used_everywhere(runs: Path, tmp_path: Path) -> None:
     out = tmp_path / "law.yaml"
     execute(request(runs, out=out))
@@ -193,6 +194,7 @@ def test_what_looks_like_bits_is_said_first_and_the_unit_can_be_given(
         execute(request(bits, loss_unit="bit"))
 
 
+@pytest.mark.slow
 def test_a_form_of_ones_own_is_a_file(runs: Path, tmp_path: Path) -> None:
     form = tmp_path / "mine.yaml"
     form.write_text(
@@ -325,6 +327,7 @@ def test_the_shipped_laws_uncertainty_is_unknown() -> None:
     assert assemble({"residual_sd": 0.06}, {}).problem.scenario.law.residual_sd == 0.06
 
 
+@pytest.mark.slow
 def test_what_is_proposed_fits_the_studys_memory_and_the_limits_asked_for(runs: Path, tmp_path: Path) -> None:
     """The space holds models of 58.6 G parameters: 117 GB in fp16, on a device of 64."""
     from nas.record.candidates import read_candidates

@@ -46,6 +46,7 @@ def compared(
     return run
 
 
+@pytest.mark.slow
 def test_the_page_holds_what_the_report_says(compared: Callable[..., Path]) -> None:
     folder = compared()
     page = re.sub(r"<script.*?</script>", "", (folder / "report.html").read_text(), flags=re.DOTALL)
@@ -83,6 +84,7 @@ def test_the_curves_are_the_runs_quartiles(compared: Callable[..., Path]) -> Non
         assert len(study["reference"]) == len(study["objectives"]) == len(study["fronts"][0])
 
 
+@pytest.mark.slow
 def test_a_comparison_where_nothing_fits_has_a_page(compared: Callable[..., Path]) -> None:
     folder = compared(studies={"none": {"budgets": {"total_ms": 1e-6}}})
     assert "no run found a feasible design" in (folder / "report.html").read_text()
