@@ -18,6 +18,20 @@ ENDING = ".part"
 
 
 @contextmanager
+def drawing(folder: Path, kept: str = "results") -> Iterator[Path]:
+    """The folder of a run's pictures; where they cannot be written it is said what is kept all the same.
+
+    Raises:
+        PlasError: the disk is full, the folder cannot be written.
+    """
+    try:
+        yield folder / "plots"
+    except OSError as error:
+        text = f"{folder}/plots: pictures cannot be written ({error.strerror}); all {kept} are kept"
+        raise PlasError(text) from None
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A new file that takes the place of `path` when the block ends, and is gone when it fails.
 

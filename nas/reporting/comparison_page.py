@@ -12,7 +12,7 @@ from nas.comparison.result import StudyResult
 from nas.comparison.statistics import quantile
 from nas.comparison.tables import Table, anytime_table, rank_table, result_table, target_table
 from nas.reporting.embedding import column
-from nas.reporting.markup import element, paragraphs, section, table, text
+from nas.reporting.markup import element, footer, paragraphs, section, table, text
 from nas.reporting.page import page
 from search_spaces.arrays import FloatArray
 
@@ -40,9 +40,8 @@ def comparison_page(name: str, results: Sequence[StudyResult], rankings: Sequenc
         section("Left out", paragraphs(left_out(results))),
         id="main",
     )
-    foot = element("footer", paragraphs(["Written by PLAS. One file, no network: send it as it is."], "quiet"))
     data = {"metrics": [], "studies": [study_data(result) for result in drawn]}
-    return page(name, element("header", element("h1", text(name))) + main + foot, data, SCRIPTS)
+    return page(name, element("header", element("h1", text(name))) + main + footer(), data, SCRIPTS)
 
 
 _CHARTS = {

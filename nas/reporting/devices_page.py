@@ -14,9 +14,10 @@ from nas.device_study.reasons import architecture, what_is_short
 from nas.device_study.result import DeviceStudy, Models
 from nas.device_study.screen import binding, cell, head, reading, short, speed_lines, workload
 from nas.device_study.tables import model_columns
+from nas.device_study.universal import Optimum
 from nas.files import yaml_source
 from nas.reporting.embedding import column
-from nas.reporting.markup import element, paragraphs, section, table, text
+from nas.reporting.markup import element, footer, paragraphs, section, table, text
 from nas.reporting.page import page
 
 SCRIPTS = ("series.js", "devices.js")
@@ -45,8 +46,7 @@ def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved:
     parts = [] if study is None else [_answer(study), _frontiers(study), _designs(study)]
     main = element("main", *parts, _models(models), _repeat(name, resolved), id="main")
     top = paragraphs([] if study is None else head(study), "quiet")
-    foot = element("footer", paragraphs(["Written by PLAS. One file, no network: send it as it is."], "quiet"))
-    body = element("header", element("h1", text(name)), top) + main + foot
+    body = element("header", element("h1", text(name)), top) + main + footer()
     return page(name, body, {"metrics": [], **({} if study is None else frontier_data(study))}, SCRIPTS)
 
 
@@ -91,11 +91,13 @@ def _designs(study: DeviceStudy) -> str:
         return (
             section("Designs in each other's place", paragraphs(["transfer.csv holds them."])) if study.optima else ""
         )
+    t, firsts = study.transfer, [optimum.cases[0] for optimum in study.optima]
+    highest = float(np.max(np.where(t.within, np.clip(t.regret, 0.0, None), 0.0)[firsts]))
     named = [element("th", text(name), scope="col") for name in ("design", *(a.case.label for a in study.rows))]
     body = []
     for number, optimum in enumerate(study.optima, 1):
         title = f"{number}: {short(architecture(study.rows[optimum.cases[0]]))}"
-        cells = (_cell(study, optimum.cases[0], at, own=at in optimum.cases) for at in range(len(study.rows)))
+        cells = (_cell(study, optimum, at, highest) for at in range(len(study.rows)))
         body.append(element("tr", element("th", text(title), scope="row"), *cells))
     inside = element("table", element("thead", element("tr", *named)), element("tbody", *body), class_="heat")
     said = (
@@ -104,11 +106,9 @@ def _designs(study: DeviceStudy) -> str:
     return section("Designs in each other's place", paragraphs([said], "quiet"), element("div", inside, class_="wide"))
 
 
-def _cell(study: DeviceStudy, row: int, at: int, *, own: bool) -> str:
-    """A cell with its shade: 0 (nothing lost) to `TONES`, or over a limit."""
-    t, rows = study.transfer, [optimum.cases[0] for optimum in study.optima]
-    lost = np.where(t.within, np.clip(t.regret, 0.0, None), np.nan)[rows]
-    highest = float(np.nanmax(lost)) if np.isfinite(lost).any() else 0.0
+def _cell(study: DeviceStudy, optimum: Optimum, at: int, highest: float) -> str:
+    """A cell with its shade: 0 (nothing lost) to `TONES` (the highest loss of all), or over a limit."""
+    t, row, own = study.transfer, optimum.cases[0], at in optimum.cases
     if study.rows[at].pick is None or own:
         tone = "tone0"
     elif t.violation[row, at] > 0.0:

@@ -49,6 +49,12 @@ def section(title: str, *children: str, **attributes: str) -> str:
     return element("section", element("h2", text(title)), inside, **attributes) if inside else ""
 
 
+def footer(further: str = "") -> str:
+    """What every page ends with."""
+    said = "Written by PLAS. One file, no network: send it as it is."
+    return element("footer", paragraphs([f"{said} {further}".rstrip()], "quiet"))
+
+
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", indices: Sequence[int | None] = ()
 ) -> str:

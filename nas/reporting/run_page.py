@@ -12,7 +12,7 @@ from nas.answer.sentences import certainty, headline, limits, reading
 from nas.files import yaml_source
 from nas.frontier.blind_axes import blind_lines
 from nas.frontier.diagnosis import lines
-from nas.reporting.markup import element, facts, paragraphs, section, table, text
+from nas.reporting.markup import element, facts, footer, paragraphs, section, table, text
 from nas.reporting.page import page
 from nas.reporting.rows import rows_of
 from nas.reporting.run_data import run_data
@@ -46,7 +46,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
                 _repeat(written, resolved, versions),
                 id="main",
             ),
-            element("footer", paragraphs([_FOOT], "quiet")),
+            footer("BokehJS is inside under its BSD-3-Clause licence."),
         ]
     )
     return page(name, body, run_data(outcome, rows, written), SCRIPTS)
@@ -55,9 +55,6 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
 def in_a_command(name: str) -> str:
     """A folder's name as a shell takes it for one argument."""
     return shlex.quote(f"./{name}" if name.startswith("-") else name)
-
-
-_FOOT = "Written by PLAS. One file, no network: send it as it is. BokehJS is inside under its BSD-3-Clause licence."
 
 
 def _answer(outcome: Outcome) -> str:

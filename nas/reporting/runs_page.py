@@ -8,7 +8,7 @@ from nas.answer.pick_tables import OWN_HEADER, own_pick
 from nas.answer.sentences import certainty
 from nas.frontier.dominance import non_dominated
 from nas.frontier.indicators import Scale, too_many
-from nas.reporting.markup import element, paragraphs, section, table, text
+from nas.reporting.markup import element, footer, paragraphs, section, table, text
 from nas.reporting.page import page
 from nas.reporting.runs import NamedRun, comparable, differing
 from nas.reporting.runs_data import runs_data
@@ -37,8 +37,7 @@ def runs_page(runs: Sequence[NamedRun]) -> str:
         section("How sure", _sure(runs)),
         id="main",
     )
-    foot = element("footer", paragraphs(["Written by PLAS. One file, no network: send it as it is."], "quiet"))
-    return page(title, element("header", element("h1", text(title))) + main + foot, runs_data(runs), SCRIPTS)
+    return page(title, element("header", element("h1", text(title))) + main + footer(), runs_data(runs), SCRIPTS)
 
 
 _HINT = "Names in the legend hide their frontier; drag to zoom, point to read."

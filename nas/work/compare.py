@@ -23,7 +23,7 @@ from nas.comparison.scoring import DIED, Bench, Label, check_traces, label_of, s
 from nas.comparison.tables import write_tables
 from nas.comparison.trace_columns import volume_of
 from nas.errors import InfeasibleError, PlasError, UsageError
-from nas.files.own_files import inner_folder
+from nas.files.own_files import drawing, inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.reporting.comparison_page import comparison_page
@@ -186,12 +186,8 @@ def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) 
 
 def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
     """The comparison's pictures and its page."""
-    try:
-        draw_all(folder / "plots", results, ranked)
-    except OSError as error:
-        raise PlasError(
-            f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
-        ) from None
+    with drawing(folder) as plots:
+        draw_all(plots, results, ranked)
     write(folder / "report.html", comparison_page(folder.resolve().name, results, ranked))
 
 

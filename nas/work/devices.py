@@ -12,8 +12,9 @@ from nas.device_study.recording import resolved
 from nas.device_study.request import Asked, Request
 from nas.device_study.result import DeviceStudy, Models, studied
 from nas.device_study.tables import described, write_tables
-from nas.errors import InfeasibleError, PlasError
+from nas.errors import InfeasibleError
 from nas.files import yaml_source
+from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
@@ -106,10 +107,8 @@ def _keep(
 def _draw(folder: Path, study: DeviceStudy) -> None:
     from nas.device_study.pictures import draw_all
 
-    try:
-        draw_all(study, folder / "plots")
-    except OSError as error:
-        raise PlasError(f"{folder}/plots: pictures cannot be written ({error.strerror}); all tables are kept") from None
+    with drawing(folder, "tables") as plots:
+        draw_all(study, plots)
 
 
 def _say(request: Request, study: DeviceStudy | None, models: Models, folder: Path | None) -> None:

@@ -252,12 +252,8 @@ def draw(outcome: Outcome, folder: Path) -> None:
     """The run's pictures and its page."""
     from nas.answer.pictures import draw_all
 
-    try:
-        draw_all(outcome, folder / "plots")
-    except OSError as error:
-        raise PlasError(
-            f"{folder}/plots: pictures cannot be written ({error.strerror}); all results are kept"
-        ) from None
+    with own_files.drawing(folder) as plots:
+        draw_all(outcome, plots)
     write_report(outcome, folder)
 
 

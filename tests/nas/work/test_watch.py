@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -143,26 +142,20 @@ def test_a_comparison_is_counted_by_runs(inside: Inside, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_watching_a_living_run_changes_none_of_its_bytes_and_ctrl_c_leaves_it_alone(tmp_path: Path) -> None:
-    def command(name: str, *arguments: str) -> subprocess.Popen[str]:
-        line = [sys.executable, "-m", f"nas.{name}", *arguments]
-        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(line, cwd=tmp_path, preexec_fn=interruptible, **pipes)
-
-    def interruptible() -> None:  # a shell's background job ignores Ctrl-C and so would its children
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
+def test_watching_a_living_run_changes_none_of_its_bytes_and_ctrl_c_leaves_it_alone(
+    commands: Any, tmp_path: Path
+) -> None:
     study = ("--algo", "nsga2", "--evaluations", "2000", "--no-plots", "--quiet")
-    runs = [command("run", *study, "--out", "seen")]
-    looking = command("watch", "seen", "--every", "0.1", "--json")
-    stopped = command("watch", "seen", "--every", "0.1")
+    runs = [commands.start("run", *study, "--out", "seen")]
+    looking = commands.start("watch", "seen", "--every", "0.1", "--json")
+    stopped = commands.start("watch", "seen", "--every", "0.1")
     assert stopped.stdout is not None
     stopped.stdout.readline()
     stopped.send_signal(signal.SIGINT)
     assert stopped.communicate(timeout=120)[1].endswith("Watch on with: python -m nas.watch seen\n")
     assert stopped.returncode == 130
     lines = [json.loads(line) for line in looking.communicate(timeout=300)[0].splitlines()]
-    runs.append(command("run", *study, "--out", "alone"))
+    runs.append(commands.start("run", *study, "--out", "alone"))
     assert [run.wait(timeout=300) for run in runs] == [0, 0]
     counts = [line["evaluations"] for line in lines]
     assert counts == sorted(counts)
