@@ -214,5 +214,6 @@ def test_parameters_that_are_none_and_names_of_nothing_are_refused() -> None:
     assert all(law.__doc__ for law in LAWS)
 
 
+@pytest.mark.slow
 def test_one_objective_alone_and_no_constraints_are_taken_as_stated() -> None:
     check_strategy(made(TRAITS=Traits(objectives=1, constraints=False, seedable=True)))

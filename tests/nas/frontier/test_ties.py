@@ -49,7 +49,7 @@ def test_groups_of_a_residual_sd(sd: float, designs: Architectures) -> None:
     assert sd < 0.06 or np.bincount(found).max() > 300
 
 
-@pytest.mark.parametrize("spread", [1e-4, 0.02, 0.3])
+@pytest.mark.parametrize("spread", [pytest.param(1e-4, marks=pytest.mark.slow), 0.02, 0.3])
 def test_groups_of_draws(spread: float, designs: Architectures) -> None:
     base = assemble({}, {}).problem.scenario.law.mapping()
     values = np.array(list(base["coefficients"].values()))

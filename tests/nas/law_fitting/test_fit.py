@@ -143,7 +143,7 @@ def test_the_first_designs_need_no_table(tmp_path: Path, capsys: pytest.CaptureF
         ({"candidates": Path("next.csv")}, "candidates: expected --next N with it"),
         ({"law": "paper"}, "law: expected a law"),
         ({"config": "nothing.yaml"}, "nothing.yaml"),
-        ({"next": 20_000}, "next: expected at most 13,120 designs"),
+        pytest.param({"next": 20_000}, "next: expected at most 13,120 designs", marks=pytest.mark.slow),
     ],
 )
 def test_wrong_options_are_a_clear_line(changes: dict[str, Any], said: str, runs: Path) -> None:

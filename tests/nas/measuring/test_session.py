@@ -93,6 +93,7 @@ def test_resumes_what_is_missing(folder: Path, measured: Callable[..., Any]) -> 
     assert [json.loads(line)["round"] for line in log.read_text().splitlines()] == [1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_retry_failed(folder: Path, measured: Callable[..., Any]) -> None:
     """Failures are measured again only where that is asked for."""
     measured()

@@ -311,7 +311,11 @@ def asked_by(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("parameters", RESTORABLE, ids=["one by one", "batches", "redrawn"])
+@pytest.mark.parametrize(
+    "parameters",
+    [*RESTORABLE[:2], pytest.param(RESTORABLE[2], marks=pytest.mark.slow)],
+    ids=["one by one", "batches", "redrawn"],
+)
 @pytest.mark.parametrize("stops", [(1,), (9, 15), pytest.param((30, 34), marks=pytest.mark.slow)], ids=str)
 def test_a_stored_state_shortens_the_replay_and_changes_nothing(
     parameters: dict[str, Any],

@@ -23,6 +23,7 @@ from objectives.plugins import importable
 from search_spaces.arrays import IntArray
 
 STRATEGIES = (*importable("nas.strategies"), "nas.strategies._template")  # the last one: what init writes
+SECONDS_EACH = {"moead", "optuna_nsga2", "optuna_nsga3", "optuna_tpe"}
 ASKS = 7
 OWN: dict[str, dict[str, Any]] = {"optuna_gp": {"startup": 10_000}}  # its models have tests of their own
 OBJECTIVES = [
@@ -41,7 +42,9 @@ BUDGETS: list[dict[str, float]] = [
 Made = Callable[..., Problem]
 Searched = Callable[..., Search]
 
-pytestmark = pytest.mark.parametrize("algo", STRATEGIES)
+pytestmark = pytest.mark.parametrize(
+    "algo", [pytest.param(algo, marks=pytest.mark.slow) if algo in SECONDS_EACH else algo for algo in STRATEGIES]
+)
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +122,9 @@ def limit_of(algo: str, wanted: int) -> int | None:
     return wanted if strategy_module(algo).TRAITS.takes_evaluations else None
 
 
+@pytest.mark.slow
 def test_it_passes_what_users_check_their_own_with(algo: str) -> None:
-    """Some of these laws are tried below on more problems, in the slow tier."""
+    """Some of these laws are tried below on more problems."""
     check_strategy(algo, small(algo))
 
 

@@ -78,7 +78,7 @@ def test_the_live_line_names_frontier_and_best_pick(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "command",
     [
@@ -89,7 +89,7 @@ def test_the_live_line_names_frontier_and_best_pick(tmp_path: Path) -> None:
         "explain --model qwen1.5_moe_a2.7b --device jetson_orin_nano_super_8gb --preset device",
         "theory --budget decode_ms=20 --budget memory_gb=64",
         "list",
-        "run --resume {run} --verbose",
+        pytest.param("run --resume {run} --verbose", marks=pytest.mark.slow),
         "select {run} --budget total_ms=0.1",
         "run --device nothing",
     ],

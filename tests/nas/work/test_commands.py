@@ -148,6 +148,7 @@ def test_a_study_of_ones_own_runs_from_files_in_the_folder(own: Any, succeeded: 
     assert ".yaml" not in config
 
 
+@pytest.mark.slow
 def test_a_users_module_is_found_where_the_folder_is_not_on_the_path(own: Any, succeeded: Checked) -> None:
     line = own.line("run", "--config", "study.yaml", "--objectives", "mymod:energy", "--quiet")
     result = subprocess.run(
@@ -305,9 +306,12 @@ def test_the_hints_of_a_run_are_commands_that_work(own: Any, inside: Inside) -> 
         assert inside(command, *arguments).code == 0, hint
 
 
-def test_nothing_feasible_is_exit_3_with_a_diagnosis(own: Any, inside: Inside, available: list[str]) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["nsga2", "every strategy"])
+def test_nothing_feasible_is_exit_3_with_a_diagnosis(
+    every: bool, own: Any, inside: Inside, available: list[str]
+) -> None:
     own.write("free.yaml", "space: space.yaml\nbudgets: {total_ms: 0.001}\n")
-    for algo in available:
+    for algo in available if every else ("nsga2",):
         answer = inside("run", "--config", "free.yaml", "--algo", algo, "--out", algo)
         assert answer.code == 3, answer
         assert "No architecture satisfies the budgets" in answer.out
@@ -372,6 +376,7 @@ def test_select_takes_the_budget_flag_as_run_does(copied: Path, inside: Inside) 
     assert all(row["total_ms"] <= 30 for row in within)
 
 
+@pytest.mark.slow
 def test_explain_explains_any_architecture(copied: Path, inside: Inside) -> None:
     text = "depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4"
     answer = inside("explain", "--architecture", text)

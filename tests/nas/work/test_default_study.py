@@ -45,6 +45,7 @@ def gap(problem: Problem, truth: Evaluations, seed: int, folder: Path) -> float:
     return distance(Scale.of(problem.objectives, exact.values), frontier.values, exact.values, common).gap
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_nsga2_comes_within_two_thousandths_of_exact(
     seed: int, default_problem: Problem, default_evaluations: Evaluations, tmp_path: Path

@@ -234,6 +234,7 @@ def test_workers_of_the_program_import_nothing_from_the_working_folder(
     assert not (tmp_path / "marker").exists()
 
 
+@pytest.mark.slow
 def test_shipped_files_are_ours_whatever_a_users_packages_are_called(commands: Any, succeeded: Checked) -> None:
     for name in ("configs/__init__.py", "objectives/__init__.py", "search_spaces/__init__.py"):
         commands.write(name, "raise SystemExit('imported')\n")

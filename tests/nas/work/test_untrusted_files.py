@@ -194,7 +194,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (BOMB, "at most 1,000,000 values, aliases counted"),
+        pytest.param(BOMB, "at most 1,000,000 values, aliases counted", marks=pytest.mark.slow),
         ("a: &a [1, *a]\n", "an anchor inside itself"),
         ("[" * 3_000, "at most 50 levels"),
         ("[" * 300_000, "at most 50 levels"),
