@@ -7,7 +7,7 @@ import numpy as np
 
 from nas.law_fitting.text import sections
 from nas.reporting.embedding import column
-from nas.reporting.markup import element, facts, footer, paragraphs, section, shown, table, text
+from nas.reporting.markup import element, footer, paragraphs, section, shown, table, text
 from nas.reporting.page import page
 
 SCRIPTS = ("series.js", "linked.js", "fit.js")
@@ -36,7 +36,7 @@ def fit_page(name: str, content: Mapping[str, Any]) -> str:
         section("Predicted and observed", _explore(content)),
         section("Residuals against each factor", element("div", id="residuals", class_="several"), _quiet(_LINKED)),
         *(section(title, _beside(title, content), *_html(lines)) for title, lines in said.items()),
-        section("Provenance", facts(dict(line.split(": ", 1) for line in provenance))),
+        section("Provenance", paragraphs(provenance)),
         _repeat(content),
         id="main",
     )

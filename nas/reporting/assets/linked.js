@@ -11,12 +11,13 @@ function linkedChart(holder, spec) {
   plainTicks(plot.yaxis, spec.yLog);
   if (spec.small && spec.xLog) plot.xaxis.ticker = new Bokeh.FixedTicker({ticks: fewTicks(spec.x)});
   for (const {slope, dash} of spec.lines ?? []) drawLine(plot, spec, slope, dash, c);
+  const crowded = spec.groups.reduce((sum, group) => sum + group.rows.length, 0) > 1500;
   const marks = spec.groups.map(group => {
     const source = new Bokeh.ColumnDataSource({data: {x: group.rows.map(row => spec.x[row]), y: group.rows.map(row => spec.y[row]),
       what: group.rows.map(spec.what)}});
     const named = group.label ? {legend_label: group.label} : {};
-    return plot.scatter({field: "x"}, {field: "y"}, {source, marker: group.marker, size: group.size ?? 7, fill_color: group.colour, fill_alpha: 0.6,
-      line_color: group.colour, ...named});
+    return plot.scatter({field: "x"}, {field: "y"}, {source, marker: group.marker, size: group.size * (crowded ? 0.6 : 1), fill_color: group.colour,
+      fill_alpha: crowded ? 0.3 : 0.6, line_color: crowded ? null : group.colour, ...named});
   });
   const cursor = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
   plot.scatter({field: "x"}, {field: "y"}, {source: cursor, marker: "circle_cross", size: 20, fill_color: null, line_color: c.ink, line_width: 1.5});
