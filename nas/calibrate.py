@@ -16,7 +16,9 @@ def calibrate(
     out: Annotated[Path | None, typer.Option("--out", help="Device file to write.", show_default=False)] = None,
     report: Annotated[
         Path | None,
-        typer.Option("--report", help="Folder for report.html and report.json.", metavar="FOLDER", show_default=False),
+        typer.Option(
+            "--report", help="New folder for report.html and report.json.", metavar="FOLDER", show_default=False
+        ),
     ] = None,
     request: Annotated[
         bool, typer.Option("--request-overhead", help="Fit a constant per request too (times from a server).")

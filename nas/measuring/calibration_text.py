@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-HEADER = ("error, median (p90)", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
+HEADER = ("error", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
+SUMMARY = ("profile, error held out", "prefill", "decode", "use")
 PHASES = ("prefill", "decode")
 SHOWN = 10  # lines of rows that are left out for one reason
 
@@ -26,6 +27,19 @@ def left_out(content: Mapping[str, Any]) -> list[str]:
         where = f"line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}"
         found.append(f"{len(lines)} row{'s' * (len(lines) > 1)}, {where}: {reason}")
     return found
+
+
+def group_head(group: Mapping[str, Any]) -> str:
+    """A profile's name, what it was fitted to, and how its errors are told."""
+    return f"{group['name']}: {group['rows']} rows, {group['models']} models; error: median (p90)"
+
+
+def summary(content: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """A row per profile under `SUMMARY`: errors on models that the fit had not seen."""
+    return [
+        (g["name"], *(shares(g["errors"][phase]["held_out"]) for phase in PHASES), "no" if g["doubts"] else "yes")
+        for g in content["groups"]
+    ]
 
 
 def rates(profile: Mapping[str, Any]) -> str:

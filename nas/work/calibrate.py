@@ -18,7 +18,8 @@ from nas.measuring import calibration_text as text
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
 from nas.terminal.console import notice, say, say_json
-from nas.terminal.tables import table
+from nas.terminal.console import write as write_lines
+from nas.terminal.tables import fitted, say_dropped, table
 from nas.work.report import write_told
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
@@ -86,15 +87,20 @@ def repeated(request: Request) -> str:
 def _show(content: Mapping[str, Any]) -> None:
     """Groups with their errors, and the rows that were not used."""
     say(text.head(content))
+    if len(content["groups"]) > 1:
+        table(text.SUMMARY, text.summary(content))
     for line in text.left_out(content):
         say(f"  {line}")
+    dropped: list[str] = []
     for group in content["groups"]:
         say()
-        say(f"{group['name']}: {group['rows']} rows, {group['models']} models")
+        say(text.group_head(group))
         say(f"  {text.rates(group['profile'])}")
-        table(text.HEADER, text.phase_rows(group))
+        lines, dropped = fitted(text.HEADER, text.phase_rows(group), spare=("in-sample",))
+        write_lines(lines)
         for line in text.remarks(group):
             say(f"  {line}")
+    say_dropped(dropped)
 
 
 @dataclass(frozen=True, eq=False)
