@@ -2,8 +2,8 @@
 
 import csv
 import json
-import re
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable
