@@ -37,8 +37,7 @@ def report(
         "form": fit.form_name,
         "formula": formulas(fit),
         "adds_up_to": fit.model.form.of,
-        "data": diagnostics.described(fit.table)
-        | {"correlations": diagnostics.correlations(fit.table), "replicates": diagnostics.replicates(fit.table)},
+        "data": described(fit),
         "coefficients": coefficients(fit, known),
         "terms": terms(fit, known),
         "determined": diagnostics.determined(fit, known),
@@ -59,6 +58,12 @@ def report(
         "rows": row_by_row(fit, checked),
         "provenance": provenance(fit, len(known.draws)),
     }
+
+
+def described(fit: Fit) -> dict[str, Any]:
+    """The rows: ranges, factors that move together, replicates."""
+    found = {"correlations": diagnostics.correlations(fit.table), "replicates": diagnostics.replicates(fit.table)}
+    return diagnostics.described(fit.table) | found
 
 
 def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
