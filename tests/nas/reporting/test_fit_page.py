@@ -142,6 +142,13 @@ def test_what_is_no_report_is_one_line(text: str, tmp_path: Path, inside: Inside
     assert re.search(r"report\.json: expected .*, got .*; make it again", answer.err)
 
 
+def test_a_report_that_is_a_link_is_refused(fitted: Path, tmp_path: Path, inside: Inside) -> None:
+    (tmp_path / "report.json").symlink_to(fitted / "report.json")
+    answer = inside("report", tmp_path)
+    assert answer.code == 2
+    assert "report.json: expected a plain file, got a link" in answer.err
+
+
 def test_a_used_folder_and_a_file_are_refused_before_the_fit(fitted: Path, tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "file").touch()
     for place, held in ((fitted, f"{fitted} with files in it"), (tmp_path / "file", f"a file {tmp_path / 'file'}")):
