@@ -20,7 +20,10 @@ def fit(
     ] = "hw_codesign",
     out: Annotated[Path | None, typer.Option("--out", help="Law file to write, .yaml.")] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Folder for report.json, report.md and plots.", metavar="FOLDER")
+        Path | None,
+        typer.Option(
+            "--report", help="New folder for report.html, report.md, report.json and plots.", metavar="FOLDER"
+        ),
     ] = None,
     rename: Annotated[
         list[str] | None, typer.Option("--rename", help="Read a column under another name; repeats.", metavar="OLD=NEW")

@@ -1,4 +1,4 @@
-"""Write report.html: a run, or several side by side, as one offline page to look at, explore and send."""
+"""Write report.html: a run, a fit, a calibration, or several runs side by side, as one offline page to look at, explore and send."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,12 @@ from nas.terminal import options as o
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.", show_default=False)],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN", help="Run folders, or the folder of a fit's or a calibration's --report.", show_default=False
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -20,7 +25,7 @@ def report(
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write an offline page of a run, or of several side by side; nothing in the folders is executed."""
+    """Write an offline page of a run, a fit or a calibration, or of several runs; nothing in the folders is executed."""
     from nas.work.report import Request
     from nas.work.report import report as work
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -10,8 +11,6 @@ from numpy.random import Generator
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
 from nas.search.assembly import Study
-from nas.terminal.console import say
-from nas.terminal.tables import table
 from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk, training_flops
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
@@ -28,6 +27,10 @@ NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are 
 DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
 DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
 HALVINGS = 20
+SHOWN = (
+    *("id", "depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("seed", "predicted_loss", "purpose"),
+)
 
 
 @dataclass(frozen=True)
@@ -177,36 +180,25 @@ def frontier_of(study: Study) -> Architectures:
     return study.problem.architectures(solved.frontier.genotypes)
 
 
-def show(
+def said_of(
     columns: dict[str, AnyArray], asked: Asked, study: Study, found: Plan, noise: float | None, *, first: bool
-) -> None:
-    """Print the designs; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
-    space = study.problem.space.name
-    if first:
-        say(f"Train first: {asked.n} of the {space} space; standard errors are {found.shrink:.2f} of random designs'")
-    else:
-        say(f"\nTrain next: {asked.n} of the {space} space; standard errors become {found.shrink:.2f} of what they are")
-    names = (
-        "depth",
-        "width",
-        "n_kv_heads",
-        "n_experts",
-        "top_k",
-        "expert_ffn_ratio",
-        "seed",
-        "predicted_loss",
-        "purpose",
-    )
-    rows = [[_cell(columns[name][i]) for name in names] for i in range(asked.n)]
-    table(names, rows, left=0)
+) -> dict[str, Any]:
+    """Title, table and notes; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
+    after = f"are {found.shrink:.2f} of random designs'" if first else f"become {found.shrink:.2f} of what they are"
+    when = "first" if first else "next"
     parts = [f"largest {feature(Architectures.from_columns(columns), 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
-    say(f"  {'; '.join(parts)}")
+    notes = ["; ".join(parts)]
     if asked.goal == "frontier" and noise is not None and noise >= NOISY:
-        say(
-            f"  At a residual sd of {noise:.2g} nats designs aimed at the frontier {DOUBTED_FIRST if first else DOUBTED}"
-        )
+        why = DOUBTED_FIRST if first else DOUBTED
+        notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
+    return {
+        "title": f"Train {when}: {asked.n} of the {study.problem.space.name} space; standard errors {after}",
+        "header": list(SHOWN),
+        "rows": [[_cell(columns[name][i]) for name in SHOWN] for i in range(asked.n)],
+        "notes": notes,
+    }
 
 
 def _cell(value: object) -> str:

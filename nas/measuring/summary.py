@@ -9,6 +9,7 @@ from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
 
 BUSY = 0.75  # CPU seconds per wall second and thread below which others had the processor
+TIMES = ("candidate", "prefill_ms (quartiles)", "tpot_ms (quartiles)", "failed", "contended")
 PHASES = {"prefill": ("prefill_ms", "prefill_ms"), "decode": ("tpot_ms", "decode_ms")}
 
 
@@ -23,6 +24,22 @@ def measured_csv(
     ]
     names = list(dict.fromkeys(column for row in rows for column in row))
     return csv_text({name: [row.get(name, "") for row in rows] for name in names})
+
+
+def times(lines: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row per candidate under `TIMES`: medians over all rounds' samples with their quartiles, ms; how many rounds failed."""
+    found = []
+    for name in dict.fromkeys(line["id"] for line in lines):
+        own = [line for line in lines if line["id"] == name]
+        good = [line["result"] for line in own if line["state"] == "ok"]
+        cells = [_spread(quartiles(np.array([ms for r in good for ms in r[key]]))) for _, key in PHASES.values()]
+        busy = "yes" if any(map(contended, good)) else "no"
+        found.append([name, *cells, str(len(own) - len(good)), busy if good else "-"])
+    return found
+
+
+def _spread(found: dict[str, Any]) -> str:
+    return f"{found['value']:.4g} ({found['q1']:.4g} to {found['q3']:.4g})" if found["value"] != "" else "-"
 
 
 def _row(

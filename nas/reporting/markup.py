@@ -9,10 +9,13 @@ WORDS = (
     "run",
     "strategy",
     "within",
+    "pick",
     "compared",
     "architecture",
     "device",
     "binds",
+    "purpose",
+    "what it is",
     "model",
     "remarks",
 )  # columns of text

@@ -1,6 +1,7 @@
 """A measured CSV becomes calibrated profiles, with how wrong they are."""
 
 import csv
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -10,17 +11,96 @@ from typing import Any
 from nas.errors import PlasError, UsageError
 from nas.exporting.bench_results import bench_lines
 from nas.files import yaml_source
-from nas.files.tables import write
+from nas.files.own_files import made_folder
+from nas.files.report_json import FILE, stamped
+from nas.files.tables import refuse_used, write, write_json
+from nas.measuring import calibration_text as text
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.console import write as write_lines
+from nas.terminal.tables import fitted, say_dropped, table
+from nas.work.report import write_told
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
+from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.device import Calibration, Device
 from objectives.plugins import normalised
 from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `calibrate` was asked for."""
+
+    measured: Path
+    device: str
+    out: Path | None = None
+    report: Path | None = None
+    request: bool = False
+    contended: bool = False
+    json: bool = False
+
+    @property
+    def target(self) -> Path:
+        """The device file to write."""
+        return self.out or Path(f"{Path(id_and_mode(self.device)[0]).stem}_calibrated.yaml")
+
+
+def execute(request: Request) -> None:
+    """Calibrate, say how wrong it is, write the device file and the report.
+
+    Raises:
+        UsageError: nothing to read, or a place that holds something else.
+    """
+    if request.report is not None:
+        refuse_used("--report", request.report)
+    outcome = calibrate_file(
+        request.measured, request.device, request.target, request=request.request, contended=request.contended
+    )
+    named = {"table": request.measured.resolve().name, "written": request.target.name, "command": repeated(request)}
+    content = stamped("calibration", outcome.report() | named)
+    if request.json:
+        say_json(content)
+    else:
+        _show(content)
+    for doubt in text.not_recommended(content):
+        notice(doubt)
+    notice(f"Written: {request.target}. {text.usage(content, str(request.target))}".rstrip())
+    if request.report is not None:
+        write_json(made_folder(request.report) / FILE, content)
+        notice(f"Report: {write_told(request.report)} opens in a browser")
+
+
+def repeated(request: Request) -> str:
+    """The command that calibrates again, typed in the folder that holds its files."""
+    base, mode = id_and_mode(request.device)
+    words = ["python", "-m", "nas.calibrate", request.measured.resolve().name]
+    words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
+    words += ["--request-overhead"] * request.request + ["--contended"] * request.contended
+    return shlex.join([*words, "--out", "again.yaml", "--report", "again"])
+
+
+def _show(content: Mapping[str, Any]) -> None:
+    """Groups with their errors, and the rows that were not used."""
+    say(text.head(content))
+    if len(content["groups"]) > 1:
+        table(text.SUMMARY, text.summary(content))
+    for line in text.left_out(content):
+        say(f"  {line}")
+    dropped: list[str] = []
+    for group in content["groups"]:
+        say()
+        say(text.group_head(group))
+        say(f"  {text.rates(group['profile'])}")
+        lines, dropped = fitted(text.HEADER, text.phase_rows(group), spare=("in-sample",))
+        write_lines(lines)
+        for line in text.remarks(group):
+            say(f"  {line}")
+    say_dropped(dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +122,14 @@ class Outcome:
         return self.device.model_copy(update={"profiles": list(profiles.values())})
 
     def report(self) -> dict[str, Any]:
-        """Everything that the text says, as plain content."""
+        """Everything that the text and the page say, as plain content."""
+        measured = self.device.in_mode(self.mode) if self.mode else self.device
         return {
             "device": self.device.name,
+            "mode": self.mode,
+            "peaks": {"fp16": measured.fp16, "int8": measured.int8, **measured.other_peaks},
+            "bandwidth": measured.bandwidth,
+            "confidence": self.device.confidence,
             "groups": [group_report(group) for group in self.groups],
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
@@ -56,9 +141,10 @@ def _key(profile: Calibration) -> tuple[str, str, str, int]:
 
 
 def group_report(group: Calibrated) -> dict[str, Any]:
-    """Profile, errors by phase and prediction, and the rows that do not fit."""
+    """Profile, errors by phase and prediction, the rows that do not fit, and all rows as columns."""
     predictions = {"datasheet": group.datasheet, "in_sample": group.in_sample, "held_out": group.held_out}
     return {
+        "name": group.name,
         "profile": group.profile.model_dump(mode="json", exclude_none=True),
         "rows": len(group.rows),
         "models": group.models,
@@ -69,6 +155,10 @@ def group_report(group: Calibrated) -> dict[str, Any]:
         "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
         "remarks": group.remarks(),
         "doubts": group.doubts(),
+        "fitted": list(group.free.names),
+        "largest_efficiency": group.free.largest,
+        "unseen_by": unseen_by(group),
+        "measurements": row_by_row(group),
     }
 
 

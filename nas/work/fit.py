@@ -10,9 +10,10 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
+from nas.files.report_json import stamped
 from nas.files.tables import write
 from nas.law_fitting.frontier_check import frontier_check
-from nas.law_fitting.next_designs import GOALS, Asked, designs, show
+from nas.law_fitting.next_designs import GOALS, Asked, designs, said_of
 from nas.law_fitting.request import (
     Request,
     delta_of,
@@ -24,10 +25,12 @@ from nas.law_fitting.request import (
     named_or_own,
     positive,
     refuse_places,
+    repeated,
     tokens_of,
     unit_of,
 )
-from nas.law_fitting.text import terminal
+from nas.law_fitting.text import aligned, headed, terminal
+from nas.law_fitting.text import planned as plan_lines
 from nas.law_fitting.verdict import verdict
 from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
@@ -35,6 +38,7 @@ from nas.study.catalogue import load_law
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
+from nas.work.report import write_told
 from objectives.fitting.design import Plan, assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
@@ -63,11 +67,14 @@ def execute(request: Request) -> None:
         _first_designs(request, given, asked)
         return
     done = worked_out(request, request.runs, given, asked)
-    _write(request, done.law, done.content, done.fit)
-    if not request.json:
-        for line in terminal(done.content):
+    content = stamped("fit", done.content | {"table": request.runs.name, "command": repeated(request)})
+    _write(request, done.law, content, done.fit)
+    if request.json:
+        say_json(content)
+    else:
+        for line in terminal(content):
             say(line)
-    _show(request, asked, done.planned, done.study, done.content)
+    _candidates(request, asked, done.planned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +116,7 @@ def worked_out(request: Request, runs: Path, given: Law, asked: Asked | None) ->
     stage("the frontier under the draws")
     content["frontier"] = frontier_check(study, law)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
+    content |= {} if asked is None or planned is None else _next(asked, planned, study)
     content = {"verdict": verdict(content, str(runs)), **content}
     stage.close()
     return WorkedOut(law, content, fit, planned, study)
@@ -148,7 +156,13 @@ def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
         given = given.model_copy(update={"tokens": positive("tokens", request.tokens)})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
-    _show(request, asked, planned, study, {}, first=True)
+    found = _next(asked, planned, study, first=True)
+    if request.json:
+        say_json({"next": found["next"]})
+    else:
+        for line in headed(*plan_lines(found["next_said"], aligned)):
+            say(line)
+    _candidates(request, asked, planned)
     unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
     if asked.n <= unknown_coefficients and not request.quiet:
         notice(
@@ -172,29 +186,26 @@ def study_of(request: Request, law: Law) -> Study:
     return assemble(*layered(flags, [], request.config))
 
 
-def _show(
-    request: Request,
-    asked: Asked | None,
-    planned: tuple[dict[str, AnyArray], Plan] | None,
-    study: Study,
-    content: dict[str, Any],
-    *,
-    first: bool = False,
-) -> None:
-    """The designs on the terminal or within the JSON, and as a candidate file."""
-    columns = {} if planned is None else planned[0]
-    if request.json:
-        say_json(content | ({"next": {name: column.tolist() for name, column in columns.items()}} if columns else {}))
-    if asked is None or planned is None:
+def _next(
+    asked: Asked, planned: tuple[dict[str, AnyArray], Plan], study: Study, *, first: bool = False
+) -> dict[str, Any]:
+    """The designs as columns, and what is said of them."""
+    law = study.problem.scenario.law
+    noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
+    columns, plan = planned
+    return {
+        "next": {name: column.tolist() for name, column in columns.items()},
+        "next_said": said_of(columns, asked, study, plan, noise, first=first),
+    }
+
+
+def _candidates(request: Request, asked: Asked | None, planned: tuple[dict[str, AnyArray], Plan] | None) -> None:
+    """The designs as a candidate file."""
+    if asked is None or planned is None or asked.out is None:
         return
-    if not request.json:
-        law = study.problem.scenario.law
-        noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
-        show(columns, asked, study, planned[1], noise, first=first)
-    if asked.out is not None:
-        write_candidates(asked.out, columns)
-        if not request.quiet:
-            notice(f"{asked.n} candidates written to {asked.out}")
+    write_candidates(asked.out, planned[0])
+    if not request.quiet:
+        notice(f"{asked.n} candidates written to {asked.out}")
 
 
 def _write(request: Request, law: Law, content: dict[str, Any], fit: Fit) -> None:
@@ -206,5 +217,6 @@ def _write(request: Request, law: Law, content: dict[str, Any], fit: Fit) -> Non
         from nas.law_fitting.files import write_report
 
         write_report(request.report, content, fit)
+        page = write_told(request.report)
         if not request.quiet:
-            notice(f"report written to {request.report}/ (report.json, report.md, plots/)")
+            notice(f"report written to {request.report}/ (report.json, report.md, plots/); {page} opens in a browser")

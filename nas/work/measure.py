@@ -11,6 +11,7 @@ from typing import Any
 from nas.answer.model_remarks import windowed
 from nas.errors import PlasError, UsageError
 from nas.files.faults import unknown
+from nas.measuring import summary
 from nas.measuring.agreement import TIMES, agreement, questions
 from nas.measuring.chosen import chosen, rows_of_run
 from nas.measuring.hardware import measure_hardware
@@ -85,13 +86,15 @@ def carry_out(request: Request) -> None:
         raise PlasError(f"{request.out}: expected times, got {failed} failed measurements: {states(record.lines)}")
     say(
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
-        f"{request.out / 'measured.csv'} is what 'plas calibrate' reads"
+        f"next: plas calibrate {request.out / 'measured.csv'}"
     )
     for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
         if window := windowed(known):
             say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
     if request.source is not None and request.source.is_dir():
         print_agreement(request.source, request.how, record.lines, plan.settings)
+    else:
+        table(summary.TIMES, summary.times(record.lines))
 
 
 def states(lines: Sequence[dict[str, Any]]) -> str:

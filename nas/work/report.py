@@ -1,6 +1,6 @@
-"""The work of `report`: a run's page beside its files, or a page of several runs."""
+"""The work of `report`: the page of a run, a fit or a calibration beside its files, or a page of several runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,16 +8,20 @@ from typing import Any
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.recalled import recalled
-from nas.errors import UsageError
-from nas.files import yaml_source
+from nas.errors import PlasError, UsageError
+from nas.files import report_json, yaml_source
 from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
+from nas.reporting.calibration_page import calibration_page
+from nas.reporting.fit_page import fit_page
 from nas.reporting.run_page import run_page
 from nas.reporting.runs import NamedRun, distinct_names
 from nas.reporting.runs_page import runs_page
 from nas.terminal.console import notice
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
+PAGES: dict[str, Callable[[str, Mapping[str, Any]], str]] = {"fit": fit_page, "calibration": calibration_page}
+DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what content that was changed ends in
 
 
 @dataclass(frozen=True)
@@ -33,18 +37,48 @@ def report(request: Request) -> Path:
     """Write the page; where it is.
 
     Raises:
-        UsageError: not a run folder, or a file that exists.
+        UsageError: not a folder that it knows, or a file that exists.
         PlasError: a damaged run, a folder that cannot be written.
     """
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
+    told = [path for path in request.runs if (path / report_json.FILE).is_file()]
+    if told and len(request.runs) > 1:
+        raise UsageError(f"{told[0]}: expected a run folder beside others, got a fit or a calibration; report it alone")
     for path in request.runs:
         refuse_comparison(path)
-    write(target, _page([recorded_run(path) for path in request.runs]))
+    write(target, told_page(told[0]) if told else _page([recorded_run(path) for path in request.runs]))
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target
+
+
+def told_page(folder: Path) -> str:
+    """The page of a fit or a calibration, from its report.json alone.
+
+    Raises:
+        UsageError: there is none.
+        PlasError: it is damaged.
+    """
+    content = report_json.read_report(folder)
+    try:
+        return PAGES[content["kind"]](name_of(folder), content)
+    except DAMAGE as error:
+        place = folder / report_json.FILE
+        raise PlasError(
+            f"{place}: expected what PLAS writes, got changed content ({type(error).__name__}: {error}); make it again"
+        ) from None
+
+
+def write_told(folder: Path) -> Path:
+    """The page of a fit or a calibration that has just ended, in its folder.
+
+    Raises:
+        PlasError: the folder cannot be written.
+    """
+    write(folder / FILE, told_page(folder))
+    return folder / FILE
 
 
 def refuse_comparison(path: Path) -> None:

@@ -8,23 +8,36 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
+from objectives.fitting.columns import COLUMNS, bare, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.loss_law.features import COUNTS, OWNERS, feature
+from objectives.written_text import LONGEST
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
 
 MOST_ROWS = 10_000
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
+NAMING = (
+    "run_name",
+    "name",
+    "model",
+    "model_name",
+    "run",
+    "run_id",
+    "id",
+    "label",
+    "hyper_id",
+)  # columns that call rows
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows that are fitted: `numbers` by column name, notes on what was read how, the file's hash.
 
-    A quantity of a law is a column of its name, or follows from the architecture's columns.
+    A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
+    table calls each row, (n,), where it says.
     """
 
     numbers: Mapping[str, FloatArray]
@@ -32,6 +45,7 @@ class Table:
     notes: tuple[str, ...] = ()
     digest: str = ""
     _known: dict[str, FloatArray] = field(default_factory=dict)
+    names: AnyArray | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -91,7 +105,8 @@ class Table:
     def __getitem__(self, rows: AnyArray) -> "Table":
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
-        return Table(numbers, self.lines[rows], self.notes, self.digest, known)
+        names = None if self.names is None else self.names[rows]
+        return Table(numbers, self.lines[rows], self.notes, self.digest, known, names)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -152,7 +167,14 @@ def read_table(
     digest = hashlib.sha256(sheet.text.encode()).hexdigest()
     table = Table(numbers, lines[final], said, digest)
     _refuse(table, path)
-    return Table(numbers, table.lines, (*said, *_remarks(table, sure=bits or unit is not None)), digest)
+    called = _names(_chosen(_chosen(as_written, keep), final))
+    return Table(numbers, table.lines, (*said, *_remarks(table, sure=bits or unit is not None)), digest, names=called)
+
+
+def _names(columns: Mapping[str, list[str]]) -> AnyArray | None:
+    """What a table calls its rows, (n,), long ones cut; None where no column does."""
+    found = [cells for wanted in NAMING for header, cells in columns.items() if bare(header) == wanted and any(cells)]
+    return np.array([cell.strip()[:LONGEST] for cell in found[0]], dtype=object) if found else None
 
 
 def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.terminal.streams import HANDLER
+from tests.nas.work.test_calibrate import BOARD, HEADER, ROWS
 
 COMMANDS = {
     "help": ["run", "--help"],
@@ -88,6 +89,16 @@ def test_a_run_keeps_its_files_whatever_becomes_of_its_words(redirection: str, s
     for name in ("evaluations.csv", "frontier.csv", "picks.csv"):
         assert (copied.parent / "again" / name).read_bytes() == (copied / name).read_bytes()
     assert json.loads((copied.parent / "again" / "manifest.json").read_text())["state"] == "finished"
+
+
+@pytest.mark.slow
+def test_words_keep_their_order_where_nothing_is_buffered(shell: Shell, copied: Path) -> None:
+    (copied.parent / "board.yaml").write_text(BOARD)
+    (copied.parent / "measured.csv").write_text(HEADER + ROWS)
+    result = shell(["calibrate", "measured.csv", "--device", "board.yaml"], "2>&1", PYTHONUNBUFFERED="1")
+    said = result.stdout.decode().splitlines()
+    assert said[0].startswith("Board: 6 rows")
+    assert said[-1].startswith("Written: board_calibrated.yaml")
 
 
 def test_a_reader_that_leaves_ends_a_command_quietly(shell: Shell) -> None:

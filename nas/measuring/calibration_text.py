@@ -1,0 +1,98 @@
+"""What is said of a calibration, from its report as plain content: for the terminal and for its page."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+HEADER = ("error", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
+SUMMARY = ("profile, error held out", "prefill", "decode", "use")
+PHASES = ("prefill", "decode")
+SHOWN = 10  # lines of rows that are left out for one reason
+
+
+def head(content: Mapping[str, Any]) -> str:
+    """The device, and how many rows of the table were used."""
+    used = sum(group["rows"] for group in content["groups"])
+    elsewhere, mode = content["rows_of_other_devices"], content["mode"]
+    others = f", {elsewhere} of other devices" if elsewhere else ""
+    return f"{content['device']}{f'@{mode}' if mode else ''}: {used} rows of {content['table']}; {len(content['left_out'])} left out{others}"
+
+
+def left_out(content: Mapping[str, Any]) -> list[str]:
+    """Each reason with the rows that it concerns."""
+    rows = content["left_out"]
+    found = []
+    for reason in sorted({row["reason"] for row in rows}):
+        lines = [row["line"] for row in rows if row["reason"] == reason]
+        where = f"line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}"
+        found.append(f"{len(lines)} row{'s' * (len(lines) > 1)}, {where}: {reason}")
+    return found
+
+
+def group_head(group: Mapping[str, Any]) -> str:
+    """A profile's name, what it was fitted to, and how its errors are told."""
+    return f"{group['name']}: {group['rows']} rows, {group['models']} models; error: median (p90)"
+
+
+def summary(content: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """A row per profile under `SUMMARY`: errors on models that the fit had not seen."""
+    return [
+        (g["name"], *(shares(g["errors"][phase]["held_out"]) for phase in PHASES), "no" if g["doubts"] else "yes")
+        for g in content["groups"]
+    ]
+
+
+def rates(profile: Mapping[str, Any]) -> str:
+    """The fitted numbers in a line."""
+    low = {"int8": profile.get("compute_efficiency_int8"), "fp4": profile.get("compute_efficiency_fp4")}
+    second = "".join(f" ({share:.3f} of the {peak.upper()} peak)" for peak, share in low.items() if share)
+    request = profile["request_overhead"]
+    return (
+        f"compute efficiency {profile['compute_efficiency']:.3f}{second}, bandwidth efficiency {profile['bandwidth_efficiency']:.3f}, "
+        f"overhead {profile['overhead'] * 1e3:.2f} us{f', {request:.0f} ms per request' if request else ''}"
+    )
+
+
+def phase_rows(group: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Errors of each phase that was measured, under `HEADER`."""
+    return [
+        _phase_row(phase, group["errors"][phase]) for phase in PHASES if group["errors"][phase]["in_sample"]["rows"]
+    ]
+
+
+def _phase_row(phase: str, errors: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
+    judged = errors["held_out"] if errors["held_out"]["rows"] else errors["in_sample"]
+    cells = (judged["kendall"], judged["overshoot"], judged["overlap"])
+    said = (shares(errors[name]) for name in ("datasheet", "in_sample", "held_out"))
+    return (phase, *said, *("-" if math.isnan(cell) else f"{cell:.2f}" for cell in cells))
+
+
+def shares(errors: Mapping[str, float]) -> str:
+    """`1.2 % (3.4 %)`, or that nothing was held out."""
+    return f"{100 * errors['median']:.1f} % ({100 * errors['p90']:.1f} %)" if errors["rows"] else "no held-out"
+
+
+def remarks(group: Mapping[str, Any]) -> list[str]:
+    """Rows that the fit misses, and what looks wrong."""
+    misses = [(row["row"], row["error"]) for row in group["misfits"]]
+    return [
+        *(
+            f"does not fit, {row}: predicted {100 * abs(e):.0f} % too {'slow' if e > 0 else 'fast'}"
+            for row, e in misses
+        ),
+        *group["remarks"],
+    ]
+
+
+def not_recommended(content: Mapping[str, Any]) -> list[str]:
+    """Profiles that should not be used, with the reasons."""
+    return [f"Not recommended, {g['name']}: {'; '.join(g['doubts'])}" for g in content["groups"] if g["doubts"]]
+
+
+def usage(content: Mapping[str, Any], file: str) -> str:
+    """How to use the profiles that may be used; nothing where none may."""
+    groups: Sequence[Mapping[str, Any]] = content["groups"]
+    sound = [group["name"] for group in groups if not group["doubts"]]
+    whose = "" if len(sound) == len(groups) else f" for {'; '.join(sound)}"
+    mode = f"@{content['mode']}" if content["mode"] else ""
+    return f"Use it{whose}: --device {file}{mode} --preset device" if sound else ""
