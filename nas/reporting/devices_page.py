@@ -80,9 +80,12 @@ def _frontiers(study: DeviceStudy) -> str:
         "The exact frontier of every case: loss over cost; the picks are marked. cases.csv and frontiers.csv hold it."
     )
     chart = element("div", id="frontiers", class_="chart", role="img", aria_label=said)
-    hint = "Marks: the picks. Names in the legend hide their case; drag to zoom, point to read."
+    legend = element("div", id="legend", class_="legend", role="group", aria_label="Cases shown")
+    hint = (
+        "Marks: the picks. A name hides and shows its case, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
+    )
     more = f"The first {MOST_CASES} of {len(study.rows):,} cases." if len(study.rows) > MOST_CASES else ""
-    return section("Frontiers side by side", chart, paragraphs([hint, more], "quiet"))
+    return section("Frontiers side by side", legend, chart, paragraphs([hint, more], "quiet"))
 
 
 def _designs(study: DeviceStudy) -> str:
