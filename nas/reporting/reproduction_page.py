@@ -20,10 +20,10 @@ SIGNS = {HOLDS: "✓", CONDITIONS: "◐", FAILS: "✗", UNKNOWN: "?"}
 SHORT = {UNKNOWN: "cannot be checked"}
 COMMAND = "python -m nas.reproduce --out reproduction.md"
 _CHARTS = {
-    "numbers": ("Ours over printed", "Our numbers divided by the printed ones; the claims below hold them."),
-    "exponents": ("Exponents", "Printed and recomputed exponents; the claims below hold them."),
-    "lengths": ("Exponents over input length", "Exponents of prefill and decoding between input lengths."),
     "gains": ("Gains at equal latency", "Predicted perplexity below Qwen2.5-0.5B's over the weights that it takes."),
+    "lengths": ("Exponents over input length", "Exponents of prefill and decoding between input lengths."),
+    "exponents": ("Exponents", "Printed and recomputed exponents; the claims below hold them."),
+    "numbers": ("Ours over printed", "Our numbers divided by the printed ones; the claims below hold them."),
 }
 
 

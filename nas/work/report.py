@@ -19,6 +19,7 @@ from nas.reporting.runs_page import runs_page
 from nas.reproduction import record
 from nas.terminal.console import notice
 from nas.work.reproduce import is_reproduction
+from objectives.written_text import in_a_command
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
 
@@ -61,7 +62,7 @@ def refuse_comparison(path: Path) -> None:
     """
     if (path / COMPARISON).is_file():
         raise UsageError(
-            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {path}'"
+            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
 
 
