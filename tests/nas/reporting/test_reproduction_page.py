@@ -186,3 +186,23 @@ def test_a_strangers_record_is_shown_and_not_run(folder: Path, inside: Inside, p
     assert page.run("return document.querySelectorAll('img, main b').length") == 0
     assert page.driver.title == "The paper's claims, recomputed"
     assert HOSTILE.replace("\x1b", "\\u001b") in page.text("main")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_legible_named_and_fits_paper(scheme: str, folder: Path, inside: Inside, page: Any) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    inside("report", folder, "--quiet")
+    page.open(folder / "report.html")
+    page.until("return document.getElementById('frontier').dataset.ready === 'yes'")
+    page.run("for (const folded of document.querySelectorAll('details')) folded.open = true")
+    assert page.faint() == []
+    assert page.unnamed() == []
+    pages, cut = page.printed()
+    assert pages > 1
+    assert cut == []
+    assert (
+        page.run("return [...document.querySelectorAll('.filters, select')].filter(e => e.checkVisibility()).length")
+        == 0
+    )
