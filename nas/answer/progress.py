@@ -14,6 +14,7 @@ from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.store import FILE
 from nas.terminal.progress import duration
+from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
 
 STATES = ("running", "finished", "interrupted", "failed")
@@ -54,7 +55,7 @@ class Progress:
         elif self.going_on:
             state += f", last evaluation {duration(self.silent_s)} ago"
             if self.silent_s > SILENT_S:
-                state += f" (killed? python -m nas.run --resume {self.run} goes on)"
+                state += f" (killed? python -m nas.run --resume {in_a_command(self.run)} goes on)"
         elif self.stop_reason:
             state += f", {self.stop_reason}"
         return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", self._counted(), self._found()]

@@ -23,6 +23,7 @@ from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
@@ -130,7 +131,7 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
         rows = select(run.evaluations, request.how, run.scale()).tolist() if feasible else []
         if len(rows) == 0:
             raise InfeasibleError(
-                f"{path}: nothing feasible to explain; python -m nas.select {path} says why, --index N explains any row"
+                f"{path}: nothing feasible to explain; python -m nas.select {in_a_command(path)} says why, --index N explains any row"
             )
         row = rows[0]
     elif request.index < len(run.evaluations):

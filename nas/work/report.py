@@ -1,4 +1,4 @@
-"""The work of `report`: the page of a run, a fit or a calibration beside its files, or a page of several runs."""
+"""The work of `report`: the page of a run, a fit, a calibration or a reproduction beside its files, or a page of several runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,14 @@ from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
 from nas.reporting.calibration_page import calibration_page
 from nas.reporting.fit_page import fit_page
+from nas.reporting.reproduction_page import reproduction_page
 from nas.reporting.run_page import run_page
 from nas.reporting.runs import NamedRun, distinct_names
 from nas.reporting.runs_page import runs_page
+from nas.reproduction import record
 from nas.terminal.console import notice
+from nas.work.reproduce import is_reproduction
+from objectives.written_text import in_a_command
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
 PAGES: dict[str, Callable[[str, Mapping[str, Any]], str]] = {"fit": fit_page, "calibration": calibration_page}
@@ -43,9 +47,9 @@ def report(request: Request) -> Path:
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
-    told = [path for path in request.runs if (path / report_json.FILE).is_file()]
+    told = [path for path in request.runs if (path / report_json.FILE).is_file() or is_reproduction(path)]
     if told and len(request.runs) > 1:
-        raise UsageError(f"{told[0]}: expected a run folder beside others, got a fit or a calibration; report it alone")
+        raise UsageError(f"{told[0]}: expected a run folder beside others, got a page of its own; report it alone")
     for path in request.runs:
         refuse_comparison(path)
     write(target, told_page(told[0]) if told else _page([recorded_run(path) for path in request.runs]))
@@ -55,12 +59,14 @@ def report(request: Request) -> Path:
 
 
 def told_page(folder: Path) -> str:
-    """The page of a fit or a calibration, from its report.json alone.
+    """The page of a reproduction, a fit or a calibration, from its one JSON file alone.
 
     Raises:
         UsageError: there is none.
         PlasError: it is damaged.
     """
+    if is_reproduction(folder):
+        return reproduction_page(record.read(folder))
     content = report_json.read_report(folder)
     try:
         return PAGES[content["kind"]](name_of(folder), content)
@@ -89,7 +95,7 @@ def refuse_comparison(path: Path) -> None:
     """
     if (path / COMPARISON).is_file():
         raise UsageError(
-            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {path}'"
+            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
 
 
