@@ -10,6 +10,7 @@ from nas.terminal import options as o
 
 if TYPE_CHECKING:
     from nas.work.calibrate import Outcome
+    from objectives.calibrating.energy import EnergyGroup
     from objectives.calibrating.group import Calibrated
     from objectives.calibrating.held_out import Errors
 
@@ -18,7 +19,10 @@ SHOWN = 10
 
 def calibrate(
     measured: Annotated[
-        Path, typer.Argument(help="CSV of measured latencies, or an export whose bench.sh ran.", show_default=False)
+        Path,
+        typer.Argument(
+            help="CSV of measured latencies and energies, or an export whose bench.sh ran.", show_default=False
+        ),
     ],
     device: Annotated[str, typer.Option("--device", help="Device id, id@mode, or YAML file.", show_default=False)],
     out: Annotated[Path | None, typer.Option("--out", help="Device file to write.", show_default=False)] = None,
@@ -30,7 +34,7 @@ def calibrate(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Fit a device's achieved share of its datasheet to measured latencies."""
+    """Fit a device's achieved share of its datasheet, and its energy, to measured rows."""
     from nas.study.catalogue import id_and_mode
     from nas.terminal.console import notice, say_json
     from nas.work.calibrate import calibrate_file
@@ -42,7 +46,7 @@ def calibrate(
         say_json(outcome.report())
     else:
         print_outcome(outcome, measured)
-    doubts = {group.name: group.doubts() for group in outcome.groups}
+    doubts = {group.name: group.doubts() for group in (*outcome.groups, *outcome.energies)}
     for name, why in doubts.items():
         if why:
             notice(f"Not recommended, {name}: {'; '.join(why)}")
@@ -56,7 +60,7 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
     """Groups with their errors, and the rows that were not used."""
     from nas.terminal.console import say
 
-    used = sum(len(group.rows) for group in outcome.groups)
+    used = len({m.line for group in (*outcome.groups, *outcome.energies) for m in group.rows})
     others = f", {outcome.elsewhere} of other devices" if outcome.elsewhere else ""
     mode = f"@{outcome.mode}" if outcome.mode else ""
     say(
@@ -68,6 +72,8 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
         say(f"  {len(lines)} row{'s' * (len(lines) > 1)}, {where}: {reason}")
     for group in outcome.groups:
         print_group(group)
+    for metered in outcome.energies:
+        print_energy(metered)
 
 
 def print_group(group: "Calibrated") -> None:
@@ -89,6 +95,25 @@ def print_group(group: "Calibrated") -> None:
     table(header, [row for phase in ("prefill", "decode") if (row := phase_row(group, phase))])
     for m, error in group.misfits():
         say(f"  does not fit, {m.place}: predicted {100 * abs(error):.0f} % too {'slow' if error > 0 else 'fast'}")
+    for remark in group.remarks():
+        say(f"  {remark}")
+
+
+def print_energy(group: "EnergyGroup") -> None:
+    """The coefficients of energy with their errors."""
+    from nas.terminal.console import say
+    from nas.terminal.tables import table
+
+    e = group.energy
+    say()
+    say(f"{group.name}: {len(group.rows)} rows, {group.models} models{f'; {e.rail}' if e.rail else ''}")
+    per_byte = f" + {e.per_byte * 1e12:.3g} pJ a byte" if e.per_byte else ""
+    say(f"  {e.base_power:.3g} W x time + {e.per_flop * 1e12:.3g} pJ a FLOP{per_byte}")
+    predicted = (group.in_sample, group.held_out, group.from_times)
+    cells = [
+        f"{100 * found[0]:.1f} % ({100 * found[1]:.1f} %)" if (found := group.errors(p)) else "-" for p in predicted
+    ]
+    table(("error, median (worst)", "in-sample", "held out", "its time predicted too"), [("energy", *cells)])
     for remark in group.remarks():
         say(f"  {remark}")
 
