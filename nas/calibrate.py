@@ -46,7 +46,7 @@ def calibrate(
         say_json(outcome.report())
     else:
         print_outcome(outcome, measured)
-    doubts = {group.name: group.doubts() for group in (*outcome.groups, *outcome.energies)}
+    doubts = {group.name: group.doubts() for group in outcome.fitted}
     for name, why in doubts.items():
         if why:
             notice(f"Not recommended, {name}: {'; '.join(why)}")
@@ -60,7 +60,7 @@ def print_outcome(outcome: "Outcome", measured: Path) -> None:
     """Groups with their errors, and the rows that were not used."""
     from nas.terminal.console import say
 
-    used = len({m.line for group in (*outcome.groups, *outcome.energies) for m in group.rows})
+    used = len({m.line for group in outcome.fitted for m in group.rows})
     others = f", {outcome.elsewhere} of other devices" if outcome.elsewhere else ""
     mode = f"@{outcome.mode}" if outcome.mode else ""
     say(

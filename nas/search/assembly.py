@@ -16,9 +16,9 @@ from nas.problem.quantile_budgets import plain_limits
 from nas.problem.questions import OWN, Baseline, Question
 from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.search.asking import built
-from nas.search.constraints import Handling, problem_as_seen
-from nas.search.discovery import able_to, parameters_of, strategy_module
+from nas.search.constraints import Handling, handling_of, problem_as_seen
 from nas.search.discovery import named as strategies
+from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
 from nas.search.scenarios import scenario_of, with_preset
 from nas.search.start_designs import start_of
@@ -246,29 +246,6 @@ def problem_of(
 
 def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
     return law if config.residual_sd is None else law.model_copy(update={"residual_sd": config.residual_sd})
-
-
-def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
-    """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
-    able = traits.constraints or not problem.budgets
-    if not traits.takes_evaluations and config.constraints not in (None, "native"):
-        raise UsageError(
-            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
-        )
-    if config.constraints is not None and (able or config.constraints != "native"):
-        return config.constraints
-    if able:
-        return "native"
-    if config.constraints == "native":
-        raise UsageError(
-            f"constraints: expected penalty or reject with {config.algo}, which has no constraints of its own, got native; "
-            f"choose one, or a strategy that has: {', '.join(able_to('constraints'))}"
-        )
-    notices.append(
-        f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
-        "--constraints reject is the alternative"
-    )
-    return "penalty"
 
 
 def under_preset(study: Study, preset: str) -> Problem:

@@ -39,6 +39,11 @@ class Outcome:
     left_out: list[LeftOut]
     elsewhere: int
 
+    @property
+    def fitted(self) -> list[Calibrated | EnergyGroup]:
+        """Everything that was fitted: times, then energy."""
+        return [*self.groups, *self.energies]
+
     def profiled(self) -> Device:
         """The device with the new profiles and all its others; new ones replace those of the same key."""
         profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
@@ -164,7 +169,7 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False,
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
     lines = bench_lines(path) if path.is_dir() else csv_lines(path)
     outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
-    if not outcome.groups and not outcome.energies:
+    if not outcome.fitted:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
     found = outcome.profiled()
     if earlier is not None:
