@@ -10,7 +10,10 @@ from nas.terminal import options as o
 
 def calibrate(
     measured: Annotated[
-        Path, typer.Argument(help="CSV of measured latencies, or an export whose bench.sh ran.", show_default=False)
+        Path,
+        typer.Argument(
+            help="CSV of measured latencies and energies, or an export whose bench.sh ran.", show_default=False
+        ),
     ],
     device: Annotated[str, typer.Option("--device", help="Device id, id@mode, or YAML file.", show_default=False)],
     out: Annotated[Path | None, typer.Option("--out", help="Device file to write.", show_default=False)] = None,
@@ -28,7 +31,7 @@ def calibrate(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Fit a device's achieved share of its datasheet to measured latencies."""
+    """Fit a device's achieved share of its datasheet, and its energy, to measured rows."""
     from nas.work.calibrate import Request, execute
 
     execute(Request(measured, device, out, report, request=request, contended=contended, json=json))

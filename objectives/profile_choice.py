@@ -4,7 +4,7 @@ import math
 from statistics import median
 from typing import Literal
 
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Energy
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
 Phase = Literal["prefill", "decode"]
@@ -40,6 +40,45 @@ def calibration_for(device: Device, precision: str, batch: int = 1) -> tuple[Cal
 
     best = min(alike, key=distance)
     return best, f"calibrated ({_named(best, precision, batch)})"
+
+
+def energy_for(device: Device, profile: Calibration | None, precision: str, batch: int) -> Energy | None:
+    """The coefficients of this power mode: of the profile's engine, of the precision and the batch where there are several."""
+    engine = None if profile is None else profile.engine
+
+    def distance(e: Energy) -> tuple[bool, bool, bool, float]:
+        error = float("inf") if e.held_out_error is None else e.held_out_error
+        return e.engine != engine, precision not in e.precisions, batch not in e.batches, error
+
+    return min((e for e in device.energy if e.mode == device.mode), key=distance, default=None)
+
+
+def energy_named(energy: Energy) -> str:
+    """What joules are made of and how well that is known."""
+    per_byte = f" + {energy.per_byte * 1e12:.3g} pJ x bytes" if energy.per_byte else ""
+    made = f"{energy.base_power:.3g} W x time + {energy.per_flop * 1e12:.3g} pJ x FLOPs{per_byte}"
+    parts = [f"energy_j is {made}, metered with {energy.engine or 'an unnamed engine'}"]
+    if energy.held_out_error is not None:
+        parts.append(f"{100 * energy.held_out_error:.1f} % off on models held out given their times")
+    if energy.held_out:
+        off = median(abs(1.0 / ratio - 1.0) for ratio in energy.held_out)
+        parts.append(f"{100 * off:.0f} % with their times predicted")
+    rail = f"of {energy.rail}, not the wall" if energy.rail else "of an unnamed rail"
+    return f"{', '.join(parts)}; {rail}; throttling is not modelled"
+
+
+def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, experts: bool) -> str:
+    """What of a request the metered rows have not seen, "" where they have seen its like."""
+    unseen = []
+    if energy.batches and batch not in energy.batches:
+        unseen.append(f"batch {batch} (metered: {', '.join(map(str, energy.batches))})")
+    if energy.most_tokens is not None and tokens > energy.most_tokens:
+        unseen.append(f"{tokens:,} tokens (metered: up to {energy.most_tokens:,})")
+    if energy.precisions and precision not in energy.precisions:
+        unseen.append(f"{precision} (metered: {', '.join(energy.precisions)})")
+    if experts and not energy.experts:
+        unseen.append("experts (metered: dense models)")
+    return f"energy_j extrapolates, nothing was metered of: {', '.join(unseen)}" if unseen else ""
 
 
 def _named(profile: Calibration, precision: str, batch: int) -> str:

@@ -1,9 +1,9 @@
 """Everything a metric depends on besides the architecture."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from objectives.device import Calibration, Device, Peak
+from objectives.device import Calibration, Device, Energy, Peak
 from objectives.loss_law.law import Law
 
 
@@ -48,6 +48,26 @@ def precision(name: str, int4_group_size: int | None = None) -> Precision:
     return Precision("int4", weight, chosen.activation_bytes, chosen.kv_bytes, chosen.input_bytes, "fp16")
 
 
+class Workload(Protocol):
+    """How much is asked for at once: what turns a cost into a rate."""
+
+    @property
+    def batch(self) -> int:
+        """Sequences at once."""
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens generated for each."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A workload alone, as a recorded run tells it."""
+
+    batch: int
+    output_tokens: int
+
+
 @dataclass(frozen=True)
 class Scenario:
     """Law, device, precision and workload, with the options of the latency model."""
@@ -64,6 +84,26 @@ class Scenario:
     complete: bool = False
     head_bytes: float = 2.0
     calibration: Calibration | None = None
+    energy: Energy | None = None
+
+    def coefficients(self) -> Energy:
+        """What a joule is made of.
+
+        Raises:
+            ValueError: nothing is known of it here, or times are no measured ones.
+        """
+        where = f"{self.device.name}{'@' * bool(self.device.mode)}{self.device.mode}"
+        if self.energy is None:
+            raise ValueError(
+                f"energy_j: expected a device with energy coefficients in its power mode, got {where}; "
+                "take one that has (docs/energy.md), or fit them: plas calibrate with rows of power"
+            )
+        if self.calibration is None:
+            raise ValueError(
+                f"energy_j: expected calibrated times, which the coefficients of {where} were fitted with, got datasheet "
+                "peaks; use --preset device, or --set calibration=shipped"
+            )
+        return self.energy
 
     def seconds_per_flop(self, peak: Peak) -> float:
         """1/(η_c π) of a peak, s/FLOP.

@@ -6,14 +6,14 @@ from typing import Any
 
 HEADER = ("error", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
 SUMMARY = ("profile, error held out", "prefill", "decode", "use")
+ENERGY_HEADER = ("error, median (worst)", "in-sample", "held out", "its time predicted too")
 PHASES = ("prefill", "decode")
 SHOWN = 10  # lines of rows that are left out for one reason
 
 
 def head(content: Mapping[str, Any]) -> str:
     """The device, and how many rows of the table were used."""
-    used = sum(group["rows"] for group in content["groups"])
-    elsewhere, mode = content["rows_of_other_devices"], content["mode"]
+    used, elsewhere, mode = (content[name] for name in ("rows_used", "rows_of_other_devices", "mode"))
     others = f", {elsewhere} of other devices" if elsewhere else ""
     return f"{content['device']}{f'@{mode}' if mode else ''}: {used} rows of {content['table']}; {len(content['left_out'])} left out{others}"
 
@@ -84,14 +84,38 @@ def remarks(group: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def energy_head(metered: Mapping[str, Any]) -> str:
+    """What coefficients of energy were fitted to."""
+    rail = metered["coefficients"].get("rail", "")
+    return f"{metered['name']}: {metered['rows']} rows, {metered['models']} models{f'; {rail}' if rail else ''}"
+
+
+def joules(coefficients: Mapping[str, Any]) -> str:
+    """What energy is a sum of."""
+    per_byte = coefficients.get("per_byte", 0.0)
+    byte = f" + {per_byte * 1e12:.3g} pJ a byte" if per_byte else ""
+    return f"{coefficients['base_power']:.3g} W x time + {coefficients['per_flop'] * 1e12:.3g} pJ a FLOP{byte}"
+
+
+def energy_row(metered: Mapping[str, Any]) -> tuple[str, ...]:
+    """Errors of joules under `ENERGY_HEADER`."""
+    found = (metered["errors"][name] for name in ("in_sample", "held_out", "times_predicted"))
+    cells = (f"{100 * e['median']:.1f} % ({100 * e['worst']:.1f} %)" if e["rows"] else "-" for e in found)
+    return ("energy", *cells)
+
+
 def not_recommended(content: Mapping[str, Any]) -> list[str]:
-    """Profiles that should not be used, with the reasons."""
-    return [f"Not recommended, {g['name']}: {'; '.join(g['doubts'])}" for g in content["groups"] if g["doubts"]]
+    """Profiles and coefficients of energy that should not be used, with the reasons."""
+    return [f"Not recommended, {g['name']}: {'; '.join(g['doubts'])}" for g in _everything(content) if g["doubts"]]
+
+
+def _everything(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*content["groups"], *content["energy"]]
 
 
 def usage(content: Mapping[str, Any], file: str) -> str:
-    """How to use the profiles that may be used; nothing where none may."""
-    groups: Sequence[Mapping[str, Any]] = content["groups"]
+    """How to use what may be used; nothing where nothing may."""
+    groups: Sequence[Mapping[str, Any]] = _everything(content)
     sound = [group["name"] for group in groups if not group["doubts"]]
     whose = "" if len(sound) == len(groups) else f" for {'; '.join(sound)}"
     mode = f"@{content['mode']}" if content["mode"] else ""

@@ -1,6 +1,6 @@
 """Raw samples become the CSV that `calibrate` reads: a row per candidate and phase."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ def measured_csv(
         for name, architecture in candidates.items()
         for phase in PHASES
     ]
+    rows += [row for name in candidates for row in _requests(name, candidates[name], lines, settings)]
     names = list(dict.fromkeys(column for row in rows for column in row))
     return csv_text({name: [row.get(name, "") for row in rows] for name in names})
 
@@ -66,6 +67,25 @@ def _row(
         "failures": len(failed),
         **architecture,
     }
+
+
+def _requests(
+    name: str, architecture: dict[str, Any], lines: Sequence[dict[str, Any]], settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """A row of whole requests where their energy was metered: the medians of time and joules."""
+    good = [line["result"] for line in lines if line["id"] == name and "request_j" in line["result"]]
+    if good:
+        own = [line for line in lines if line["id"] == name]
+        samples = np.array([1e3 * (end - begin) for result in good for begin, end in result["requests_s"]])
+        yield {
+            **_row(name, architecture, "decode", own, settings),
+            "metric": "total_ms",
+            **quartiles(samples),
+            "samples": len(samples),
+            "rounds": len(good),
+            "energy_j": float(np.median([result["request_j"] for result in good])),
+            "rail": good[0]["rail"],
+        }
 
 
 def quartiles(samples: FloatArray) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         section("Predicted and measured", _explore()),
         section("Rows that are missed most", _worst(groups, rows)),
         section("Errors on models that the fit had not seen", *map(_unseen, groups)),
-        section("What was fitted", *(_fitted(content, group) for group in groups)),
+        section("What was fitted", *(_fitted(content, group) for group in groups), *map(_energy, content["energy"])),
         section("What it covers", paragraphs([_covered(group) for group in groups]), paragraphs([_BEYOND], "quiet")),
         section("Rows left out", paragraphs(said.left_out(content) or ["None."])),
         section(
@@ -56,7 +56,7 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
 def _answer(content: Mapping[str, Any]) -> Iterator[str]:
     """How wrong each profile is on unseen models, and whether to use it."""
     usage = said.usage(content, content["written"])
-    yield element("p", element("strong", text(usage or "None of these profiles is recommended.")))
+    yield element("p", element("strong", text(usage or "Nothing of this is recommended.")))
     yield paragraphs(said.not_recommended(content))
     header = (
         "profile",
@@ -158,6 +158,14 @@ def _fitted(content: Mapping[str, Any], group: Mapping[str, Any]) -> str:
     return element("h3", text(group["name"])) + table(header, list(_numbers(content, group)))
 
 
+def _energy(metered: Mapping[str, Any]) -> str:
+    """Coefficients of energy with their errors."""
+    words = [said.energy_head(metered), said.joules(metered["coefficients"]), *metered["remarks"]]
+    return (
+        element("h3", text(metered["name"])) + paragraphs(words) + table(said.ENERGY_HEADER, [said.energy_row(metered)])
+    )
+
+
 def _numbers(content: Mapping[str, Any], group: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     profile, peaks, free = group["profile"], content["peaks"], group["fitted"]
     told = {phase: "rows" if phase in group["measurements"]["phase"] else PRIOR for phase in said.PHASES}
@@ -222,7 +230,9 @@ def calibration_data(groups: Groups) -> dict[str, Any]:
     """
     counts = [len(group["measurements"]["line"]) for group in groups]
     joined = {
-        name: np.concatenate([numbers(_plain(g["measurements"][name]), n) for g, n in zip(groups, counts, strict=True)])
+        name: np.concatenate(
+            [np.zeros(0), *(numbers(_plain(g["measurements"][name]), n) for g, n in zip(groups, counts, strict=True))]
+        )
         for name in COLUMNS
     }
     texts = {name: [shown(str(cell)) for g in groups for cell in g["measurements"][name]] for name in WORDS}

@@ -21,6 +21,7 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.console import write as write_lines
 from nas.terminal.tables import fitted, say_dropped, table
 from nas.work.report import write_told
+from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
 from objectives.calibrating.row_by_row import row_by_row, unseen_by
@@ -29,6 +30,7 @@ from objectives.plugins import normalised
 from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 
+UNFITTED: dict[str, Any] = {"profiles": [], "energy": []}
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
 
 
@@ -100,6 +102,13 @@ def _show(content: Mapping[str, Any]) -> None:
         write_lines(lines)
         for line in text.remarks(group):
             say(f"  {line}")
+    for energy in content["energy"]:
+        say()
+        say(text.energy_head(energy))
+        say(f"  {text.joules(energy['coefficients'])}")
+        table(text.ENERGY_HEADER, [text.energy_row(energy)])
+        for line in energy["remarks"]:
+            say(f"  {line}")
     say_dropped(dropped)
 
 
@@ -113,13 +122,20 @@ class Outcome:
     device: Device
     mode: str
     groups: list[Calibrated]
+    energies: list[EnergyGroup]
     left_out: list[LeftOut]
     elsewhere: int
+
+    @property
+    def fitted(self) -> list[Calibrated | EnergyGroup]:
+        """Everything that was fitted: times, then energy."""
+        return [*self.groups, *self.energies]
 
     def profiled(self) -> Device:
         """The device with the new profiles and all its others; new ones replace those of the same key."""
         profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
-        return self.device.model_copy(update={"profiles": list(profiles.values())})
+        energy = {(e.mode, e.engine): e for e in (*self.device.energy, *(g.energy for g in self.energies))}
+        return self.device.model_copy(update={"profiles": list(profiles.values()), "energy": list(energy.values())})
 
     def report(self) -> dict[str, Any]:
         """Everything that the text and the page say, as plain content."""
@@ -131,6 +147,8 @@ class Outcome:
             "bandwidth": measured.bandwidth,
             "confidence": self.device.confidence,
             "groups": [group_report(group) for group in self.groups],
+            "energy": [energy_report(group) for group in self.energies],
+            "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
         }
@@ -159,6 +177,23 @@ def group_report(group: Calibrated) -> dict[str, Any]:
         "largest_efficiency": group.free.largest,
         "unseen_by": unseen_by(group),
         "measurements": row_by_row(group),
+    }
+
+
+def energy_report(group: EnergyGroup) -> dict[str, Any]:
+    """Coefficients, and errors of joules: median, worst and of how many rows."""
+    predictions = {"in_sample": group.in_sample, "held_out": group.held_out, "times_predicted": group.from_times}
+    return {
+        "name": group.name,
+        "coefficients": group.energy.model_dump(mode="json", exclude_none=True),
+        "rows": len(group.rows),
+        "models": group.models,
+        "errors": {
+            name: dict(zip(("median", "worst", "rows"), group.errors(joules), strict=True))
+            for name, joules in predictions.items()
+        },
+        "remarks": group.remarks(),
+        "doubts": group.doubts(),
     }
 
 
@@ -211,7 +246,15 @@ def calibrated(
             done.append(calibrate(members, known, law, source, request=request))
         except ValueError as error:
             refused += [LeftOut(m.line, m.device, str(error)) for m in members]
-    return Outcome(load_device(base), mode, done, left + refused, elsewhere)
+    energies = []
+    for members in metered(rows).values():
+        alike = [m for m in rows if m.engine == members[0].engine]
+        try:
+            energies.append(calibrate_energy(members, alike, known, law, source))
+        except ValueError as error:
+            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+    refused = list(dict.fromkeys(refused))
+    return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
 
 
 def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
@@ -225,7 +268,7 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False,
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
     lines = bench_lines(path) if path.is_dir() else csv_lines(path)
     outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
-    if not outcome.groups:
+    if not outcome.fitted:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
     found = outcome.profiled()
     if earlier is not None:
@@ -264,7 +307,7 @@ def written_before(out: Path, device: Device) -> Device | None:
         return None
     with suppress(UsageError, OSError, UnicodeDecodeError):
         earlier = load_device(str(out))
-        same = earlier.model_copy(update={"profiles": []}) == device.model_copy(update={"profiles": []})
+        same = earlier.model_copy(update=UNFITTED) == device.model_copy(update=UNFITTED)
         if same and out.read_text(encoding="utf-8") == device_text(earlier):
             return earlier
     raise UsageError(

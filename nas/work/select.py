@@ -63,7 +63,7 @@ def choose(request: Request) -> None:
     else:
         run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
     feasible = run.evaluations.feasible.any()
-    rows = select(run.evaluations, request.how, run.scale()) if feasible else np.zeros(0, dtype=np.int64)
+    rows = select(run.evaluations, request.how, run.scale(), run.workload) if feasible else np.zeros(0, dtype=np.int64)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
     sure = _sureness(run, rows, request.how)
@@ -126,7 +126,9 @@ def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
     """The run's budgets with the given ones in place of those on the same metric; `none` removes one."""
     names = tuple(run.evaluations.metrics)
     removed = {text.partition("=")[0].strip() for text in texts if text.partition("=")[2].strip() == "none"}
-    extra = tuple(parse_budget(text, names) for text in texts if text.partition("=")[0].strip() not in removed)
+    extra = tuple(
+        parse_budget(text, names, run.workload) for text in texts if text.partition("=")[0].strip() not in removed
+    )
     kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra} | removed)
     return (*kept, *extra)
 
@@ -134,7 +136,7 @@ def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
 def _pick_of(how: str, run: RecordedRun) -> Budget | None:
     """The budget of `budget:metric=limit`."""
     kind, _, rest = how.partition(":")
-    return parse_budget(rest, tuple(run.evaluations.metrics)) if kind == "budget" else None
+    return parse_budget(rest, tuple(run.evaluations.metrics), run.workload) if kind == "budget" else None
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
