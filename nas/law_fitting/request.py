@@ -27,7 +27,7 @@ PAPER_KV_EXPONENT = 0.05
 class Request:
     """What `fit` was asked for."""
 
-    runs: Path | None = None
+    runs: tuple[Path, ...] = ()
     form: str = "hw_codesign"
     out: Path | None = None
     report: Path | None = None
@@ -52,6 +52,7 @@ class Request:
     loss_unit: str | None = None
     flops: float | None = None
     max_params: str | None = None
+    stop_below: float | None = None
 
 
 def refuse_places(request: Request) -> None:
@@ -70,6 +71,22 @@ def refuse_places(request: Request) -> None:
             refuse_existing(f"--{name}", path)
     if request.candidates is not None and request.next is None:
         raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
+    if request.stop_below is not None:
+        _refuse_limit(request)
+
+
+def _refuse_limit(request: Request) -> None:
+    """A limit of the drop that cannot be held against anything."""
+    if request.next is None:
+        raise UsageError("stop_below: expected --next N with it, got none; say how many to train next")
+    if not 0 <= request.stop_below < np.inf:  # type: ignore[operator]
+        raise UsageError(
+            f"stop_below: expected nats per 1e18 training FLOP, 0 or more, got {request.stop_below:g}; write 0.001"
+        )
+    if request.bootstraps < 2:
+        raise UsageError(
+            f"stop_below: expected draws to judge the picks by, got --bootstraps {request.bootstraps}; leave --bootstraps out"
+        )
 
 
 def unit_of(request: Request) -> str | None:
@@ -180,7 +197,7 @@ def max_params_of(request: Request) -> float | None:
 
 
 def law_name(request: Request) -> str:
-    return (request.out or request.runs or Path("law")).stem
+    return (request.out or next(iter(request.runs), Path("law"))).stem
 
 
 def tokens_of(request: Request, table: Table, form: Form) -> float | None:

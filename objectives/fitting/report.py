@@ -12,6 +12,7 @@ from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.portability import portability
+from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.validation import Validation, row_of, validated
 from objectives.loss_law.law import Law
 
@@ -34,7 +35,11 @@ def report(
     return {
         "form": fit.form_name,
         "data": diagnostics.described(fit.table)
-        | {"correlations": diagnostics.correlations(fit.table), "replicates": diagnostics.replicates(fit.table)},
+        | {
+            "correlations": diagnostics.correlations(fit.table),
+            "replicates": diagnostics.replicates(fit.table),
+            "tokens": unseen_tokens(fit.table, fit.model.form),
+        },
         "coefficients": coefficients(fit, known),
         "terms": terms(fit),
         "determined": diagnostics.determined(fit, known),
