@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from objectives.fitting.trained_models import MOST_ROWS, Table, read_rows, whole
+from objectives.loss_law.features import OWNERS
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import ALIASES, SHAPE
 
+DERIVED = {*SHAPE, *ALIASES, *OWNERS}
 ALWAYS = "checkpoint"  # says which rows belong together; 0 where a table has none
 
 
@@ -49,18 +52,23 @@ def _refuse(paths: Sequence[Path], tables: Sequence[Table]) -> None:
 def _joined(tables: Sequence[Table]) -> Table:
     """The rows of several tables; a line is told with the name of its file."""
     every = list(dict.fromkeys(name for table in tables for name in table.numbers))
-    shared = [name for name in every if name == ALWAYS or all(table.has(name) for table in tables)]
+    shared = [name for name in every if name == ALWAYS or all(_has(table, name) for table in tables)]
     numbers = {name: np.concatenate([_column(table, name) for table in tables]) for name in shared}
     sources = tuple(source for table in tables for source in table.sources)
     lines = [f"{source.name}:{line}" for table, source in zip(tables, sources, strict=True) for line in table.lines]
     notes = [f"{source.name}: {note}" for table, source in zip(tables, sources, strict=True) for note in table.notes]
     for name in every:
         if name not in shared:
-            lacking = ", ".join(t.sources[0].name for t in tables if not t.has(name))
+            lacking = ", ".join(t.sources[0].name for t in tables if not _has(t, name))
             notes.append(f"{name} is not used: {lacking} has no such column")
     return Table(numbers, np.array(lines), (*notes,), sources)
 
 
+def _has(table: Table, name: str) -> bool:
+    """Whether a table holds a column, or an architecture that it follows from."""
+    return name in table.numbers or (name in DERIVED and table.has(name))
+
+
 def _column(table: Table, name: str) -> FloatArray:
     """A column of a table, or what follows from its columns."""
-    return np.zeros(len(table)) if name == ALWAYS and not table.has(name) else table.feature(name)
+    return np.zeros(len(table)) if name == ALWAYS and name not in table.numbers else table.feature(name)

@@ -85,7 +85,7 @@ def test_regret_now_is_that_of_the_definition() -> None:
 def test_trainings_that_settle_everything_leave_no_regret_and_repeats_leave_most() -> None:
     """A law that is linear in what is unsure: as many clean designs as coefficients determine it."""
     judged = judged_by(law_with(SCALES, 1e-6))
-    settled = worth(judged, some(judged, [0, 3000, 6100, 9300, 12_400, 13_000]), None, 0)
+    settled = worth(judged, some(judged, np.linspace(0, 12_900, 20).round().astype(int).tolist()), None, 0)
     repeated = worth(judged, some(judged, [0] * 6), None, 0)
     assert settled["regret_now"] == repeated["regret_now"] > 1e-4
     assert settled["regret_after"] < 0.01 * settled["regret_now"]
