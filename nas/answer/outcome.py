@@ -22,6 +22,8 @@ from nas.problem.problem import Problem
 from nas.problem.questions import Question
 from nas.search.assembly import Study, under_preset
 from nas.search.loop import Search
+from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
@@ -265,6 +267,18 @@ def _cell(value: Any) -> Any:
     return float("nan") if value is None else value
 
 
+def law_in_numbers(law: Law) -> dict[str, Any]:
+    """The law of a run: its name, form, tokens, residual sd and, of a fitted one, where it comes from."""
+    origin = origin_of(law)
+    return {
+        "name": law.name,
+        "form": law.form if isinstance(law.form, str) else "its own",
+        "tokens": law.tokens,
+        "residual_sd": law.residual_sd,
+        "origin": None if origin is None else origin.model_dump(mode="json"),
+    }
+
+
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
     scale, found = outcome.scale, outcome.evaluations
@@ -293,6 +307,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "picks": answered(outcome),
+        "law": law_in_numbers(outcome.study.problem.scenario.law),
         "law_does_not_see": list(outcome.blind),
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,

@@ -30,7 +30,7 @@ NOT_REPEATED = ("runs", "out", "report", "candidates", "quiet", "json")
 class Request:
     """What `fit` was asked for."""
 
-    runs: Path | None = None
+    runs: tuple[Path, ...] = ()
     form: str = "hw_codesign"
     out: Path | None = None
     report: Path | None = None
@@ -55,6 +55,7 @@ class Request:
     loss_unit: str | None = None
     flops: float | None = None
     max_params: str | None = None
+    stop_below: float | None = None
 
 
 def refuse_places(request: Request) -> None:
@@ -75,11 +76,27 @@ def refuse_places(request: Request) -> None:
         refuse_used("--report", request.report)
     if request.candidates is not None and request.next is None:
         raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
+    if request.stop_below is not None:
+        _refuse_limit(request)
+
+
+def _refuse_limit(request: Request) -> None:
+    """A limit of the drop that cannot be held against anything."""
+    if request.next is None:
+        raise UsageError("stop_below: expected --next N with it, got none; say how many to train next")
+    if not 0 <= request.stop_below < np.inf:  # type: ignore[operator]
+        raise UsageError(
+            f"stop_below: expected nats per 1e18 training FLOP, 0 or more, got {request.stop_below:g}; write 0.001"
+        )
+    if request.bootstraps < 2:
+        raise UsageError(
+            f"stop_below: expected draws to judge the picks by, got --bootstraps {request.bootstraps}; leave --bootstraps out"
+        )
 
 
 def repeated(request: Request) -> str:
     """The command that makes the report again, typed in the folder that holds its files: every flag that is not its default."""
-    words = ["python", "-m", "nas.fit", *([request.runs.name] if request.runs else [])]
+    words = ["python", "-m", "nas.fit", *(path.name for path in request.runs)]
     for field in fields(Request):
         value = getattr(request, field.name)
         if field.name in NOT_REPEATED or value == field.default:
@@ -88,6 +105,11 @@ def repeated(request: Request) -> str:
             written = Path(one).name if field.name in FILES else str(one)
             words += [f"--{field.name.replace('_', '-')}", written]
     return shlex.join([*words, "--report", "again"])
+
+
+def tables_of(request: Request) -> str:
+    """The tables by the names of their files."""
+    return ", ".join(path.name for path in request.runs)
 
 
 def unit_of(request: Request) -> str | None:
@@ -198,7 +220,7 @@ def max_params_of(request: Request) -> float | None:
 
 
 def law_name(request: Request) -> str:
-    return (request.out or request.runs or Path("law")).stem
+    return (request.out or next(iter(request.runs), Path("law"))).stem
 
 
 def tokens_of(request: Request, table: Table, form: Form) -> float | None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nas.law_fitting.worth import worth_lines
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import fitted
 
@@ -64,14 +65,25 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     if content["frontier"] is not None:
         yield "Does the uncertainty reach the answer", _frontier(content["frontier"], drawn)
     yield "Rows that matter most", _influence(content["influence"], drawn)
-    yield "Provenance", [f"{key}: {value}" for key, value in content["provenance"].items()]
+    yield "Provenance", _provenance(content["provenance"])
     if "next_said" in content:
         yield planned(content["next_said"], drawn)
+    if content.get("worth"):
+        yield "What these trainings are worth", [*worth_lines(content["worth"]), *_approximated(content["worth"])]
 
 
 def planned(said: dict[str, Any], drawn: Drawn) -> tuple[str, list[str]]:
     """Title and lines of the designs to train."""
     return said["title"], [*drawn(said["header"], said["rows"]), *said["notes"]]
+
+
+def _approximated(known: dict[str, Any]) -> list[str]:
+    return [f"worked out with {known['approximation']}"] if "approximation" in known else []
+
+
+def _provenance(known: dict[str, Any]) -> list[str]:
+    tables = [f"{each['rows']} rows of {each['name']}, SHA-256 {each['sha256']}" for each in known["tables"]]
+    return [*tables, *(f"{key}: {value}" for key, value in known.items() if key != "tables")]
 
 
 def number(value: float | None) -> str:
@@ -83,7 +95,7 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     lines = [
         f"{data['rows']} rows, {data['designs']} designs",
         *data["notes"],
-        *([data["unit"]] if data["unit"] else []),
+        *(data[name] for name in ("unit", "tokens") if data[name]),
     ]
     rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
     lines += drawn(("quantity", "from", "to", "levels"), rows)

@@ -102,7 +102,7 @@ def _beside(title: str, content: Mapping[str, Any]) -> str:
 
 
 def _repeat(content: Mapping[str, Any]) -> str:
-    where = f"In the folder that holds {content['table']}; its SHA-256 is {content['provenance']['data_sha256']}."
+    where = f"In the folder that holds {content['table']}, whose SHA-256 stands above."
     return section("Repeat it", paragraphs([where]), element("pre", text(content["command"])))
 
 
@@ -115,12 +115,11 @@ def fit_data(content: Mapping[str, Any]) -> dict[str, Any]:
     rows = content["rows"]
     n = len(rows["line"])
     names = [shown(str(name)) for name in rows["name"]] or [""] * n
-    single = {
-        name: numbers(rows[name], n) for name in ("line", "observed", "predicted", "unseen", "residual", "design")
-    }
+    single = {name: numbers(rows[name], n) for name in ("observed", "predicted", "unseen", "residual", "design")}
     return {
         "metrics": [],
         "n": n,
+        "lines": [shown(str(line)) for line in rows["line"]],
         "names": names if len(names) == n else [""] * n,
         "rows": {name: column(values) for name, values in single.items()},
         "factors": _named(rows["factors"], n),

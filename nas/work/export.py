@@ -23,6 +23,7 @@ from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
+from objectives.loss_law.origin import origin_line, verdict_line
 from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
@@ -237,8 +238,10 @@ def _doubts(prepared: Export) -> list[str]:
             "Predicted times and memory_gb leave out embedding and LM head, which the parameters count; --preset device or "
             "--vocabulary N includes them in the times"
         )
+    law = problem.scenario.law
+    said += [line for line in (origin_line(law), verdict_line(law)) if line]
     if any(_outside(prepared)):
-        said.append(f"* outside the range that law {problem.scenario.law.name} was fitted on")
+        said.append(f"* outside the range that law {law.name} was fitted on")
     for budget in problem.budgets:
         over = int((budget.violation(prepared.columns[budget.metric]) > 0).sum())
         if over:

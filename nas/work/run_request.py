@@ -1,5 +1,6 @@
 """What `run` was asked for, and the study that it means: the one typed, or a recorded one with another limit."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from nas.record.folder import OpenRun
 from nas.search.assembly import Announce, Study, assemble, unannounced
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.entry_points import refuse_contested
+from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.terminal.console import notice
 from nas.terminal.streams import LostOutputError
@@ -96,6 +98,11 @@ def continued(request: Request, run: OpenRun) -> Study:
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
     announcement(request)(study.problem, study.config, study.calibration_note)
+    if (other := changed(study.problem.scenario.law)) and not request.quiet:
+        notice(
+            f"Warning: law: {other}; this run goes on with the law that it holds. For the file as it is now, start a new run: "
+            f"python -m nas.run --config {shlex.quote(str(request.resume))} --law FILE"
+        )
     return within_horizon(study, run.resolved["evaluations"], request.quiet)
 
 

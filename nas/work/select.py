@@ -23,6 +23,7 @@ from nas.record.candidates import write_candidates
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
 from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.arrays import AnyArray, IntArray
 
 
@@ -72,12 +73,16 @@ def choose(request: Request) -> None:
         _show(run, rows, request.shown, {name: [f"{v:.3g}" for v in column.tolist()] for name, column in sure.items()})
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
-        _say_blindness(run)
+        _say_law(run)
     _said(request, len(rows))
 
 
-def _say_blindness(run: RecordedRun) -> None:
+def _say_law(run: RecordedRun) -> None:
+    """Where the run's law comes from, and what it does not see."""
     law = Law.model_validate(run.run.resolved["law"])
+    for line in (origin_line(law), verdict_line(law)):
+        if line:
+            say(f"  {line}")
     for line in blind_lines(law, blind_axes(run.space, law)):
         say(f"  {line}")
 
@@ -169,7 +174,7 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
                 f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
             )
         _show(run, rows, request.shown, {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]})
-        _say_blindness(run)
+        _say_law(run)
     _said(request, len(rows))
 
 

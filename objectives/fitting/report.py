@@ -13,6 +13,7 @@ from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.portability import portability
 from objectives.fitting.row_by_row import row_by_row
+from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.validation import Validation, row_of, validated
 from objectives.fitting.written_formula import formulas
 from objectives.loss_law.law import Law
@@ -61,9 +62,12 @@ def report(
 
 
 def described(fit: Fit) -> dict[str, Any]:
-    """The rows: ranges, factors that move together, replicates."""
-    found = {"correlations": diagnostics.correlations(fit.table), "replicates": diagnostics.replicates(fit.table)}
-    return diagnostics.described(fit.table) | found
+    """The rows: ranges, factors that move together, replicates, tokens that vary unseen by the form."""
+    return diagnostics.described(fit.table) | {
+        "correlations": diagnostics.correlations(fit.table),
+        "replicates": diagnostics.replicates(fit.table),
+        "tokens": unseen_tokens(fit.table, fit.model.form),
+    }
 
 
 def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +32,18 @@ NAMING = (
 )  # columns that call rows
 
 
+@dataclass(frozen=True)
+class Source:
+    """A file that rows come from: its path as typed, if relative, else its name; SHA-256 of its text; rows that are fitted."""
+
+    name: str
+    sha256: str
+    rows: int
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows that are fitted: `numbers` by column name, notes on what was read how, the file's hash.
+    """Rows that are fitted: `numbers` by column name, the line of each, notes on what was read how, the files.
 
     A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
     table calls each row, (n,), where it says.
@@ -43,7 +52,7 @@ class Table:
     numbers: Mapping[str, FloatArray]
     lines: AnyArray
     notes: tuple[str, ...] = ()
-    digest: str = ""
+    sources: tuple[Source, ...] = ()
     _known: dict[str, FloatArray] = field(default_factory=dict)
     names: AnyArray | None = None
 
@@ -106,7 +115,7 @@ class Table:
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
         names = None if self.names is None else self.names[rows]
-        return Table(numbers, self.lines[rows], self.notes, self.digest, known, names)
+        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -148,6 +157,18 @@ def read_table(
     Raises:
         ValueError: a line a fault, each naming the column and the line of the file.
     """
+    table, sure = read_rows(path, renamed, where, last, unit)
+    return whole(table, str(path), sure=sure)
+
+
+def read_rows(
+    path: Path, renamed: Sequence[str], where: Sequence[str], last: str | None, unit: str | None
+) -> tuple[Table, bool]:
+    """The rows of one file, however few, and whether the unit of their losses was said.
+
+    Raises:
+        ValueError: a line a fault.
+    """
     sheet = read_sheet(path, is_known, MOST_ROWS)
     names, notes, loss = named(sheet.header, renamed, path)
     columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names)}
@@ -164,17 +185,36 @@ def read_table(
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     in_bits = [f"{loss} is read as bits: nats are bits · 0.693"] if bits else []
     said = (*sheet.notes, *notes, *changed, *left_out, *found, *in_bits)
-    digest = hashlib.sha256(sheet.text.encode()).hexdigest()
-    table = Table(numbers, lines[final], said, digest)
+    source = Source(
+        path.name if path.is_absolute() else str(path),
+        hashlib.sha256(sheet.text.encode()).hexdigest(),
+        int(final.sum()),
+    )
+    table = Table(numbers, lines[final], said, (source,))
     _refuse(table, path)
     called = _names(_chosen(_chosen(as_written, keep), final))
-    return Table(numbers, table.lines, (*said, *_remarks(table, sure=bits or unit is not None)), digest, names=called)
+    return replace(table, names=called), bits or unit is not None
 
 
 def _names(columns: Mapping[str, list[str]]) -> AnyArray | None:
     """What a table calls its rows, (n,), long ones cut; None where no column does."""
     found = [cells for wanted in NAMING for header, cells in columns.items() if bare(header) == wanted and any(cells)]
     return np.array([cell.strip()[:LONGEST] for cell in found[0]], dtype=object) if found else None
+
+
+def whole(table: Table, name: str, *, sure: bool) -> Table:
+    """All rows of a fit with what is to be said of them; `sure`: the unit of the losses was said.
+
+    Raises:
+        ValueError: a single row, or losses that are all the same.
+    """
+    if len(table) < 2:
+        raise ValueError(f"{name}: expected a row per trained model, got one; a law needs more rows than coefficients")
+    if not np.ptp(table.loss):
+        raise ValueError(
+            f"{name}: loss: expected values that vary, got {table.loss[0]:g} in every row; a law has nothing to say"
+        )
+    return replace(table, notes=(*table.notes, *_remarks(table, sure=sure)))
 
 
 def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:
@@ -205,8 +245,6 @@ def _numbers(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> d
 
 def _refuse(table: Table, path: Path) -> None:
     faults = []
-    if len(table) < 2:
-        faults.append(f"{path}: expected a row per trained model, got one; a law needs more rows than coefficients")
     for name, values in table.numbers.items():
         if name in ("loss", "seed", "checkpoint"):
             continue
@@ -220,10 +258,6 @@ def _refuse(table: Table, path: Path) -> None:
         faults.append(
             f"{path}:{table.lines[at]}: loss: expected nats per token between {LEAST_LOSS} and {MOST_LOSS:g}, "
             f"got {table.loss[at]:g}; a perplexity is exp(loss), bits are loss/ln 2"
-        )
-    elif len(table) > 1 and not np.ptp(table.loss):
-        faults.append(
-            f"{path}: loss: expected values that vary, got {table.loss[0]:g} in every row; a law has nothing to say"
         )
     more = table.numbers.get("top_k", np.ones(1)) > table.numbers.get("n_experts", np.full(len(table), np.inf))
     if more.any():

@@ -7,7 +7,7 @@ const RESIDUAL = DATA.inLog ? "observed − predicted (ln nats)" : "observed −
 
 function called(row) {
   const name = DATA.names[row];
-  return `line ${FIT.rows.line[row]}${name ? `, ${name}` : ""}`;
+  return `line ${DATA.lines[row]}${name ? `, ${name}` : ""}`;
 }
 
 function groupsOf(size) {
