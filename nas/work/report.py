@@ -12,13 +12,10 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
-from nas.reporting.reproduction_page import reproduction_page
 from nas.reporting.run_page import run_page
 from nas.reporting.runs import NamedRun, distinct_names
 from nas.reporting.runs_page import runs_page
-from nas.reproduction import record
 from nas.terminal.console import notice
-from nas.work.reproduce import is_reproduction
 from objectives.written_text import in_a_command
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
@@ -45,10 +42,7 @@ def report(request: Request) -> Path:
         refuse_existing("--out", target)
     for path in request.runs:
         refuse_comparison(path)
-    if len(request.runs) == 1 and is_reproduction(request.runs[0]):
-        write(target, reproduction_page(record.read(request.runs[0])))
-    else:
-        write(target, _page([recorded_run(path) for path in request.runs]))
+    write(target, _page([recorded_run(path) for path in request.runs]))
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.files.own_files import made_folder
-from nas.files.tables import write
+from nas.files.tables import refuse_existing, write
 from nas.reporting.reproduction_page import reproduction_page
 from nas.reproduction import page, record
-from nas.reproduction.drawing import draw
 from nas.reproduction.series import pictures
 from nas.terminal.console import notice, say, say_json
 
@@ -34,6 +33,8 @@ def reproduce(request: Request) -> None:
     folder = request.out.parent
     if not request.json:
         refuse_others(folder)
+    from nas.reproduction.drawing import draw
+
     found = page.reproduction()
     kept = record.recorded(found, pictures())
     if request.json:
@@ -41,7 +42,7 @@ def reproduce(request: Request) -> None:
         return
     write(request.out, page.page(found, draw(folder / "images"), "images"))
     record.write(kept, folder)
-    write_report(kept, folder)
+    write(folder / REPORT, reproduction_page(kept))
     for verdict, count in found.verdicts.items():
         say(f"{count:3d}  {verdict}")
     if not request.quiet:
@@ -69,11 +70,16 @@ def is_reproduction(folder: Path) -> bool:
     return (folder / record.FILE).is_file()
 
 
-def write_report(kept: record.Record, folder: Path) -> Path:
-    """The page of a record in its folder; where it is.
+def report(folder: Path, out: Path | None, *, quiet: bool) -> None:
+    """The page of a folder's record, made again from it alone.
 
     Raises:
+        UsageError: no record of this version, or a file that exists.
         PlasError: the folder cannot be written.
     """
-    write(folder / REPORT, reproduction_page(kept))
-    return folder / REPORT
+    target = out or folder / REPORT
+    if out is not None:
+        refuse_existing("--out", out)
+    write(target, reproduction_page(record.read(folder)))
+    if not quiet:
+        notice(f"{target}: open it in a browser; it needs no network")
