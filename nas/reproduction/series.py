@@ -69,8 +69,8 @@ def frontier(phase: str, precision: str) -> Frontier:
     every = whole(precision=precision)
     rows = every.frontier(phase)
     moving = {name: _digits(every.columns[name][rows]) for name in NAMES}
-    metrics = (_digits(every.metrics[name][rows]) for name in (phase, "loss"))
-    return Frontier(phase, precision, label(phase), *metrics, moving)
+    ms, loss = (_digits(every.metrics[name][rows]) for name in (phase, "loss"))
+    return Frontier(phase, precision, label(phase), ms, loss, moving)
 
 
 def _digits(values: FloatArray) -> tuple[float, ...]:
