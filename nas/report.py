@@ -1,4 +1,4 @@
-"""Write report.html: a run, a fit, a calibration, or several runs side by side, as one offline page to look at, explore and send."""
+"""Write report.html: a run, a fit, a calibration, a reproduction, or several runs side by side, as one offline page to look at and send."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,9 @@ def report(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN", help="Run folders, or the folder of a fit's or a calibration's --report.", show_default=False
+            metavar="RUN",
+            help="Run folders, or the folder of a reproduction, or of a fit's or a calibration's --report.",
+            show_default=False,
         ),
     ],
     out: Annotated[
@@ -25,10 +27,16 @@ def report(
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write an offline page of a run, a fit or a calibration, or of several runs; nothing in the folders is executed."""
+    """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
     from nas.work.report import Request
-    from nas.work.report import report as work
 
+    holds = [name for name in ("reproduction.json", "report.json") if len(runs) == 1 and (runs[0] / name).is_file()]
+    if holds == ["report.json"]:
+        from nas.work.told import report as work
+    elif holds:
+        from nas.work.reproduce import report as work
+    else:
+        from nas.work.report import report as work
     work(Request(tuple(runs), out, quiet))
 
 

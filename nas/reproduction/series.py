@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from nas.answer.palette import label
-from nas.reproduction.drawing import COLOURS, MOVING
 from nas.reproduction.gains import PRINTED_GAIN, Gain, gains_at_equal_latency
 from nas.reproduction.latency_claims import LENGTHS, length_exponents
 from nas.reproduction.whole_spaces import PHASES, whole
 from search_spaces.arrays import FloatArray
 
 DIGITS = 7  # significant ones that a picture needs
+PRECISIONS = ("fp16", "int8")
 NAMES = {"depth": "Depth (layers)", "width": "Width", "n_experts": "Experts E", "ffn_ratio": "FFN ratio r"}
 
 
@@ -56,7 +56,7 @@ class Pictures:
 
 def pictures() -> Pictures:
     """Everything that is drawn."""
-    frontiers = tuple(frontier(phase, precision) for phase in PHASES for precision in COLOURS)
+    frontiers = tuple(frontier(phase, precision) for phase in PHASES for precision in PRECISIONS)
     slopes = tuple(
         Exponents(name, 1.0 if name == "decode" else 2.0, _digits(found)) for name, found in length_exponents().items()
     )
@@ -68,7 +68,7 @@ def frontier(phase: str, precision: str) -> Frontier:
     """The exact frontier of loss over a phase's latency."""
     every = whole(precision=precision)
     rows = every.frontier(phase)
-    moving = {name: _digits(every.columns[name][rows]) for name in MOVING}
+    moving = {name: _digits(every.columns[name][rows]) for name in NAMES}
     ms, loss = (_digits(every.metrics[name][rows]) for name in (phase, "loss"))
     return Frontier(phase, precision, label(phase), ms, loss, moving)
 

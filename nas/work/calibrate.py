@@ -20,7 +20,7 @@ from nas.study.catalogue import id_and_mode, load_device, load_law
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.console import write as write_lines
 from nas.terminal.tables import fitted, say_dropped, table
-from nas.work.report import write_told
+from nas.work.told import write_told
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons

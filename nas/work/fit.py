@@ -41,7 +41,7 @@ from nas.study.catalogue import load_law
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
-from nas.work.report import write_told
+from nas.work.told import write_told
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals

@@ -1,6 +1,6 @@
-"""The work of `report`: the page of a run, a fit, a calibration or a reproduction beside its files, or a page of several runs."""
+"""The work of `report`: the page of a run beside its files, or a page of several runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,24 +8,18 @@ from typing import Any
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.recalled import recalled
-from nas.errors import PlasError, UsageError
-from nas.files import report_json, yaml_source
+from nas.errors import UsageError
+from nas.files import yaml_source
 from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
-from nas.reporting.calibration_page import calibration_page
-from nas.reporting.fit_page import fit_page
-from nas.reporting.reproduction_page import reproduction_page
 from nas.reporting.run_page import run_page
 from nas.reporting.runs import NamedRun, distinct_names
 from nas.reporting.runs_page import runs_page
-from nas.reproduction import record
 from nas.terminal.console import notice
-from nas.work.reproduce import is_reproduction
 from objectives.written_text import in_a_command
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
-PAGES: dict[str, Callable[[str, Mapping[str, Any]], str]] = {"fit": fit_page, "calibration": calibration_page}
-DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what content that was changed ends in
+TOLD = ("report.json", "reproduction.json")  # that a page is made of, without a run
 
 
 @dataclass(frozen=True)
@@ -47,44 +41,13 @@ def report(request: Request) -> Path:
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
-    told = [path for path in request.runs if (path / report_json.FILE).is_file() or is_reproduction(path)]
-    if told and len(request.runs) > 1:
-        raise UsageError(f"{told[0]}: expected a run folder beside others, got a page of its own; report it alone")
     for path in request.runs:
         refuse_comparison(path)
-    write(target, told_page(told[0]) if told else _page([recorded_run(path) for path in request.runs]))
+        refuse_told(path)
+    write(target, _page([recorded_run(path) for path in request.runs]))
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target
-
-
-def told_page(folder: Path) -> str:
-    """The page of a reproduction, a fit or a calibration, from its one JSON file alone.
-
-    Raises:
-        UsageError: there is none.
-        PlasError: it is damaged.
-    """
-    if is_reproduction(folder):
-        return reproduction_page(record.read(folder))
-    content = report_json.read_report(folder)
-    try:
-        return PAGES[content["kind"]](name_of(folder), content)
-    except DAMAGE as error:
-        place = folder / report_json.FILE
-        raise PlasError(
-            f"{place}: expected what PLAS writes, got changed content ({type(error).__name__}: {error}); make it again"
-        ) from None
-
-
-def write_told(folder: Path) -> Path:
-    """The page of a fit or a calibration that has just ended, in its folder.
-
-    Raises:
-        PlasError: the folder cannot be written.
-    """
-    write(folder / FILE, told_page(folder))
-    return folder / FILE
 
 
 def refuse_comparison(path: Path) -> None:
@@ -97,6 +60,16 @@ def refuse_comparison(path: Path) -> None:
         raise UsageError(
             f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
+
+
+def refuse_told(path: Path) -> None:
+    """Say that a page of its own stands beside no other.
+
+    Raises:
+        UsageError: the folder holds a fit's, a calibration's or a reproduction's report.
+    """
+    if any((path / name).is_file() for name in TOLD):
+        raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 
 def _page(runs: list[RecordedRun]) -> str:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.files.own_files import made_folder
-from nas.files.tables import write
+from nas.files.tables import refuse_existing, write
 from nas.reporting.reproduction_page import reproduction_page
 from nas.reproduction import page, record
-from nas.reproduction.drawing import draw
 from nas.reproduction.series import pictures
 from nas.terminal.console import notice, say, say_json
+from nas.work import report as report_work
 
-REPORT = "report.html"
+REPORT = report_work.FILE
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ def reproduce(request: Request) -> None:
     folder = request.out.parent
     if not request.json:
         refuse_others(folder)
+    from nas.reproduction.drawing import draw
+
     found = page.reproduction()
     kept = record.recorded(found, pictures())
     if request.json:
@@ -41,7 +43,7 @@ def reproduce(request: Request) -> None:
         return
     write(request.out, page.page(found, draw(folder / "images"), "images"))
     record.write(kept, folder)
-    write_report(kept, folder)
+    write(folder / REPORT, reproduction_page(kept))
     for verdict, count in found.verdicts.items():
         say(f"{count:3d}  {verdict}")
     if not request.quiet:
@@ -69,11 +71,18 @@ def is_reproduction(folder: Path) -> bool:
     return (folder / record.FILE).is_file()
 
 
-def write_report(kept: record.Record, folder: Path) -> Path:
-    """The page of a record in its folder; where it is.
+def report(request: report_work.Request) -> Path:
+    """The page of the one folder that was named, made again from its record alone; where it is.
 
     Raises:
+        UsageError: no record of this version, or a file that exists.
         PlasError: the folder cannot be written.
     """
-    write(folder / REPORT, reproduction_page(kept))
-    return folder / REPORT
+    (folder,) = request.runs
+    if request.out is not None:
+        refuse_existing("--out", request.out)
+    target = request.out or folder / REPORT
+    write(target, reproduction_page(record.read(folder)))
+    if not request.quiet:
+        notice(f"{target}: open it in a browser; it needs no network")
+    return target

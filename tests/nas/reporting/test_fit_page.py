@@ -48,7 +48,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     (folder / "space.yaml").write_text(yaml_source.dump({"name": "small", "axes": axes}), encoding="utf-8")
     request = Request(
-        table(folder / "runs.csv"), "chinchilla", report=folder / "fitted", starts=1, bootstraps=4, quiet=True,
+        (table(folder / "runs.csv"),), "chinchilla", report=folder / "fitted", starts=1, bootstraps=4, quiet=True,
         space=str(folder / "space.yaml"), tokens=1e10, next=5,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patched:
@@ -166,7 +166,7 @@ def test_a_fit_beside_runs_is_refused(fitted: Path, inside: Inside) -> None:
 
 def test_the_command_repeats_what_was_asked_and_names_no_path() -> None:
     asked = Request(
-        Path("/somewhere/of mine/runs.csv"),
+        (Path("/somewhere/of mine/runs.csv"),),
         "/forms/own.yaml",
         where=("a=1", "b>2"),
         tokens=1e10,

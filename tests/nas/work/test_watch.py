@@ -199,7 +199,12 @@ def test_open_gives_the_browser_an_address_that_is_this_file(
     name: str, tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: asked.append(address) or True)
+
+    def browser(address: str) -> bool:
+        asked.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", browser)
     monkeypatch.setenv("DISPLAY", ":0")
     (tmp_path / name).mkdir()
     (tmp_path / name / "report.html").write_text("<!doctype html>")
