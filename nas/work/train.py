@@ -36,7 +36,7 @@ from nas.training.sources import STDLIB, STDLIB_LICENCE
 from nas.training.table import FILE, LOG, trainings_csv
 from nas.work.train_request import Request, how_of, planned, recipe_of, sources_of
 
-OWN = {".lock", DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
+OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
 
 
@@ -57,6 +57,8 @@ def carry_out(request: Request) -> None:
     with locked(folder):
         corpus = corpus_of(request, folder, sources, tokenizer)
         refuse_short(corpus, recipe)
+        if not _begun(folder):
+            (folder / SETTINGS).unlink(missing_ok=True)
         record = Record(folder, settings_of(recipe, tokenizer, corpus, how), "train", LOG)
         left = missing(jobs, record, retry=request.retry_failed)
         session = _Session(request, how, corpus, folder, record)
@@ -89,12 +91,17 @@ def folder_of(request: Request) -> Path:
     if request.out is None and not request.resume:
         return create(name, None)
     folder = made_folder(request.out or _latest(name))
-    begun = (folder / SETTINGS).is_file()
+    begun = _begun(folder)
     if begun and not request.resume:
         raise UsageError(f"--out: expected a new folder, got {folder} with trainings; --resume goes on with them")
     if not begun and any(each.name not in OWN and not each.name.endswith(ENDING) for each in folder.iterdir()):
         raise UsageError(f"--out: expected a new or empty folder, got {folder} with other files in it; name another")
     return folder
+
+
+def _begun(folder: Path) -> bool:
+    """Whether a training of a folder has ended: before that its settings may still change."""
+    return (folder / LOG).is_file() and (folder / LOG).stat().st_size > 0
 
 
 def _latest(name: str) -> Path:

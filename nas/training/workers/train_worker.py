@@ -20,6 +20,7 @@ SMOOTH = 0.98  # of the running average that tells divergence
 MARGIN = 1.0  # nats above ln V: worse than knowing nothing
 PATIENCE = 100  # steps in a row above it
 VALIDATION_TOKENS = 8192  # scored at once
+KEPT, SERIES = ("step", "seconds", "average", "above"), ("losses", "rates", "validated")  # in a checkpoint
 RESIDUAL = ("o_proj", "down_proj")  # what ends a residual branch
 
 
@@ -173,13 +174,8 @@ class Training:
         """Write the checkpoint and the curve, each in one step, on the disk when this returns."""
         content = {
             "identity": self.job["identity"],
-            "step": self.step,
-            "seconds": self.seconds,
-            "average": self.average,
-            "above": self.above,
-            "losses": torch.tensor(self.losses, dtype=torch.float64),
-            "rates": torch.tensor(self.rates, dtype=torch.float64),
-            "validated": torch.tensor(self.validated, dtype=torch.float64),
+            **{name: getattr(self, name) for name in KEPT},
+            **{name: torch.tensor(getattr(self, name), dtype=torch.float64) for name in SERIES},
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "random": torch.get_rng_state(),
@@ -189,21 +185,19 @@ class Training:
 
     def _load(self):
         """Go on from the checkpoint, where there is a whole one of this very training."""
-        if not os.path.exists(self.job["checkpoint"]):
-            return
         try:
             found = torch.load(self.job["checkpoint"], map_location=self.place, weights_only=True)
         except Exception:
-            return  # not whole: begin anew, which gives the same numbers
+            return  # none, or none that is whole: begin anew, which gives the same numbers
         if found.get("identity") != self.job["identity"]:
             return
         self.model.load_state_dict(found["model"])
         self.optimiser.load_state_dict(found["optimiser"])
         torch.set_rng_state(found["random"].cpu())
-        self.step, self.seconds = found["step"], found["seconds"]
-        self.average, self.above = found["average"], found["above"]
-        self.losses, self.rates = found["losses"].tolist(), found["rates"].tolist()
-        self.validated = found["validated"].tolist()
+        for name in KEPT:
+            setattr(self, name, found[name])
+        for name in SERIES:
+            setattr(self, name, found[name].tolist())
 
     def write_curve(self):
         """Loss per step as CSV; the last evaluations on the validation set beside it."""
