@@ -212,21 +212,22 @@ def _say(
     request: Request, folder: Path, asked: int, lines: Sequence[dict[str, Any]], corpus: Corpus, recipe: Recipe
 ) -> None:
     good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
+    failed = f", {len(lines) - len(good):,} without a loss" if len(good) < len(lines) else ""
     say(
-        f"{len(lines):,} of {asked:,} trained in {folder}, {len(lines) - len(good):,} without a loss; recipe {recipe.name}, "
+        f"{len(lines):,} of {asked:,} trained in {folder}{failed}; recipe {recipe.name}, "
         f"{recipe.global_batch:,} x {recipe.sequence_length:,} tokens a step"
     )
     licence = f" (Python's standard library, {STDLIB_LICENCE})" if STDLIB in request.data else ""
     say(
-        f"{corpus.train.tokens:,} tokens of data{licence}, sha256 {corpus.train.sha256[:12]}; "
-        f"validated on {corpus.validation.tokens:,}, sha256 {corpus.validation.sha256[:12]}"
+        f"Data: {corpus.train.tokens:,} tokens{licence}, {corpus.train.sha256[:12]}; "
+        f"validated on {corpus.validation.tokens:,}, {corpus.validation.sha256[:12]}"
     )
     if good:
         repeats = max(line["epochs"] for line in lines)
         if repeats > 1:
             say(f"Caution: the data is repeated up to {repeats:.3g} times (column epochs)")
-        best, worst = good[0], good[-1]
-        say(f"Losses, nats per token: {best['loss']:.4f} ({best['id']}) to {worst['loss']:.4f} ({worst['id']})")
+        ends = [f"{line['loss']:.4f} ({line['id']})" for line in (good if len(good) == 1 else (good[0], good[-1]))]
+        say(f"Loss, nats per token: {' to '.join(ends)}")
         say(f"plas fit {folder / FILE} fits a law to them")
     if len(lines) < asked:
         say("The same command with --resume trains the rest")
