@@ -14,6 +14,7 @@ MOST_BYTES = 60_000_000
 NOTHING = {
     *("unit", "replicates", "lack_of_fit", "given_law", "frontier", "near_frontier", "largest"),
     *("folds_excess", "folds_excess_error", "worst_level_rmse", "largest_rmse", "largest_bias"),
+    *("tokens", "worth", "drop_error", "training_flops", "drop_per_1e18_flop", "stop_below", "decision"),
 }
 
 

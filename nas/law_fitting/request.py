@@ -23,6 +23,7 @@ KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"
 UNITS = ("nats", "bits")
 PAPER_KV_EXPONENT = 0.05
 FILES = ("form", "law", "config", "space")  # a name, or a file by its own
+TABLE = "trainings.csv"  # of a folder of `train`
 NOT_REPEATED = ("runs", "out", "report", "candidates", "quiet", "json")
 
 
@@ -105,6 +106,11 @@ def repeated(request: Request) -> str:
             written = Path(one).name if field.name in FILES else str(one)
             words += [f"--{field.name.replace('_', '-')}", written]
     return shlex.join([*words, "--report", "again"])
+
+
+def table_of(runs: Path) -> Path:
+    """The table that `train` wrote, where a folder of it is given."""
+    return runs / TABLE if (runs / TABLE).is_file() else runs
 
 
 def tables_of(request: Request) -> str:

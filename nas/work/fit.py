@@ -26,6 +26,7 @@ from nas.law_fitting.request import (
     positive,
     refuse_places,
     repeated,
+    table_of,
     tables_of,
     tokens_of,
     unit_of,
@@ -103,7 +104,8 @@ def worked_out(request: Request, given: Law, asked: Asked | None) -> WorkedOut:
     method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        table = read_tables(request.runs, request.rename, request.where, request.last, unit_of(request))
+        tables = [table_of(path) for path in request.runs]
+        table = read_tables(tables, request.rename, request.where, request.last, unit_of(request))
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")

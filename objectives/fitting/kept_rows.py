@@ -19,9 +19,12 @@ COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-STATES = {"finished", "completed", "crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"}
-DONE = {"finished", "completed"}
 OUR_DONE = "ok"  # what a table of `plas train` calls a training that ended
+DONE = {"finished", "completed", OUR_DONE}
+STATES = DONE | {
+    *("crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"),
+    *("diverged", "out_of_memory", "timeout", "interrupted"),
+}
 PROGRESS = (
     *("step", "_step", "global_step", "train_step", "training_step"),
     *("iteration", "iter", "epoch", "checkpoint_step", "checkpoint"),
@@ -64,9 +67,8 @@ def _finished(columns: Columns) -> list[tuple[str, BoolArray]]:
     for name, cells in columns.items():
         ends = [cell.strip().lower() for cell in cells]
         if bare(name) in STATUS and (set(ends) <= STATES or OUR_DONE in ends):
-            finished = DONE | {OUR_DONE}
-            done = np.array([end in finished for end in ends])
-            left = ", ".join(sorted(end or "(empty)" for end in set(ends) - finished))
+            done = np.array([end in DONE for end in ends])
+            left = ", ".join(sorted(end or "(empty)" for end in set(ends) - DONE))
             return [] if done.all() else [(f"{name} {left}", done)]
     return []
 

@@ -1,6 +1,5 @@
 """A table of trained models: a CSV with a loss per row, read without dropping or repairing anything silently."""
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,37 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.columns import COLUMNS, bare, is_known, named, says_bits
+from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
+from objectives.fitting.table_sources import Source, row_names, source_of
 from objectives.loss_law.features import COUNTS, OWNERS, feature
-from objectives.written_text import LONGEST
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
 
 MOST_ROWS = 10_000
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
-NAMING = (
-    "run_name",
-    "name",
-    "model",
-    "model_name",
-    "run",
-    "run_id",
-    "id",
-    "label",
-    "hyper_id",
-)  # columns that call rows
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file that rows come from: its path as typed, if relative, else its name; SHA-256 of its text; rows that are fitted."""
-
-    name: str
-    sha256: str
-    rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,21 +164,10 @@ def read_rows(
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     in_bits = [f"{loss} is read as bits: nats are bits · 0.693"] if bits else []
     said = (*sheet.notes, *notes, *changed, *left_out, *found, *in_bits)
-    source = Source(
-        path.name if path.is_absolute() else str(path),
-        hashlib.sha256(sheet.text.encode()).hexdigest(),
-        int(final.sum()),
-    )
-    table = Table(numbers, lines[final], said, (source,))
+    table = Table(numbers, lines[final], said, (source_of(path, sheet.text, int(final.sum())),))
     _refuse(table, path)
-    called = _names(_chosen(_chosen(as_written, keep), final))
+    called = row_names(_chosen(_chosen(as_written, keep), final))
     return replace(table, names=called), bits or unit is not None
-
-
-def _names(columns: Mapping[str, list[str]]) -> AnyArray | None:
-    """What a table calls its rows, (n,), long ones cut; None where no column does."""
-    found = [cells for wanted in NAMING for header, cells in columns.items() if bare(header) == wanted and any(cells)]
-    return np.array([cell.strip()[:LONGEST] for cell in found[0]], dtype=object) if found else None
 
 
 def whole(table: Table, name: str, *, sure: bool) -> Table:
