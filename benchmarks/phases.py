@@ -28,7 +28,7 @@ PHASES = {  # file and function, the innermost of a stack decides
     "store": (("nas/record/store.py", "append"),),
     "exact frontier, picks": (("nas/answer/outcome.py", "conclude"),),
     "tables": (("nas/answer/outcome.py", "write_files"),),
-    "pictures": (("nas/work/run.py", "draw"),),
+    "pictures": (("nas/answer/pictures.py", "draw_all"),),
     "PNG": (("backend_agg.py", "print_png"),),
     "SVG": (("backend_svg.py", "print_svg"),),
     "report.html": (("nas/work/report.py", "write_report"),),

@@ -172,10 +172,8 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     )
     say(Styled("\nBudgets", TITLE))
     for budget in e.budgets:
-        state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
-        say(
-            f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}"
-        )
+        apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
+        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g}: {apart}")
     if not e.budgets:
         say("  none")
     _show_steps(e)
