@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief
 from nas.search.unseen import draw_unseen
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 MATINGS = 20
@@ -64,8 +64,8 @@ class Brood:
 
     def varied(self, parents: FloatArray, random_state: np.random.Generator) -> FloatArray:
         """Both children of parents (2, n, 6), not yet rounded, first children first, (2 n, 6)."""
-        v, highest = self.variation, self.space.gene_sizes - 1.0
-        crossing = random_state.random(parents.shape[1]) < v.crossover_probability
+        v, highest = self.variation, (self.space.gene_sizes - 1).astype(np.float64)
+        crossing: BoolArray = random_state.random((parents.shape[1],)) < v.crossover_probability
         if crossing.any():
             crossed = simulated_binary(parents, highest, v.crossover_eta, random_state)
             parents = np.where(crossing[:, None], crossed, parents)

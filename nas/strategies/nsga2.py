@@ -12,7 +12,7 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)
 
@@ -47,7 +47,7 @@ class Individuals:
         if self.violation.any():
             sums, other_sums = self.violation[first], self.violation[second]
             lead = np.where((sums > 0) | (other_sums > 0), compared(sums, other_sums), lead)
-        winner = np.where(lead > 0, first, second)
+        winner: IntArray = np.where(lead > 0, first, second)
         for tie in np.flatnonzero(lead == 0):
             winner[tie] = random_state.choice(pairs[tie])
         return winner
@@ -58,7 +58,7 @@ def compared(values: FloatArray, others: FloatArray) -> IntArray:
     return sign(values < others, values > others)
 
 
-def sign(yes: IntArray, no: IntArray) -> IntArray:
+def sign(yes: BoolArray, no: BoolArray) -> IntArray:
     """1, −1 or, where both or neither hold, 0, (n,)."""
     found: IntArray = yes.astype(np.int64) - no
     return found
