@@ -19,19 +19,29 @@ WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form l
 
 def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[str]:
     """What is searched, on what, under which budgets."""
-    device = problem.scenario.device
-    mode = f"@{device.mode}" if device.mode else ""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
-    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
     origin = origin_line(problem.scenario.law)
     return [
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
-        f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}",
-        f"Minimise {objectives}; {budgets}; {c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}{head}",
+        hardware(problem, c, calibration_note),
+        f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *([origin] if origin else []),
     ]
+
+
+def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
+    """The device, its precision, the latency model and how fast it takes the device to be."""
+    device = problem.scenario.device
+    mode = f"@{device.mode}" if device.mode else ""
+    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
+    return f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+
+
+def workload(c: StudyConfig) -> str:
+    """`1,024 in / 16 out, batch 1`."""
+    return f"{c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}"
 
 
 def plot_axes(names: tuple[str, ...]) -> tuple[str, str] | None:

@@ -17,7 +17,6 @@ from nas.problem.questions import OWN, Baseline, Question
 from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.search.asking import built
 from nas.search.constraints import Handling, handling_of, problem_as_seen
-from nas.search.discovery import named as strategies
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
 from nas.search.scenarios import scenario_of, with_preset
@@ -111,22 +110,12 @@ class Study:
         return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
 
 
-Announce = Callable[[Problem, StudyConfig, str], None]  # with the calibration in words
-
-
-def unannounced(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
-    """Nothing is said before a study is whole."""
-
-
 def assemble(
     raw: Mapping[str, Any],
     origins: Mapping[Path, str],
     coded: frozenset[str] | None = None,
-    announce: Announce = unannounced,
 ) -> Study:
     """A study from its raw configuration; `coded` are the keys that a user's own code gives (None: a command line).
-
-    `announce` is given the problem as soon as it stands, before a strategy is imported: that may take long.
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
@@ -141,20 +130,16 @@ def assemble(
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
     columns_of(raw, faults)
-    # A fault of the strategy is said before anything else; importing one that has none can wait.
-    parameters = None if _default_of_ours(config, raw) and not faults.lines else parameters_of(raw, faults)
+    parameters = parameters_of(raw, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
     assert law is not None
     assert device is not None
+    assert parameters is not None
     problem, notices, note = _joined(
         config, SearchSpace(space), law, device, objectives, budgets, applications, baselines
     )
-    announce(problem, config, note)
-    parameters = parameters or parameters_of(raw, faults)
-    faults.raise_if_any()
-    assert parameters is not None
     return _searched_by(parameters, config, problem, baselines, notices, note)
 
 
@@ -172,11 +157,6 @@ def _searched_by(
     handling = handling_of(config, traits, problem, notices)
     start = start_of(config, traits, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
-
-
-def _default_of_ours(config: StudyConfig | None, raw: Mapping[str, Any]) -> bool:
-    """Whether a study's strategy is a known one without parameters given: nothing of it can be wrong."""
-    return config is not None and config.algo in strategies() and not raw.get("params")
 
 
 def _joined(

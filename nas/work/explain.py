@@ -176,12 +176,10 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     )
     say(Styled("\nBudgets", TITLE))
     for budget in e.budgets:
-        state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
+        apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
         rate = budget.get("rate", "")
         least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
-        say(
-            f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}{least}"
-        )
+        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g}: {apart}{least}")
     if not e.budgets:
         say("  none")
     _show_steps(e)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.answer.sentences import count, describe
+from nas.answer.sentences import count, describe, hardware, workload
 from nas.errors import UsageError
 from nas.exporting.candidates import Chosen, chosen, with_vocabulary
 from nas.exporting.families import family_of
@@ -181,6 +181,9 @@ def _show(request: Request, prepared: Export) -> None:
     names = ", ".join(shown(name) for name in prepared.stacks)
     say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
     say(f"  {recipe_line(recipe)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
+    study = prepared.chosen.study
+    place = hardware(study.problem, study.config, study.calibration_note)
+    say(f"  Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}")
     _table(prepared)
     for model, change in zip(models, prepared.rounded, strict=True):
         if change is not None:

@@ -81,7 +81,7 @@ def test_it_says_what_the_report_says_the_verdict_first(fitted: Path) -> None:
         "Train next: 5 of the small space",
     ):
         assert title in said, title
-    assert content["provenance"]["data_sha256"] in said
+    assert content["provenance"]["tables"][0]["sha256"] in said
     assert content["command"] in said
     assert (fitted / "report.html").stat().st_size < 3_000_000
 
