@@ -12,8 +12,8 @@ from nas.files.tables import write
 LOG, SETTINGS = "samples.jsonl", "settings.json"
 
 
-def own_folder(folder: Path) -> None:
-    """Make the folder of a record, or see that it is one.
+def own_folder(folder: Path, of: str = "measure") -> None:
+    """Make the folder of a record of some command, or see that it is one.
 
     Raises:
         UsageError: a folder of something else, or none can be made.
@@ -21,7 +21,7 @@ def own_folder(folder: Path) -> None:
     try:
         begun = (folder / SETTINGS).is_file()
         if folder.exists() and not begun and (not folder.is_dir() or any(f.name != ".lock" for f in folder.iterdir())):
-            raise UsageError(f"--out: expected a new folder or one of an earlier measure, got {folder}; name another")
+            raise UsageError(f"--out: expected a new folder or one of an earlier {of}, got {folder}; name another")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out: expected a writable folder, got {error.strerror}; name another") from None
@@ -30,13 +30,13 @@ def own_folder(folder: Path) -> None:
 class Record:
     """A folder with the settings, every raw sample, and what failed."""
 
-    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
-        """Open or start a folder that this process holds.
+    def __init__(self, folder: Path, settings: dict[str, Any], of: str = "measure", log: str = LOG) -> None:
+        """Open or start a folder that this process holds, as the command `of` keeps it.
 
         Raises:
             UsageError: a garbled record, or one measured under other settings.
         """
-        self.path = folder / LOG
+        self.path = folder / log
         known = folder / SETTINGS
         refuse_links(self.path, known)
         try:
@@ -47,7 +47,7 @@ class Record:
             self.lines = self._read()
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"{folder}: expected the record of an earlier measure, got {error}; name another --out"
+                f"{folder}: expected the record of an earlier {of}, got {error}; name another --out"
             ) from None
 
     @staticmethod
@@ -55,7 +55,7 @@ class Record:
         for name in old.keys() | new.keys():
             if old.get(name) != new.get(name):
                 raise UsageError(
-                    f"{folder}: expected the settings of its first measurement ({name} {old.get(name)!r}), "
+                    f"{folder}: expected the settings that it began with ({name} {old.get(name)!r}), "
                     f"got {new.get(name)!r}; repeat them or name another --out"
                 )
 

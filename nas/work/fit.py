@@ -48,6 +48,7 @@ from objectives.plugins import importable
 from search_spaces.arrays import AnyArray
 
 RIVAL_STARTS = 8
+TABLE = "trainings.csv"  # of a folder of `train`
 
 
 def execute(request: Request) -> None:
@@ -91,7 +92,7 @@ def worked_out(request: Request, runs: Path, given: Law, asked: Asked | None) ->
     method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        table = read_table(runs, request.rename, request.where, request.last, unit_of(request))
+        table = read_table(table_of(runs), request.rename, request.where, request.last, unit_of(request))
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")
@@ -112,6 +113,11 @@ def worked_out(request: Request, runs: Path, given: Law, asked: Asked | None) ->
     content = {"verdict": verdict(content, str(runs)), **content}
     stage.close()
     return WorkedOut(law, content, fit, planned, study)
+
+
+def table_of(runs: Path) -> Path:
+    """The table that `train` wrote, where a folder of it is given."""
+    return runs / TABLE if (runs / TABLE).is_file() else runs
 
 
 def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:

@@ -19,8 +19,11 @@ COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-STATES = {"finished", "completed", "crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"}
-DONE = {"finished", "completed"}
+DONE = {"finished", "completed", "ok"}
+STATES = DONE | {
+    *("crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"),
+    *("diverged", "out_of_memory", "timeout", "interrupted"),
+}
 PROGRESS = (
     *("step", "_step", "global_step", "train_step", "training_step"),
     *("iteration", "iter", "epoch", "checkpoint_step", "checkpoint"),

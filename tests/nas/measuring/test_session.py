@@ -108,7 +108,7 @@ def test_other_settings_are_refused(folder: Path, measured: Callable[..., Any]) 
     measured()
     answer = measured("--batch", "4")
     assert answer.code == 2
-    assert "expected the settings of its first measurement (batch 1), got 4" in answer.err
+    assert "expected the settings that it began with (batch 1), got 4" in answer.err
 
 
 def test_the_csv_calibrates(folder: Path, measured: Callable[..., Any], inside: Callable[..., Any]) -> None:

@@ -1,0 +1,320 @@
+"""What `train` was asked for, carried out: candidates, data, a process each, and the table that `fit` reads."""
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nas.errors import PlasError, UsageError
+from nas.exporting.candidates import Chosen, chosen, with_vocabulary
+from nas.exporting.recipe import Recipe, load_recipe
+from nas.exporting.tokenizer import Tokenizer, tokenizer_for
+from nas.exporting.writing import folder_names
+from nas.files.faults import unknown
+from nas.files.own_files import inner_folder, made_folder
+from nas.files.tables import write
+from nas.measuring.journal import Record, own_folder
+from nas.record.candidates import read_seeds
+from nas.record.folder import create, locked
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.progress import Stages
+from nas.training.corpus import Corpus, Sources, prepared, tokenizer_digest
+from nas.training.crew import Crew
+from nas.training.jobs import (
+    CURVES,
+    STOP,
+    UNFINISHED,
+    How,
+    Job,
+    checkpoint_of,
+    jobs_of,
+    key_of,
+    refuse_short,
+    row_of,
+    told,
+)
+from nas.training.sources import STDLIB, STDLIB_LICENCE
+from nas.training.table import FILE, LOG, trainings_csv
+
+PRECISIONS = ("fp32", "bf16")
+NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
+MOST_TOKENS = 10**15
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to train on what, how and where; threads 0 are cores over workers."""
+
+    source: Path
+    data: Sequence[str]
+    tokens: str
+    evaluation: Sequence[str]
+    evaluation_tokens: int
+    texts: Sequence[str]
+    tokenizer: str
+    how: str | None
+    seeds: str | None
+    recipe: str
+    sequence_length: int | None
+    batch: int | None
+    last_steps: int
+    device: str
+    precision: str | None
+    workers: int
+    threads: int
+    time_limit: float | None
+    checkpoint_s: float
+    out: Path | None
+    resume: bool
+    retry_failed: bool
+    quiet: bool
+    json: bool
+
+
+def carry_out(request: Request) -> None:
+    """Train what the folder does not hold yet, and say what it holds.
+
+    Raises:
+        UsageError: anything asked for that cannot be done.
+        PlasError: no space left, or every training failed.
+    """
+    begin = time.monotonic()
+    refuse_missing()
+    how, sources = how_of(request), sources_of(request)
+    tokenizer = tokenizer_for(request.tokenizer)
+    recipe = recipe_of(request)
+    jobs = planned(request, recipe, tokenizer)
+    folder = folder_of(request)
+    with locked(folder):
+        own_folder(folder, "train")
+        corpus = corpus_of(request, folder, sources, tokenizer)
+        refuse_short(corpus, recipe)
+        record = Record(folder, settings_of(recipe, tokenizer, corpus, how), "train", LOG)
+        left = missing(jobs, record, retry=request.retry_failed)
+        session = _Session(request, how, corpus, folder, record)
+        whole = session.run(left, None if request.time_limit is None else begin + request.time_limit)
+    _show(request, folder, jobs, record, corpus, recipe, whole=whole)
+
+
+def refuse_missing() -> None:
+    """Refuse to begin without the packages that train.
+
+    Raises:
+        UsageError: naming what to install.
+    """
+    absent = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    if absent:
+        raise UsageError(
+            f"train: expected torch and transformers, got no {' and no '.join(absent)}; pip install 'plas-codesign[hf]'"
+        )
+
+
+def how_of(request: Request) -> How:
+    """Device, precision, threads.
+
+    Raises:
+        UsageError: none of the choices.
+    """
+    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", request.device):
+        raise UsageError(f"--device: expected cpu, cuda or cuda:INDEX, got {request.device!r}; correct it")
+    precision = request.precision or ("fp32" if request.device == "cpu" else "bf16")
+    if precision not in PRECISIONS:
+        raise UsageError(f"--precision: {unknown('a precision', precision, PRECISIONS)}")
+    threads = request.threads or max(1, (os.cpu_count() or 1) // request.workers)
+    return How(request.device, precision, threads, request.last_steps, request.checkpoint_s)
+
+
+def sources_of(request: Request) -> Sources:
+    """Paths of the data, further texts by name.
+
+    Raises:
+        UsageError: a text without a name, or one name twice.
+    """
+    texts: dict[str, str] = {}
+    for pair in request.texts:
+        name, sign, path = pair.partition("=")
+        if not (sign and path and NAME.fullmatch(name)) or name in texts:
+            raise UsageError(
+                f"--text: expected NAME=PATH, a new name of letters, digits and underscores, got {pair!r}; correct it"
+            )
+        texts[name] = path
+    return Sources(tuple(request.data), tuple(request.evaluation), texts, request.evaluation_tokens)
+
+
+def recipe_of(request: Request) -> Recipe:
+    """The recipe, with the lengths that were asked for."""
+    given = {"sequence_length": request.sequence_length, "global_batch": request.batch}
+    return load_recipe(request.recipe).model_copy(update={k: v for k, v in given.items() if v is not None})
+
+
+def whole_numbers(flag: str, text: str, least: int, most: int) -> list[int]:
+    """Numbers by comma, each once.
+
+    Raises:
+        UsageError: something else.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        try:
+            number = float(part)
+        except ValueError:
+            number = float("nan")
+        if not (least <= number <= most and number.is_integer()):
+            raise UsageError(
+                f"{flag}: expected whole numbers from {least} by comma, as 200000,1e6, got {text!r}; correct it"
+            )
+        found += [] if int(number) in found else [int(number)]
+    return found
+
+
+def planned(request: Request, recipe: Recipe, tokenizer: Tokenizer) -> list[Job]:
+    """Every training that was asked for."""
+    tokens = whole_numbers("--tokens", request.tokens, 1, MOST_TOKENS)
+    found: Chosen = chosen(request.source, request.how, None, [], {})
+    own = {} if request.source.is_dir() else read_seeds(request.source)
+    given = None if request.seeds is None else whole_numbers("--seeds", request.seeds, 0, 2**31)
+    seeds = [given or own.get(name) or [0] for name in found.ids]
+    architectures = with_vocabulary(found.architectures, None, tokenizer.size)
+    return jobs_of(architectures, found.ids, seeds, tokens, recipe, tokenizer)
+
+
+def folder_of(request: Request) -> Path:
+    """The folder as asked: a new one, with --resume the one that is there.
+
+    Raises:
+        UsageError: it holds trainings and --resume was not given, or cannot be written.
+    """
+    name = f"train-{folder_names([request.source.stem])[0]}"
+    if request.resume:
+        folder = request.out or _latest(name)
+        return made_folder(folder)
+    if request.out is not None and (request.out / LOG).is_file():
+        raise UsageError(f"--out: expected a new folder, got {request.out} with trainings; --resume goes on with them")
+    return create(name, request.out)
+
+
+def _latest(name: str) -> Path:
+    """The last folder of a name in runs, the one that is made where there is none."""
+    n = 1
+    while (Path("runs") / f"{name}-{n + 1}").is_dir():
+        n += 1
+    return Path("runs") / (name if n == 1 else f"{name}-{n}")
+
+
+def corpus_of(request: Request, folder: Path, sources: Sources, tokenizer: Tokenizer) -> Corpus:
+    """The token files."""
+    stages = Stages(quiet=request.quiet)
+    try:
+        return prepared(folder, sources, tokenizer, stages)
+    finally:
+        stages.close()
+
+
+def settings_of(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus, how: How) -> dict[str, Any]:
+    """What every training of a folder shares, so that their losses compare."""
+    plain = recipe.model_dump(mode="json", exclude={"tokens", "description", "source", "accelerator", "utilisation"})
+    return {
+        **{f"recipe.{name}": value for name, value in plain.items()},
+        "tokenizer": tokenizer_digest(tokenizer),
+        "data": corpus.train.sha256,
+        "validation": corpus.validation.sha256,
+        **{f"text.{name}": told_of.sha256 for name, told_of in corpus.texts.items()},
+        "last_steps": how.last_steps,
+        "precision": how.precision,
+    }
+
+
+def missing(jobs: Sequence[Job], record: Record, *, retry: bool) -> list[Job]:
+    """Jobs that the record does not hold; failures count unless they are to be retried."""
+    held = {key_of(line["run"]) for line in record.lines if line["status"] == "ok" or not retry}
+    return [job for job in jobs if key_of(job.name) not in held]
+
+
+@dataclass(frozen=True, eq=False)
+class _Session:
+    request: Request
+    how: How
+    corpus: Corpus
+    folder: Path
+    record: Record
+
+    def run(self, jobs: Sequence[Job], deadline: float | None) -> bool:
+        """Train; whether nothing is left."""
+        try:
+            inner_folder(self.folder, CURVES)
+            unfinished = inner_folder(self.folder, UNFINISHED)
+            self._write_table()
+            crew = Crew(
+                lambda job: told(job, self.how, self.corpus, self.folder),
+                self._settle,
+                unfinished / STOP,
+                self.request.workers,
+                deadline,
+                self.request.quiet,
+            )
+            return crew.run(jobs)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"Interrupted; {self.folder} holds everything trained and checkpoints of the rest. "
+                "The same command with --resume goes on"
+            ) from None
+        except OSError as error:
+            raise PlasError(
+                f"{self.folder}: cannot be written ({error.strerror}); free space or change the folder, then the same "
+                "command with --resume"
+            ) from None
+
+    def _settle(self, job: Job, ended: dict[str, Any]) -> None:
+        """Record a training, then forget its checkpoint."""
+        self.record.add(row_of(job, self.how, self.corpus, ended))
+        self._write_table()
+        checkpoint_of(job, self.folder).unlink(missing_ok=True)
+        if ended["status"] != "ok":
+            notice(f"Warning: {job.name}: {ended['status']}, {ended['reason']}")
+
+    def _write_table(self) -> None:
+        if self.record.lines:
+            write(self.folder / FILE, trainings_csv(self.record.lines))
+
+
+def _show(
+    request: Request, folder: Path, jobs: Sequence[Job], record: Record, corpus: Corpus, recipe: Recipe, *, whole: bool
+) -> None:
+    """What is there now and what reads it."""
+    keys = {key_of(job.name) for job in jobs}
+    own = {key_of(line["run"]): line for line in record.lines if key_of(line["run"]) in keys}
+    good = [line for line in own.values() if line["status"] == "ok"]
+    if request.json:
+        say_json({"folder": str(folder), "asked": len(jobs), "whole": whole, "trainings": list(own.values())})
+    else:
+        _say(request, folder, len(jobs), list(own.values()), corpus, recipe)
+    if whole and not good:
+        raise PlasError(f"{folder}: expected losses, got {len(own):,} failed trainings; {folder / FILE} says why")
+
+
+def _say(
+    request: Request, folder: Path, asked: int, lines: Sequence[dict[str, Any]], corpus: Corpus, recipe: Recipe
+) -> None:
+    good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
+    say(
+        f"{len(lines):,} of {asked:,} trained in {folder}, {len(lines) - len(good):,} without a loss; recipe {recipe.name}, "
+        f"{recipe.global_batch:,} x {recipe.sequence_length:,} tokens a step"
+    )
+    licence = f" (Python's standard library, {STDLIB_LICENCE})" if STDLIB in request.data else ""
+    say(
+        f"{corpus.train.tokens:,} tokens of data{licence}, sha256 {corpus.train.sha256[:12]}; "
+        f"validated on {corpus.validation.tokens:,}, sha256 {corpus.validation.sha256[:12]}"
+    )
+    if good:
+        repeats = max(line["epochs"] for line in lines)
+        if repeats > 1:
+            say(f"Caution: the data is repeated up to {repeats:.3g} times (column epochs)")
+        best, worst = good[0], good[-1]
+        say(f"Losses, nats per token: {best['loss']:.4f} ({best['id']}) to {worst['loss']:.4f} ({worst['id']})")
+        say(f"plas fit {folder / FILE} fits a law to them")
+    if len(lines) < asked:
+        say("The same command with --resume trains the rest")
