@@ -42,6 +42,16 @@ def train(
         str,
         typer.Option("--tokenizer", help="bytes, a tokenizer.json, or a folder with one.", rich_help_panel=DATA),
     ] = "bytes",
+    vocabulary: Annotated[
+        int | None,
+        typer.Option(
+            "--vocabulary",
+            min=1,
+            help="Of embedding and head; left out: the candidate's own, else the tokenizer's.",
+            show_default=False,
+            rich_help_panel=DATA,
+        ),
+    ] = None,
     how: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +116,7 @@ def train(
             evaluation_tokens=evaluation_tokens,
             texts=tuple(text or ()),
             tokenizer=tokenizer,
+            vocabulary=vocabulary,
             how=how,
             seeds=seeds,
             recipe=recipe,

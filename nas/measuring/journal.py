@@ -12,8 +12,8 @@ from nas.files.tables import write
 LOG, SETTINGS = "samples.jsonl", "settings.json"
 
 
-def own_folder(folder: Path, of: str = "measure") -> None:
-    """Make the folder of a record of some command, or see that it is one.
+def own_folder(folder: Path) -> None:
+    """Make the folder of a record, or see that it is one.
 
     Raises:
         UsageError: a folder of something else, or none can be made.
@@ -21,7 +21,7 @@ def own_folder(folder: Path, of: str = "measure") -> None:
     try:
         begun = (folder / SETTINGS).is_file()
         if folder.exists() and not begun and (not folder.is_dir() or any(f.name != ".lock" for f in folder.iterdir())):
-            raise UsageError(f"--out: expected a new folder or one of an earlier {of}, got {folder}; name another")
+            raise UsageError(f"--out: expected a new folder or one of an earlier measure, got {folder}; name another")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out: expected a writable folder, got {error.strerror}; name another") from None

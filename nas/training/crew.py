@@ -130,7 +130,8 @@ class Crew:
         until = time.monotonic() + PATIENCE_S
         try:
             for each in self.running:
-                each.worker.wait(max(0.0, until - time.monotonic()))
+                if each.first is not None:  # one that has not trained yet has nothing to write
+                    each.worker.wait(max(0.0, until - time.monotonic()))
         finally:
             for each in self.running:
                 answer = each.worker.ended()
@@ -160,7 +161,8 @@ class _Progress(ProgressLine):
         left = sum(job.flops for job in crew.waiting) + sum(each.job.flops * (1 - each.share) for each in crew.running)
         about = f", about {duration(left * (now - self.begin) / here)} left" if here > 0 else ""
         running = ", ".join(
-            f"{each.job.model.id} {each.share:.0%}" + ("" if each.loss is None else f" loss {each.loss:.3f}")
+            f"{each.job.model.id} s{each.job.model.seed} {each.share:.0%}"
+            + ("" if each.loss is None else f" loss {each.loss:.3f}")
             for each in crew.running
         )
         self.show(f"{crew.ended:,} of {self.total:,} trained{about}; {running}")

@@ -15,13 +15,14 @@ from nas.exporting.recipe import Recipe, load_recipe
 from nas.exporting.tokenizer import Tokenizer, tokenizer_for
 from nas.exporting.writing import folder_names
 from nas.files.faults import unknown
-from nas.files.own_files import inner_folder, made_folder
+from nas.files.own_files import ENDING, inner_folder, made_folder
 from nas.files.tables import write
-from nas.measuring.journal import Record, own_folder
+from nas.measuring.journal import SETTINGS, Record
 from nas.record.candidates import read_seeds
 from nas.record.folder import create, locked
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
+from nas.training.corpus import FOLDER as DATA
 from nas.training.corpus import Corpus, Sources, prepared, tokenizer_digest
 from nas.training.crew import Crew
 from nas.training.jobs import (
@@ -43,6 +44,8 @@ from nas.training.table import FILE, LOG, trainings_csv
 PRECISIONS = ("fp32", "bf16")
 NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
 MOST_TOKENS = 10**15
+OWN = {".lock", DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
+ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Request:
     evaluation_tokens: int
     texts: Sequence[str]
     tokenizer: str
+    vocabulary: int | None
     how: str | None
     seeds: str | None
     recipe: str
@@ -90,7 +94,6 @@ def carry_out(request: Request) -> None:
     jobs = planned(request, recipe, tokenizer)
     folder = folder_of(request)
     with locked(folder):
-        own_folder(folder, "train")
         corpus = corpus_of(request, folder, sources, tokenizer)
         refuse_short(corpus, recipe)
         record = Record(folder, settings_of(recipe, tokenizer, corpus, how), "train", LOG)
@@ -178,23 +181,28 @@ def planned(request: Request, recipe: Recipe, tokenizer: Tokenizer) -> list[Job]
     own = {} if request.source.is_dir() else read_seeds(request.source)
     given = None if request.seeds is None else whole_numbers("--seeds", request.seeds, 0, 2**31)
     seeds = [given or own.get(name) or [0] for name in found.ids]
-    architectures = with_vocabulary(found.architectures, None, tokenizer.size)
+    architectures = with_vocabulary(found.architectures, request.vocabulary, tokenizer.size)
     return jobs_of(architectures, found.ids, seeds, tokens, recipe, tokenizer)
 
 
 def folder_of(request: Request) -> Path:
-    """The folder as asked: a new one, with --resume the one that is there.
+    """The folder as asked: a new one, or with --resume the one that is there.
+
+    What an earlier command left before it trained anything is no reason to refuse.
 
     Raises:
-        UsageError: it holds trainings and --resume was not given, or cannot be written.
+        UsageError: it holds trainings and --resume was not given, it holds something else, it cannot be made.
     """
     name = f"train-{folder_names([request.source.stem])[0]}"
-    if request.resume:
-        folder = request.out or _latest(name)
-        return made_folder(folder)
-    if request.out is not None and (request.out / LOG).is_file():
-        raise UsageError(f"--out: expected a new folder, got {request.out} with trainings; --resume goes on with them")
-    return create(name, request.out)
+    if request.out is None and not request.resume:
+        return create(name, None)
+    folder = made_folder(request.out or _latest(name))
+    begun = (folder / SETTINGS).is_file()
+    if begun and not request.resume:
+        raise UsageError(f"--out: expected a new folder, got {folder} with trainings; --resume goes on with them")
+    if not begun and any(each.name not in OWN and not each.name.endswith(ENDING) for each in folder.iterdir()):
+        raise UsageError(f"--out: expected a new or empty folder, got {folder} with other files in it; name another")
+    return folder
 
 
 def _latest(name: str) -> Path:
@@ -229,8 +237,12 @@ def settings_of(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus, how: How) 
 
 
 def missing(jobs: Sequence[Job], record: Record, *, retry: bool) -> list[Job]:
-    """Jobs that the record does not hold; failures count unless they are to be retried."""
-    held = {key_of(line["run"]) for line in record.lines if line["status"] == "ok" or not retry}
+    """Jobs that the record does not hold; failures count unless they are to be retried, what was killed does not."""
+    held = {
+        key_of(line["run"])
+        for line in record.lines
+        if line["status"] == "ok" or not (retry or line["status"] == "killed")
+    }
     return [job for job in jobs if key_of(job.name) not in held]
 
 
@@ -269,10 +281,11 @@ class _Session:
             ) from None
 
     def _settle(self, job: Job, ended: dict[str, Any]) -> None:
-        """Record a training, then forget its checkpoint."""
+        """Record a training; forget the checkpoint of one that nothing can be added to."""
         self.record.add(row_of(job, self.how, self.corpus, ended))
         self._write_table()
-        checkpoint_of(job, self.folder).unlink(missing_ok=True)
+        if ended["status"] in ENDED:
+            checkpoint_of(job, self.folder).unlink(missing_ok=True)
         if ended["status"] != "ok":
             notice(f"Warning: {job.name}: {ended['status']}, {ended['reason']}")
 

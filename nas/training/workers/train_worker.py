@@ -33,7 +33,7 @@ class Sequences:
     def __init__(self, told, length):
         self.ids = np.memmap(told["path"], dtype=told["dtype"], mode="r")
         self.length, self.count = length, (len(self.ids) - 1) // length
-        self.digest, self.epoch, self.order = told["sha256"], -1, np.zeros(0, dtype=np.int64)
+        self.digest, self.held, self.order = told["sha256"], None, np.zeros(0, dtype=np.int64)
 
     def at(self, numbers):
         """The sequences of some numbers, (n, S + 1)."""
@@ -43,10 +43,10 @@ class Sequences:
     def drawn(self, number, seed):
         """Which sequence comes at a place of training: a function of the data's hash, the seed, S and the place."""
         epoch, place = divmod(number, self.count)
-        if epoch != self.epoch:
+        if self.held != (epoch, seed):
             source = np.random.SeedSequence([int(self.digest[:32], 16), seed, self.length, epoch])
             self.order = np.random.Generator(np.random.Philox(source)).permutation(self.count)
-            self.epoch = epoch
+            self.held = (epoch, seed)
         return int(self.order[place])
 
     def batch(self, step, size, seed):
@@ -299,6 +299,7 @@ def main():
     torch.set_num_threads(job["threads"])
     torch.use_deterministic_algorithms(True, warn_only=True)
     if job["device"] != "cpu":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         place = torch.device(job["device"])
         if not torch.cuda.is_available() or (place.index or 0) >= torch.cuda.device_count():
             say(state="no_device", reason=f"{torch.cuda.device_count()} CUDA devices seen by torch {torch.__version__}")
