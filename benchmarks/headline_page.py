@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from headline_files import BASELINE, DOCS, LISTS, Folder, Row, rows, write_rows
+from headline_files import BASELINE, DOCS, HERE, LISTS, Folder, Row, rows, write_rows
 from headline_fitting import (
     agreement,
     architectures_of,
@@ -29,7 +29,7 @@ from nas.files.tables import write
 from nas.study.catalogue import load_law
 from objectives.loss_law.features import feature
 
-PAGE, TABLE = DOCS / "headline.md", DOCS / "data" / "trained.csv"
+TEMPLATE, PAGE, TABLE = HERE / "page.md", DOCS / "headline.md", DOCS / "data" / "trained.csv"
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 HOLDS, FAILS, OPEN = "holds here", "fails here", "is not decided"
 SLOWER, BYTES_PER_TOKEN = 1.05, 4
@@ -42,11 +42,11 @@ def write_page(folder: Folder) -> None:
     found = table(folder)
     TABLE.parent.mkdir(exist_ok=True)
     write_rows(TABLE, found)
+    shutil.copyfile(HERE / "data.md", TABLE.with_name("README.md"))
     if (folder / "law.yaml").exists():
         shutil.copyfile(folder / "law.yaml", TABLE.with_name("trained_law.yaml"))
     parts = [trainings(found), *law_part(folder, found), *latency_part(folder), *contest_part(folder, found)]
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
+    before, _, after = TEMPLATE.read_text(encoding="utf-8").partition(f"{BEGIN}\n\n{END}")
     write(PAGE, f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
 
 
@@ -78,6 +78,7 @@ def law_part(folder: Folder, found: Sequence[Row]) -> list[str]:
         markdown(("form", "coefficients", "RMSE over ten folds, nats", "BIC"), body),
         f"Chosen: **{law.description}**. What `plas fit` says of it:",
         f"```text\n{said}\n```",
+        slopes(folder),
     ]
     held_out = of_parts(found, "held_out")
     if len(held_out) < len(rows(LISTS / "held_out.csv")):
@@ -96,6 +97,18 @@ def law_part(folder: Folder, found: Sequence[Row]) -> list[str]:
         "![Predicted and trained loss of the held-out architectures](images/headline-law.png)",
     ]
     return [*parts, *longer_part(found)]
+
+
+def slopes(folder: Folder) -> str:
+    """What doubling a quantity does to the loss by the form of logarithms, with its bootstrap intervals."""
+    report = json.loads((folder / "fits" / "log_linear.json").read_text(encoding="utf-8"))["coefficients"]
+    body = []
+    for name, told in report.items():
+        if name != "constant":
+            each = [np.log(2.0) * number for number in (told["value"], *told["bootstrap"])]
+            does = verdict(each[1], each[2], ("lowers the loss", "raises the loss", "cannot be told"))
+            body.append((name.removesuffix("_slope").replace("_", " "), interval(each, 4), does))
+    return "By the form of logarithms, whichever was chosen:\n\n" + markdown(("twice", "nats, 95 % interval", ""), body)
 
 
 def longer_part(found: Sequence[Row]) -> list[str]:
@@ -127,12 +140,11 @@ def latency_part(folder: Folder) -> list[str]:
         body.append((name, f"{measured.min():.3g} to {measured.max():.3g}", f"{100 * off:.1f} %", f"{tau:.2f}"))
     draw_latency(drawn)
     contended = sum(row.get("contended") == "yes" for row in record)
-    engine, machine = record[0].get("engine", ""), json.loads(json.dumps(processor_of(folder)))
     return [
         "### Latency",
         markdown(("held out", "measured, ms", "median error", "Kendall's tau"), body),
         f"By the rule the latency model is {'' if good else 'not '}good enough to choose between such models here "
-        f"({machine}, {engine}; {contended} of {len(record)} rows contended).",
+        f"({processor_of(folder)}, {record[0].get('engine', 'PyTorch')}; {contended} of {len(record)} rows contended).",
         "![Predicted and measured times of the held-out architectures](images/headline-latency.png)",
     ]
 
