@@ -105,7 +105,8 @@ def train(
     json: o.Json = False,
 ) -> None:
     """Train candidates on the same data in the same order, each in a process of its own."""
-    from nas.work.train import Request, carry_out
+    from nas.work.train import carry_out
+    from nas.work.train_request import Request
 
     carry_out(
         Request(

@@ -52,7 +52,7 @@ class Record:
 
     @staticmethod
     def _same(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
-        for name in old.keys() | new.keys():
+        for name in (*new, *(name for name in old if name not in new)):
             if old.get(name) != new.get(name):
                 raise UsageError(
                     f"{folder}: expected the settings that it began with ({name} {old.get(name)!r}), "

@@ -77,5 +77,5 @@ class _Pieces:
         """The first pieces."""
         text, found = self._encoded(content, where)
         ids = np.array(found.ids[:most], dtype=np.uint32)
-        end = found.offsets[len(ids) - 1][1] if 0 < len(ids) < len(found.ids) else len(text)
+        end = len(text) if len(ids) == len(found.ids) else found.offsets[len(ids) - 1][1] if len(ids) else 0
         return ids, len(text[:end].encode())

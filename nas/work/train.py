@@ -1,7 +1,5 @@
 """What `train` was asked for, carried out: candidates, data, a process each, and the table that `fit` reads."""
 
-import os
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.exporting.candidates import Chosen, chosen, with_vocabulary
-from nas.exporting.recipe import Recipe, load_recipe
+from nas.exporting.recipe import Recipe
 from nas.exporting.tokenizer import Tokenizer, tokenizer_for
 from nas.exporting.writing import folder_names
-from nas.files.faults import unknown
 from nas.files.own_files import ENDING, inner_folder, made_folder
 from nas.files.tables import write
 from nas.measuring.journal import SETTINGS, Record
-from nas.record.candidates import read_seeds
 from nas.record.folder import create, locked
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
@@ -32,7 +27,6 @@ from nas.training.jobs import (
     How,
     Job,
     checkpoint_of,
-    jobs_of,
     key_of,
     refuse_short,
     row_of,
@@ -40,43 +34,10 @@ from nas.training.jobs import (
 )
 from nas.training.sources import STDLIB, STDLIB_LICENCE
 from nas.training.table import FILE, LOG, trainings_csv
+from nas.work.train_request import Request, how_of, planned, recipe_of, sources_of
 
-PRECISIONS = ("fp32", "bf16")
-NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
-MOST_TOKENS = 10**15
-OWN = {".lock", DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
+OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to train on what, how and where; threads 0 are cores over workers."""
-
-    source: Path
-    data: Sequence[str]
-    tokens: str
-    evaluation: Sequence[str]
-    evaluation_tokens: int
-    texts: Sequence[str]
-    tokenizer: str
-    vocabulary: int | None
-    how: str | None
-    seeds: str | None
-    recipe: str
-    sequence_length: int | None
-    batch: int | None
-    last_steps: int
-    device: str
-    precision: str | None
-    workers: int
-    threads: int
-    time_limit: float | None
-    checkpoint_s: float
-    out: Path | None
-    resume: bool
-    retry_failed: bool
-    quiet: bool
-    json: bool
 
 
 def carry_out(request: Request) -> None:
@@ -96,6 +57,8 @@ def carry_out(request: Request) -> None:
     with locked(folder):
         corpus = corpus_of(request, folder, sources, tokenizer)
         refuse_short(corpus, recipe)
+        if not _begun(folder):
+            (folder / SETTINGS).unlink(missing_ok=True)
         record = Record(folder, settings_of(recipe, tokenizer, corpus, how), "train", LOG)
         left = missing(jobs, record, retry=request.retry_failed)
         session = _Session(request, how, corpus, folder, record)
@@ -116,75 +79,6 @@ def refuse_missing() -> None:
         )
 
 
-def how_of(request: Request) -> How:
-    """Device, precision, threads.
-
-    Raises:
-        UsageError: none of the choices.
-    """
-    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", request.device):
-        raise UsageError(f"--device: expected cpu, cuda or cuda:INDEX, got {request.device!r}; correct it")
-    precision = request.precision or ("fp32" if request.device == "cpu" else "bf16")
-    if precision not in PRECISIONS:
-        raise UsageError(f"--precision: {unknown('a precision', precision, PRECISIONS)}")
-    threads = request.threads or max(1, (os.cpu_count() or 1) // request.workers)
-    return How(request.device, precision, threads, request.last_steps, request.checkpoint_s)
-
-
-def sources_of(request: Request) -> Sources:
-    """Paths of the data, further texts by name.
-
-    Raises:
-        UsageError: a text without a name, or one name twice.
-    """
-    texts: dict[str, str] = {}
-    for pair in request.texts:
-        name, sign, path = pair.partition("=")
-        if not (sign and path and NAME.fullmatch(name)) or name in texts:
-            raise UsageError(
-                f"--text: expected NAME=PATH, a new name of letters, digits and underscores, got {pair!r}; correct it"
-            )
-        texts[name] = path
-    return Sources(tuple(request.data), tuple(request.evaluation), texts, request.evaluation_tokens)
-
-
-def recipe_of(request: Request) -> Recipe:
-    """The recipe, with the lengths that were asked for."""
-    given = {"sequence_length": request.sequence_length, "global_batch": request.batch}
-    return load_recipe(request.recipe).model_copy(update={k: v for k, v in given.items() if v is not None})
-
-
-def whole_numbers(flag: str, text: str, least: int, most: int) -> list[int]:
-    """Numbers by comma, each once.
-
-    Raises:
-        UsageError: something else.
-    """
-    found: list[int] = []
-    for part in text.split(","):
-        try:
-            number = float(part)
-        except ValueError:
-            number = float("nan")
-        if not (least <= number <= most and number.is_integer()):
-            raise UsageError(
-                f"{flag}: expected whole numbers from {least} by comma, as 200000,1e6, got {text!r}; correct it"
-            )
-        found += [] if int(number) in found else [int(number)]
-    return found
-
-
-def planned(request: Request, recipe: Recipe, tokenizer: Tokenizer) -> list[Job]:
-    """Every training that was asked for."""
-    tokens = whole_numbers("--tokens", request.tokens, 1, MOST_TOKENS)
-    found: Chosen = chosen(request.source, request.how, None, [], {})
-    own = {} if request.source.is_dir() else read_seeds(request.source)
-    given = None if request.seeds is None else whole_numbers("--seeds", request.seeds, 0, 2**31)
-    seeds = [given or own.get(name) or [0] for name in found.ids]
-    architectures = with_vocabulary(found.architectures, request.vocabulary, tokenizer.size)
-    return jobs_of(architectures, found.ids, seeds, tokens, recipe, tokenizer)
-
-
 def folder_of(request: Request) -> Path:
     """The folder as asked: a new one, or with --resume the one that is there.
 
@@ -197,12 +91,17 @@ def folder_of(request: Request) -> Path:
     if request.out is None and not request.resume:
         return create(name, None)
     folder = made_folder(request.out or _latest(name))
-    begun = (folder / SETTINGS).is_file()
+    begun = _begun(folder)
     if begun and not request.resume:
         raise UsageError(f"--out: expected a new folder, got {folder} with trainings; --resume goes on with them")
     if not begun and any(each.name not in OWN and not each.name.endswith(ENDING) for each in folder.iterdir()):
         raise UsageError(f"--out: expected a new or empty folder, got {folder} with other files in it; name another")
     return folder
+
+
+def _begun(folder: Path) -> bool:
+    """Whether a training of a folder has ended: before that its settings may still change."""
+    return (folder / LOG).is_file() and (folder / LOG).stat().st_size > 0
 
 
 def _latest(name: str) -> Path:
@@ -313,21 +212,22 @@ def _say(
     request: Request, folder: Path, asked: int, lines: Sequence[dict[str, Any]], corpus: Corpus, recipe: Recipe
 ) -> None:
     good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
+    failed = f", {len(lines) - len(good):,} without a loss" if len(good) < len(lines) else ""
     say(
-        f"{len(lines):,} of {asked:,} trained in {folder}, {len(lines) - len(good):,} without a loss; recipe {recipe.name}, "
+        f"{len(lines):,} of {asked:,} trained in {folder}{failed}; recipe {recipe.name}, "
         f"{recipe.global_batch:,} x {recipe.sequence_length:,} tokens a step"
     )
     licence = f" (Python's standard library, {STDLIB_LICENCE})" if STDLIB in request.data else ""
     say(
-        f"{corpus.train.tokens:,} tokens of data{licence}, sha256 {corpus.train.sha256[:12]}; "
-        f"validated on {corpus.validation.tokens:,}, sha256 {corpus.validation.sha256[:12]}"
+        f"Data: {corpus.train.tokens:,} tokens{licence}, {corpus.train.sha256[:12]}; "
+        f"validated on {corpus.validation.tokens:,}, {corpus.validation.sha256[:12]}"
     )
     if good:
         repeats = max(line["epochs"] for line in lines)
         if repeats > 1:
             say(f"Caution: the data is repeated up to {repeats:.3g} times (column epochs)")
-        best, worst = good[0], good[-1]
-        say(f"Losses, nats per token: {best['loss']:.4f} ({best['id']}) to {worst['loss']:.4f} ({worst['id']})")
+        ends = [f"{line['loss']:.4f} ({line['id']})" for line in (good if len(good) == 1 else (good[0], good[-1]))]
+        say(f"Loss, nats per token: {' to '.join(ends)}")
         say(f"plas fit {folder / FILE} fits a law to them")
     if len(lines) < asked:
         say("The same command with --resume trains the rest")

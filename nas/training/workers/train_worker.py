@@ -20,6 +20,7 @@ SMOOTH = 0.98  # of the running average that tells divergence
 MARGIN = 1.0  # nats above ln V: worse than knowing nothing
 PATIENCE = 100  # steps in a row above it
 VALIDATION_TOKENS = 8192  # scored at once
+KEPT, SERIES = ("step", "seconds", "average", "above"), ("losses", "rates", "validated")  # in a checkpoint
 RESIDUAL = ("o_proj", "down_proj")  # what ends a residual branch
 
 
@@ -92,11 +93,8 @@ def deviation(name, job):
 
 def optimiser_of(model, job):
     """AdamW; decay of matrices only, as transformers' Trainer does."""
-    parameters = list(model.parameters())
-    groups = [
-        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": job["weight_decay"]},
-        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-    ]
+    matrices, vectors = ([p for p in model.parameters() if (p.ndim > 1) is wide] for wide in (True, False))
+    groups = [{"params": matrices, "weight_decay": job["weight_decay"]}, {"params": vectors, "weight_decay": 0.0}]
     betas = (job["beta1"], job["beta2"])
     return torch.optim.AdamW(groups, lr=job["peak"], betas=betas, eps=job["epsilon"], fused=True)
 
@@ -127,13 +125,10 @@ class Training:
         self.ceiling = math.log(job["config"]["vocab_size"]) + MARGIN
         self._load()
 
-    def _mixed(self):
-        return torch.autocast(self.place.type, torch.bfloat16, enabled=self.job["precision"] == "bf16")
-
     def _scores(self, sequences, **more):
         """Cross entropy of each predicted token and the model's output."""
         sequences = sequences.to(self.place)
-        with self._mixed():
+        with torch.autocast(self.place.type, torch.bfloat16, enabled=self.job["precision"] == "bf16"):
             out = self.model(input_ids=sequences[:, :-1], use_cache=False, **more)
         logits = out.logits.float().flatten(0, 1)
         return functional.cross_entropy(logits, sequences[:, 1:].flatten(), reduction="none"), out
@@ -147,7 +142,7 @@ class Training:
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         loss = 0.0
-        for part in self._parts(self.data.batch(self.step, job["global_batch"], job["seed"])):
+        for part in self.data.batch(self.step, job["global_batch"], job["seed"]).split(job["micro_batch"]):
             scores, out = self._scores(part, **({"output_router_logits": True} if self.sparse else {}))
             share = len(part) / job["global_batch"]
             mean = scores.mean() * share
@@ -161,10 +156,6 @@ class Training:
         self.rates.append(rate)
         self.average = loss if self.average is None else SMOOTH * self.average + (1 - SMOOTH) * loss
         self.above = self.above + 1 if self.average > self.ceiling else 0
-
-    def _parts(self, batch):
-        """A batch in parts that fit the memory."""
-        return batch.split(self.job["micro_batch"])
 
     @torch.no_grad()
     def score(self, sequences):
@@ -189,13 +180,8 @@ class Training:
         """Write the checkpoint and the curve, each in one step, on the disk when this returns."""
         content = {
             "identity": self.job["identity"],
-            "step": self.step,
-            "seconds": self.seconds,
-            "average": self.average,
-            "above": self.above,
-            "losses": torch.tensor(self.losses, dtype=torch.float64),
-            "rates": torch.tensor(self.rates, dtype=torch.float64),
-            "validated": torch.tensor(self.validated, dtype=torch.float64),
+            **{name: getattr(self, name) for name in KEPT},
+            **{name: torch.tensor(getattr(self, name), dtype=torch.float64) for name in SERIES},
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "random": torch.get_rng_state(),
@@ -205,21 +191,19 @@ class Training:
 
     def _load(self):
         """Go on from the checkpoint, where there is a whole one of this very training."""
-        if not os.path.exists(self.job["checkpoint"]):
-            return
         try:
             found = torch.load(self.job["checkpoint"], map_location=self.place, weights_only=True)
         except Exception:
-            return  # not whole: begin anew, which gives the same numbers
+            return  # none, or none that is whole: begin anew, which gives the same numbers
         if found.get("identity") != self.job["identity"]:
             return
         self.model.load_state_dict(found["model"])
         self.optimiser.load_state_dict(found["optimiser"])
         torch.set_rng_state(found["random"].cpu())
-        self.step, self.seconds = found["step"], found["seconds"]
-        self.average, self.above = found["average"], found["above"]
-        self.losses, self.rates = found["losses"].tolist(), found["rates"].tolist()
-        self.validated = found["validated"].tolist()
+        for name in KEPT:
+            setattr(self, name, found[name])
+        for name in SERIES:
+            setattr(self, name, found[name].tolist())
 
     def write_curve(self):
         """Loss per step as CSV; the last evaluations on the validation set beside it."""
@@ -252,11 +236,6 @@ def replace(path, write):
         raise Unwritable(f"{path}: {reason}") from None
 
 
-def say(**content):
-    """A line for the process that asked."""
-    print(json.dumps(content), flush=True)
-
-
 def train(job):
     """Train to the end or to the first reason to stop; the result."""
     training = Training(job)
@@ -277,7 +256,7 @@ def train(job):
         if stop and training.step < job["steps"]:
             return {"state": "stopped"}
         if now - spoken >= SAY_S:
-            say(step=training.step, steps=job["steps"], loss=training.average)
+            print(json.dumps({"step": training.step, "steps": job["steps"], "loss": training.average}), flush=True)
             spoken = now
     return result(training, begin)
 
@@ -290,27 +269,31 @@ def result(training, begin):
     said = {"seconds": time.monotonic() - begin, "engine": f"torch {torch.__version__}"}
     if not math.isfinite(loss) or loss > training.ceiling:
         return {"state": "diverged", "reason": f"validation loss {loss:.3f} at the end", **said}
-    return {"state": "ok", "loss": loss, "texts": texts, "training_loss": training.average, **said}
+    return {"state": "ok", "loss": loss, "texts": texts, **said}
 
 
-def main():
-    """Read the job, train, say how it ended."""
-    job = json.load(sys.stdin)
+def refused(job):
+    """Why the device that was asked for cannot be used, None where it can."""
+    if job["device"] == "cpu":
+        return None
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (torch.device(job["device"]).index or 0) < count:
+        return None
+    return {"state": "no_device", "reason": f"{count} CUDA devices seen by torch {torch.__version__}"}
+
+
+def answer(job):
+    """Train, and say how it ended whatever happens."""
     torch.set_num_threads(job["threads"])
     torch.use_deterministic_algorithms(True, warn_only=True)
-    if job["device"] != "cpu":
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        place = torch.device(job["device"])
-        if not torch.cuda.is_available() or (place.index or 0) >= torch.cuda.device_count():
-            say(state="no_device", reason=f"{torch.cuda.device_count()} CUDA devices seen by torch {torch.__version__}")
-            return
     try:
-        say(**train(job))
+        return refused(job) or train(job)
     except Unwritable as error:
-        say(state="unwritable", reason=str(error))
+        return {"state": "unwritable", "reason": str(error)}
     except ValueError as error:
-        say(state="failed", reason=str(error).splitlines()[0][:300])
+        return {"state": "failed", "reason": str(error).splitlines()[0][:300]}
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(answer(json.load(sys.stdin))), flush=True)

@@ -92,23 +92,21 @@ def test_seeds_of_the_flag(trained: Trained, asked: Asked) -> None:
     ],
 )
 def test_failures_are_recorded(
-    behaviour: str, status: str, reason: str, again: int, folder: Path, trained: Trained, asked: Asked, inside: Any
+    behaviour: str, status: str, reason: str, again: int, folder: Path, trained: Trained, asked: Asked
 ) -> None:
-    """A failure is a row with its reason and no loss; --resume repeats only what was killed; `fit` leaves them out."""
+    """A failure is a row with its reason and no loss; --resume repeats only what was killed, --retry-failed all."""
     (folder / "behaviour").write_text(behaviour)
-    answer = trained(tokens="256,512")
+    answer = trained()
     assert answer.code == 0, answer
-    assert "4 without a loss" in answer.out
+    assert "2 without a loss" in answer.out
     assert {r["status"] for r in rows(folder) if r["id"] == "sparse"} == {status}
     assert all(reason in r["reason"] and not r["loss"] for r in rows(folder) if r["id"] == "sparse")
     assert "Warning: sparse-" in answer.err
-    said = inside("fit", "trained", "--form", "parameters_power", "--quiet").err
-    assert "expected a row per trained model" in said or "status" in said or "vary" in said
     before = len(asked())
     (folder / "behaviour").unlink()
-    trained("--resume", tokens="256,512")
-    assert len(asked()) - before == 2 * again
-    trained("--resume", "--retry-failed", tokens="256,512")
+    trained("--resume")
+    assert len(asked()) - before == again
+    trained("--resume", "--retry-failed")
     assert {r["status"] for r in rows(folder)} == {"ok"}
 
 
@@ -165,6 +163,15 @@ def test_what_is_no_fault_of_a_training(
     (folder / "behaviour").unlink()
     assert trained("--resume").code == 0
     assert {r["status"] for r in rows(folder)} == {"ok"}
+
+
+def test_settings_may_change_until_something_is_trained(folder: Path, trained: Trained) -> None:
+    """A device that is not there is corrected by the same command with another, precision and all."""
+    (folder / "list.csv").write_text("\n".join(_sparse()))
+    (folder / "behaviour").write_text('print(json.dumps({"state": "no_device", "reason": "0"})); sys.exit()')
+    assert trained("--device", "cuda").code == 2
+    (folder / "behaviour").unlink()
+    assert trained().code == 0
 
 
 def test_time_limit(folder: Path, trained: Trained) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.exporting.tokenizer import byte_level
+from nas.exporting.tokenizer import byte_level, tokenizer_for
 from nas.training.corpus import Corpus, Sources, blocks, held_out, prepared
+from nas.training.encoding import encoder_of
 from nas.training.saved_sets import rows_of
 from nas.training.sources import documents
 
@@ -165,3 +166,21 @@ def test_pieces_without_their_package(tmp_path: Path, monkeypatch: pytest.Monkey
     sources = Sources(["stdlib"], [], {}, 10)
     with pytest.raises(UsageError, match="expected the package tokenizers"):
         prepared(tmp_path, sources, replace(byte_level(), kind="file"), lambda _: None)
+
+
+def test_pieces_are_the_exported_tokenizers(tmp_path: Path) -> None:
+    """The byte-level tokenizer.json that `export` writes gives the ids that bytes are, and counts the bytes of a beginning."""
+    pytest.importorskip("tokenizers", reason="needs the extra hf, which is not installed")
+    (tmp_path / "tokenizer.json").write_bytes(byte_level().files["tokenizer.json"])
+    pieces = encoder_of(tokenizer_for(str(tmp_path / "tokenizer.json")))
+    text = "naïve <|endoftext|é\n\tx = 1  # end".encode()
+    assert pieces.ids(text, "here").tolist() == list(text)
+    assert [pieces.head(text, "here", most)[1] for most in (0, 2, 5, 10**6)] == [0, 2, 5, len(text)]
+    with pytest.raises(UsageError, match="here: expected UTF-8 text"):
+        pieces.ids(b"\xff\xfe", "here")
+    (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {"</s>": 0, "a": 1}}}')
+    with pytest.raises(UsageError, match="--tokenizer: expected a tokenizer"):
+        encoder_of(tokenizer_for(str(tmp_path / "tokenizer.json")))
+    (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {"a": 1}}}')
+    with pytest.raises(UsageError, match="expected an end token"):
+        tokenizer_for(str(tmp_path / "tokenizer.json"))
