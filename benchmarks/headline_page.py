@@ -45,15 +45,15 @@ def write_page(folder: Folder) -> None:
     shutil.copyfile(HERE / "data.md", TABLE.with_name("README.md"))
     if (folder / "law.yaml").exists():
         shutil.copyfile(folder / "law.yaml", TABLE.with_name("trained_law.yaml"))
-    parts = [trainings(found), *law_part(folder, found), *latency_part(folder), *contest_part(folder, found)]
+    parts = [trainings(folder, found), *law_part(folder, found), *latency_part(folder), *contest_part(folder, found)]
     before, _, after = TEMPLATE.read_text(encoding="utf-8").partition(f"{BEGIN}\n\n{END}")
     write(PAGE, f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
 
 
-def trainings(found: Sequence[Row]) -> str:
+def trainings(folder: Folder, found: Sequence[Row]) -> str:
     """How many of each list are trained."""
     asked = {part: len(rows(LISTS / f"{part}.csv")) * len(seeds.split(",")) for part, (_, seeds) in PARTS.items()}
-    asked[HEAD] = len(SEEDS.split(",")) * (1 + len(QUESTIONS))
+    asked[HEAD] = len(SEEDS.split(",")) * len(rows(folder / "lists" / f"{HEAD}.csv"))
     body = []
     for part, number in asked.items():
         own = of_parts(found, part)
@@ -180,7 +180,7 @@ def contest_part(folder: Folder, found: Sequence[Row]) -> list[str]:
             parts.append(f"`{question}`: no architecture of its shortlist was measured to be as fast.")
             continue
         parts.append(duel(question, answered[question], base["id"], trained, times))
-    if answered.get("equal_latency", "") != answered.get("largest", ""):
+    if {"equal_latency", "largest"} <= set(answered) and answered["equal_latency"] != answered["largest"]:
         gain = welch(trained[answered["equal_latency"]], trained[answered["largest"]])
         parts.append(
             f"`equal_latency` against `largest`: {interval(gain, 4)} nats, an interval {verdict(*gain[1:], THREE)}."

@@ -34,7 +34,7 @@ def train(folder: Folder, seconds: int) -> None:
 
 def head_to_head(folder: Folder, seconds: int) -> None:
     """Baseline and picks on the same tokens, with several seeds; a folder of their own, since a pick may be of a list."""
-    path = folder.made("lists") / "head_to_head.csv"
+    path = folder.made("lists") / f"{HEAD}.csv"
     contenders = [*rows(BASELINE), *rows(folder / "picks.csv")]
     write_rows(path, contenders)
     trained(folder / HEAD, path, TOKENS, SEEDS, len(contenders) * len(SEEDS.split(",")), seconds)
