@@ -9,12 +9,14 @@ from objectives.device import Calibration, Device, Energy
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
 Phase = Literal["prefill", "decode"]
 #: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 and
-#: nvfp4 run their products at the FP16 peak. NVFP4 has a peak of its own: its share of that says nothing of another.
+#: nvfp4 are counted at the FP16 peak. NVFP4 has a peak of its own: its share of that says nothing of another. FP32 has none
+#: that a device file states: only what was measured in it says how far below FP16's it stays.
 TRANSFERABLE: dict[str, tuple[str, ...]] = {
     "fp16": ("fp16", "", "int4", "q8_0", "w4", "fp32"),
     "int4": ("int4", "", "q8_0", "w4", "fp16", "fp32"),
     "int8": ("int8", "", "fp16", "int4", "q8_0", "w4", "fp32"),
     "nvfp4": ("nvfp4", ""),
+    "fp32": ("fp32", ""),
 }
 #: Least and largest measured / predicted at batch 8 from a calibration at batch 1: 31 rows of each phase in 7 groups
 #: on Jetson AGX Orin and AGX Thor. Source: `benchmarks/calibration.py`, batch 8 from batch 1.

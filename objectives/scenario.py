@@ -12,7 +12,7 @@ class Precision:
     """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
 
     NVFP4 is 4 bits and a byte of scale per 16 elements, of weights and of a linear operator's inputs, which the
-    operator before writes.
+    operator before writes. FP32 has no peak of its own: a profile measured in it says its share of FP16's.
 
     Source: `docs/model.md`, precision. `input_bytes` is the width of a linear operator's input.
     """
@@ -35,6 +35,7 @@ PRECISIONS = {
     "int8": Precision("int8", 1.0, 2.0, 2.0, 1.0, "int8"),
     "int4": Precision("int4", 0.5, 2.0, 2.0, 2.0, "fp16"),
     "nvfp4": Precision("nvfp4", 0.5625, 2.0, 2.0, 0.5625, "fp4"),
+    "fp32": Precision("fp32", 4.0, 4.0, 4.0, 4.0, "fp16"),
 }
 _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
 

@@ -92,7 +92,7 @@ class StudyConfig(BaseModel):
         "jetson_agx_orin_64gb"
     )
     precision: Annotated[
-        Literal["fp16", "int8", "int4", "nvfp4"], Field(description="Weights and linear operators")
+        Literal["fp16", "int8", "int4", "nvfp4", "fp32"], Field(description="Weights and linear operators")
     ] = "fp16"
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"

@@ -46,7 +46,8 @@ Device = Annotated[
     ),
 ]
 Precision = Annotated[
-    str | None, typer.Option("--precision", help="fp16, int8, int4 or nvfp4; default fp16.", rich_help_panel=DEVICE)
+    str | None,
+    typer.Option("--precision", help="fp16, int8, int4, nvfp4 or fp32; default fp16.", rich_help_panel=DEVICE),
 ]
 Law = Annotated[
     str | None, typer.Option("--law", help="Loss law: name or YAML file; default hw_codesign.", rich_help_panel=SPACE)

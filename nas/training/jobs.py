@@ -132,7 +132,10 @@ def told(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, Any]:
     learnt = {
         "config": config,
         "params_total": int(counts.total(model.architecture)[0]),
-        **{name: getattr(plan, name) for name in ("steps", "warmup_steps", "peak", "final", "std", "residual_std")},
+        **{
+            name: getattr(plan, name)
+            for name in ("steps", "warmup_steps", "peak", "final", "std", "residual_std", "expert_std")
+        },
         **{name: getattr(recipe, name) for name in ("sequence_length", "global_batch", "beta1", "beta2", "epsilon")},
         **{name: getattr(recipe, name) for name in ("weight_decay", "gradient_clip", "auxiliary_loss")},
         "micro_batch": max(1, min(recipe.global_batch, AT_ONCE // recipe.sequence_length)),

@@ -81,8 +81,14 @@ def initialise(model, job):
         elif "norm" in name:
             parameter.fill_(1.0)
         else:
-            std = job["residual_std"] if any(part in name for part in RESIDUAL) else job["std"]
-            parameter.normal_(0.0, std, generator=generator)
+            parameter.normal_(0.0, deviation(name, job), generator=generator)
+
+
+def deviation(name, job):
+    """The deviation of a tensor's initial weights: smaller where a residual branch ends, of experts their own."""
+    if not any(part in name for part in RESIDUAL):
+        return job["std"]
+    return job["expert_std"] if "experts" in name else job["residual_std"]
 
 
 def optimiser_of(model, job):

@@ -94,6 +94,16 @@ def test_initial_weights_are_the_exports(shape: str, job: Jobs, model: Callable[
         assert float(parameter.detach().mean()) == pytest.approx(own.mean, abs=0.02), name
 
 
+def test_experts_end_with_a_deviation_of_their_own(job: Jobs) -> None:
+    """What the recipe's `single_expert_by_count` asks for reaches the experts' down_proj, and nothing else."""
+    given = job("top1", expert_std=0.2)
+    for name, parameter in worker.built(given).named_parameters():
+        if "down_proj" in name:
+            assert float(parameter.detach().std()) == pytest.approx(0.2, rel=0.1), name
+        elif "norm" not in name:
+            assert float(parameter.detach().std()) < 0.15, name
+
+
 def _part(name: str) -> str:
     """The tensor on disk that a fused one of the experts begins with."""
     return "down_proj" if "down_proj" in name else "gate_proj"
