@@ -27,7 +27,7 @@ PHASES = {  # file and function, the innermost of a stack decides
     "objectives": (("nas/search/loop.py", "_evaluate_block"),),
     "store": (("nas/record/store.py", "append"),),
     "exact frontier, picks": (("nas/answer/outcome.py", "conclude"),),
-    "tables": (("nas/answer/outcome.py", "write_files"),),
+    "tables": (("nas/answer/outcome_files.py", "write_files"),),
     "pictures": (("nas/answer/pictures.py", "draw_all"),),
     "PNG": (("backend_agg.py", "print_png"),),
     "SVG": (("backend_svg.py", "print_svg"),),

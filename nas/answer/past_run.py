@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.outcome import file_columns
+from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError
 from nas.files.yaml_source import parse
 from nas.frontier.dominance import frontier_rows

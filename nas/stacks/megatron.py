@@ -127,7 +127,9 @@ def cautions(model: Model) -> list[str]:
     if not model.recipe.initialisation.residual_by_depth:
         said.append("Megatron scales what ends a residual branch by depth, which the recipe does not ask for")
     if model.schedule.expert_std != model.schedule.residual_std:
-        said.append("Megatron gives experts the deviation of every residual branch, not the recipe's own for single experts")
+        said.append(
+            "Megatron gives experts the deviation of every residual branch, not the recipe's own for single experts"
+        )
     if model.weights:
         said.append("the weights in hf are not read: Megatron initialises its own, with the recipe's deviation")
     return said

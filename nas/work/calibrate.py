@@ -15,11 +15,10 @@ from nas.files.own_files import made_folder
 from nas.files.report_json import FILE, stamped
 from nas.files.tables import refuse_used, write, write_json
 from nas.measuring import calibration_text as text
+from nas.measuring.calibration_screen import show
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.console import write as write_lines
-from nas.terminal.tables import fitted, say_dropped, table
+from nas.terminal.console import notice, say_json
 from nas.work.told import write_told
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, groups
@@ -68,7 +67,7 @@ def execute(request: Request) -> None:
     if request.json:
         say_json(content)
     else:
-        _show(content)
+        show(content)
     for doubt in text.not_recommended(content):
         notice(doubt)
     notice(f"Written: {request.target}. {text.usage(content, str(request.target))}".rstrip())
@@ -84,32 +83,6 @@ def repeated(request: Request) -> str:
     words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
     words += ["--request-overhead"] * request.request + ["--contended"] * request.contended
     return shlex.join([*words, "--out", "again.yaml", "--report", "again"])
-
-
-def _show(content: Mapping[str, Any]) -> None:
-    """Groups with their errors, and the rows that were not used."""
-    say(text.head(content))
-    if len(content["groups"]) > 1:
-        table(text.SUMMARY, text.summary(content))
-    for line in text.left_out(content):
-        say(f"  {line}")
-    dropped: list[str] = []
-    for group in content["groups"]:
-        say()
-        say(text.group_head(group))
-        say(f"  {text.rates(group['profile'])}")
-        lines, dropped = fitted(text.HEADER, text.phase_rows(group), spare=("in-sample",))
-        write_lines(lines)
-        for line in text.remarks(group):
-            say(f"  {line}")
-    for energy in content["energy"]:
-        say()
-        say(text.energy_head(energy))
-        say(f"  {text.joules(energy['coefficients'])}")
-        table(text.ENERGY_HEADER, [text.energy_row(energy)])
-        for line in energy["remarks"]:
-            say(f"  {line}")
-    say_dropped(dropped)
 
 
 @dataclass(frozen=True, eq=False)

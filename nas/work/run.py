@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nas.answer.outcome import Outcome, conclude, summary, write_files
+from nas.answer.outcome import Outcome, conclude
+from nas.answer.outcome_files import summary, write_files
 from nas.answer.screen import show
 from nas.answer.sentences import describe
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.answer.outcome import columns_of
+from nas.answer.outcome_files import columns_of
 from nas.errors import UsageError
 from nas.files.yaml_source import dump, read
 from nas.frontier.dominance import frontier_rows
