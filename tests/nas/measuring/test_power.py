@@ -154,6 +154,7 @@ print(json.dumps({{"prefill_ms": [200, 200], "decode_ms": [50, 50], "requests_s"
 """
 
 
+@pytest.mark.slow
 def test_measure_meters_requests_and_calibrate_reads_them(
     drawing: None, commands: Any, inside: Callable[..., Any]
 ) -> None:

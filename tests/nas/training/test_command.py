@@ -53,6 +53,7 @@ def _ratio(folder: Path, which: str) -> float:
     return float(described[which]["tokens"] / described[which]["bytes"])
 
 
+@pytest.mark.slow
 def test_costliest_first_and_nothing_twice(folder: Path, trained: Trained, asked: Asked) -> None:
     """More tokens come first; --resume trains what a longer list adds, whatever a candidate is called now."""
     assert trained(tokens="256,512").code == 0
@@ -76,6 +77,7 @@ def test_seeds_of_the_flag(trained: Trained, asked: Asked) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "status", "reason", "again"),
     [
@@ -110,6 +112,7 @@ def test_failures_are_recorded(
     assert {r["status"] for r in rows(folder)} == {"ok"}
 
 
+@pytest.mark.slow
 def test_fit_says_what_it_leaves_out(folder: Path, trained: Trained, inside: Any) -> None:
     """`fit` takes the folder, uses rows with a loss and names the lines of the others."""
     lines = ["id,depth,width,head_dim,n_kv_heads,expert_ffn_ratio,n_experts"]
@@ -138,6 +141,7 @@ def _sparse() -> list[str]:
     return ["id,depth,width,head_dim,n_kv_heads,expert_ffn_ratio,n_experts", "x,1,32,16,1,2,4", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "code", "said"),
     [
@@ -174,6 +178,7 @@ def test_settings_may_change_until_something_is_trained(folder: Path, trained: T
     assert trained().code == 0
 
 
+@pytest.mark.slow
 def test_time_limit(folder: Path, trained: Trained) -> None:
     """At the end of its time the command stops what runs and says what is left."""
     (folder / "behaviour").write_text(

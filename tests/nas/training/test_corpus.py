@@ -52,6 +52,7 @@ def test_documents(files: Path) -> None:
     assert next(documents(str(files / "part 0" / "0.txt")))[1] == b"document 0 " * 5
 
 
+@pytest.mark.slow
 def test_standard_library() -> None:
     """Python's own sources, without tests and installed packages."""
     names = [name for name, _ in documents("stdlib")]
