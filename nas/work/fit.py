@@ -36,7 +36,6 @@ from nas.law_fitting.text import planned as plan_lines
 from nas.law_fitting.verdict import verdict
 from nas.law_fitting.worth import STOP, worth
 from nas.record.candidates import write_candidates
-from nas.record.folder import now
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered
@@ -129,7 +128,7 @@ def worked_out(request: Request, given: Law, asked: Asked | None) -> WorkedOut:
     _refuse_undecided(request, content["worth"])
     content = {"verdict": verdict(content, shlex.join(map(str, request.runs))), **content}
     stage.close()
-    origin = law.provenance | {"verdict": content["verdict"][0], "fitted": now()}
+    origin = law.provenance | {"verdict": content["verdict"][0]}
     return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
 
 

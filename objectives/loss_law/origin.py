@@ -18,13 +18,12 @@ class NamedText(BaseModel):
 
 
 class Origin(BaseModel):
-    """What a law's provenance says of its fit: the tables, their rows and tokens, when, its verdict, the law's own file."""
+    """What a law's provenance says of its fit: the tables, their rows and tokens, its verdict, the law's own file."""
 
     form: str = ""
     rows: int | None = None
     tables: tuple[NamedText, ...] = ()
     tokens: tuple[float, float] | None = None
-    fitted: str = ""
     verdict: str = ""
     file: NamedText | None = None
 
@@ -38,7 +37,7 @@ def origin_of(law: Law) -> Origin | None:
 
 
 def origin_line(law: Law) -> str:
-    """Form, tables, rows, tokens, day, residual sd and file of a law in one line; "" where it says nothing of them."""
+    """Form, tables, rows, tokens, residual sd and file of a law in one line; "" where it says nothing of them."""
     found = origin_of(law)
     if found is None:
         return ""
@@ -49,7 +48,6 @@ def origin_line(law: Law) -> str:
         f"Law {law.name}: {form}",
         "" if found.rows is None else f"{found.rows} rows" + (f" of {tables}" if tables else ""),
         "" if found.tokens is None else _tokens(*found.tokens),
-        f"fitted {found.fitted[:10]}" if found.fitted else "",
         "" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats",
         "" if found.file is None else f"file {found.file}",
     ]

@@ -25,10 +25,9 @@ provenance:
   form: depth_width
   tables: [{name: trained/trainings.csv, sha256: 0123456789abcdef, rows: 42}]
   tokens: [2.0e+6, 8.0e+6]
-  fitted: "2026-11-22T04:48:51+00:00"
   verdict: "Not settled by these rows: the picks."
 """
-LINE = "Law ours: depth_width, 42 rows of trained/trainings.csv (01234567), 2e+06 to 8e+06 tokens, fitted 2026-11-22"
+LINE = "Law ours: depth_width, 42 rows of trained/trainings.csv (01234567), 2e+06 to 8e+06 tokens"
 FLAGS = {"algo": "lhs", "evaluations": 20, "law": "law.yaml"}
 
 

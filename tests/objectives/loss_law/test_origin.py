@@ -16,7 +16,6 @@ WHOLE = {
         {"name": "b.csv", "sha256": "ff", "rows": 12},
     ],
     "tokens": [2e6, 8e6],
-    "fitted": "2026-11-22T04:48:51+00:00",
     "verdict": "Not settled by these rows: the picks.",
     "file": {"name": "laws/mine.yaml", "sha256": "fedcba9876543210"},
 }
@@ -28,7 +27,7 @@ def law(provenance: Any, **further: Any) -> Law:
 
 def test_everything_is_told_in_one_line() -> None:
     assert origin_line(law(WHOLE, residual_sd=0.0187)) == (
-        "Law mine: parameters_power, 42 rows of a.csv (01234567) and b.csv (ff), 2e+06 to 8e+06 tokens, fitted 2026-11-22, "
+        "Law mine: parameters_power, 42 rows of a.csv (01234567) and b.csv (ff), 2e+06 to 8e+06 tokens, "
         "residual sd 0.0187 nats, file laws/mine.yaml (fedcba98)"
     )
     assert verdict_line(law(WHOLE)) == "Verdict of the law's fit: Not settled by these rows: the picks."
@@ -45,7 +44,7 @@ def test_a_law_without_provenance_says_nothing_and_an_older_one_what_it_has() ->
 
 @pytest.mark.parametrize(
     "provenance",
-    [{"rows": "many"}, {"tables": "all"}, {"file": 3}, {"tokens": [1]}, {"verdict": ["<b>"]}, {"fitted": {}}],
+    [{"rows": "many"}, {"tables": "all"}, {"file": 3}, {"tokens": [1]}, {"verdict": ["<b>"]}],
 )
 def test_what_cannot_be_read_is_nothing(provenance: dict[str, Any]) -> None:
     assert origin_of(law(provenance)) is None
