@@ -266,13 +266,18 @@ def _progress(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("unfinished/*.pt")}
 
 
+def interruptible() -> None:
+    """A shell's background job ignores Ctrl-C and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 def test_interrupted(tmp_path: Path) -> None:
     """Ctrl-C is one line that says how to go on, exit code 130, with checkpoints written."""
     (tmp_path / "text.txt").write_text("".join(f"{i} times {i} is {i * i}\n" for i in range(600)))
     (tmp_path / "list.csv").write_text("id,depth,width,head_dim,n_kv_heads,expert_ffn_ratio\na,2,32,16,1,2\n")
     asked = command(tmp_path, "--out", str(tmp_path / "out"), "--tokens", "10000000")
-    process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, preexec_fn=interruptible)
     until = time.monotonic() + 120.0
     while not list((tmp_path / "out").glob("unfinished/*.pt")) and time.monotonic() < until:
         time.sleep(0.1)
