@@ -28,13 +28,14 @@ def report(
     quiet: o.Quiet = False,
 ) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
-    from nas.work.report import Request
+    from nas.files.report_json import REPRODUCTION
+    from nas.work.report import TOLD, Request
 
-    holds = [name for name in ("reproduction.json", "report.json") if len(runs) == 1 and (runs[0] / name).is_file()]
-    if holds == ["report.json"]:
-        from nas.work.told import report as work
-    elif holds:
+    holds = [name for name in TOLD if len(runs) == 1 and (runs[0] / name).is_file()]
+    if REPRODUCTION in holds:
         from nas.work.reproduce import report as work
+    elif holds:
+        from nas.work.told import report as work
     else:
         from nas.work.report import report as work
     work(Request(tuple(runs), out, quiet))

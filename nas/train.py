@@ -52,14 +52,7 @@ def train(
             rich_help_panel=DATA,
         ),
     ] = None,
-    how: Annotated[
-        str | None,
-        typer.Option(
-            "--select",
-            help="frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
-            show_default=False,
-        ),
-    ] = None,
+    how: o.Chosen = None,
     seeds: Annotated[
         str | None,
         typer.Option("--seeds", help="0,1,2; left out: the file's column seed, else 0.", show_default=False),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from nas.errors import UsageError
+from nas.files.report_json import REPRODUCTION
 from nas.files.tables import write_json
 from nas.reproduction.claim import VERDICTS, Claim, Number
 from nas.reproduction.corrections import Correction
@@ -15,7 +16,7 @@ from nas.reproduction.page import Reproduction
 from nas.reproduction.sensitivity import HEADER
 from nas.reproduction.series import Pictures
 
-FILE, FORMAT, VERSION = "reproduction.json", "plas-reproduction", 1
+FILE, FORMAT, VERSION = REPRODUCTION, "plas-reproduction", 1
 MOST_BYTES = 20_000_000
 _Count = Annotated[int, Field(ge=0)]
 

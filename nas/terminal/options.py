@@ -95,6 +95,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notices.",
 NoPlots = Annotated[
     bool, typer.Option("--no-plots", help="Draw no pictures; those already there stay.", rich_help_panel=WORKLOAD)
 ]
+Chosen = Annotated[
+    str | None,
+    typer.Option(
+        "--select",
+        help="frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WORKLOAD)]
 
 

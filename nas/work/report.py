@@ -1,6 +1,6 @@
 """The work of `report`: the page of a run beside its files, or a page of several runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.recalled import recalled
 from nas.errors import UsageError
-from nas.files import yaml_source
+from nas.files import report_json, yaml_source
 from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
 from nas.reporting.run_page import run_page
@@ -19,7 +19,7 @@ from nas.terminal.console import notice
 from objectives.written_text import in_a_command
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
-TOLD = ("report.json", "reproduction.json")  # that a page is made of, without a run
+TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,27 @@ def report(request: Request) -> Path:
         UsageError: not a folder that it knows, or a file that exists.
         PlasError: a damaged run, a folder that cannot be written.
     """
+
+    def made() -> str:
+        for path in request.runs:
+            refuse_comparison(path)
+            refuse_told(path)
+        return _page([recorded_run(path) for path in request.runs])
+
+    return delivered(request, made)
+
+
+def delivered(request: Request, page: Callable[[], str]) -> Path:
+    """Write a page where it was asked for, else beside the files of the one folder; where it is.
+
+    Raises:
+        UsageError: a file that exists.
+        PlasError: a folder that cannot be written.
+    """
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
-    for path in request.runs:
-        refuse_comparison(path)
-        refuse_told(path)
-    write(target, _page([recorded_run(path) for path in request.runs]))
+    write(target, page())
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.files.own_files import made_folder
-from nas.files.tables import refuse_existing, write
+from nas.files.tables import write
 from nas.reporting.reproduction_page import reproduction_page
 from nas.reproduction import page, record
 from nas.reproduction.series import pictures
@@ -79,10 +79,4 @@ def report(request: report_work.Request) -> Path:
         PlasError: the folder cannot be written.
     """
     (folder,) = request.runs
-    if request.out is not None:
-        refuse_existing("--out", request.out)
-    target = request.out or folder / REPORT
-    write(target, reproduction_page(record.read(folder)))
-    if not request.quiet:
-        notice(f"{target}: open it in a browser; it needs no network")
-    return target
+    return report_work.delivered(request, lambda: reproduction_page(record.read(folder)))

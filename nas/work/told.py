@@ -6,11 +6,10 @@ from typing import Any
 
 from nas.errors import PlasError
 from nas.files import report_json
-from nas.files.tables import refuse_existing, write
+from nas.files.tables import write
 from nas.reporting.calibration_page import calibration_page
 from nas.reporting.fit_page import fit_page
-from nas.terminal.console import notice
-from nas.work.report import FILE, Request, name_of
+from nas.work.report import FILE, Request, delivered, name_of
 
 PAGES: dict[str, Callable[[str, Mapping[str, Any]], str]] = {"fit": fit_page, "calibration": calibration_page}
 DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what content that was changed ends in
@@ -24,13 +23,7 @@ def report(request: Request) -> Path:
         PlasError: a damaged report, a folder that cannot be written.
     """
     (folder,) = request.runs
-    if request.out is not None:
-        refuse_existing("--out", request.out)
-    target = request.out or folder / FILE
-    write(target, told_page(folder))
-    if not request.quiet:
-        notice(f"{target}: open it in a browser; it needs no network")
-    return target
+    return delivered(request, lambda: told_page(folder))
 
 
 def told_page(folder: Path) -> str:

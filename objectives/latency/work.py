@@ -1,11 +1,12 @@
 """What operators do, whatever a device makes of it: FLOPs and bytes of whole phases."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import (
+    OF_PART,
     Operator,
     Phase,
     Values,
@@ -20,7 +21,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
 
-OF_PART = {"base": head_operators, "attention": attention_operators, "ffn": ffn_operators}
+Work = Callable[[Dimensions, Phase, Scenario], FloatArray]
 
 
 def operator_work(operator: Operator, phase: Phase) -> tuple[Values, Values]:
@@ -48,22 +49,25 @@ def phase_work(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray:
 
 
 def request_work(architectures: Architectures, scenario: Scenario) -> FloatArray:
-    """FLOPs and bytes of a whole request, prefill and decode, (2, n); in cache-sized blocks."""
-    found = np.zeros((2, len(architectures)))
-    for start in range(0, len(architectures), CHUNK):
-        x = Dimensions(architectures[start : start + CHUNK])
-        for phase in phases(scenario):
-            found[:, start : start + CHUNK] += phase_work(x, phase, scenario)
-    return found
+    """FLOPs and bytes of a whole request, prefill and decode, (2, n)."""
+    return _over_request(architectures, scenario, phase_work)
 
 
 def part_work(architectures: Architectures, scenario: Scenario, part: Part) -> FloatArray:
     """FLOPs and bytes of a layer's attention or FFN, or of the head (`base`), over a whole request, (2, n)."""
+
+    def work(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray:
+        flops, moved = total_work(OF_PART[part](x, phase, scenario), phase)
+        return np.stack(np.broadcast_arrays(flops, moved, x.depth)[:2])
+
+    return _over_request(architectures, scenario, work)
+
+
+def _over_request(architectures: Architectures, scenario: Scenario, work: Work) -> FloatArray:
+    """Work of both phases together, (2, n); in cache-sized blocks."""
     found = np.zeros((2, len(architectures)))
     for start in range(0, len(architectures), CHUNK):
         x = Dimensions(architectures[start : start + CHUNK])
         for phase in phases(scenario):
-            flops, moved = total_work(OF_PART[part](x, phase, scenario), phase)
-            found[0, start : start + CHUNK] += flops
-            found[1, start : start + CHUNK] += moved
+            found[:, start : start + CHUNK] += work(x, phase, scenario)
     return found

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.nas.extras import skip_without_hf
 
 LINE = "the quick brown fox jumps over the lazy dog and runs away, number {}\n"
 CANDIDATES = """id,depth,width,head_dim,n_kv_heads,n_experts,top_k,expert_ffn_ratio,seed
@@ -33,10 +34,7 @@ print(json.dumps({"state": "ok", "loss": loss, "texts": {n: loss + 1 for n in jo
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip by name what trains where torch and transformers are not installed."""
-    if find_spec("transformers") is None or find_spec("torch") is None:
-        for item in items:
-            if "torch" in item.path.name:
-                item.add_marker(pytest.mark.skip(reason="needs the extra hf, which is not installed"))
+    skip_without_hf(items, "torch")
 
 
 @pytest.fixture
