@@ -14,7 +14,7 @@ def show(content: Mapping[str, Any]) -> None:
     say(text.head(content))
     if len(content["groups"]) > 1:
         table(text.SUMMARY, text.summary(content))
-    for line in text.left_out(content):
+    for line in (*text.told(content), *text.left_out(content)):
         say(f"  {line}")
     dropped: list[str] = []
     for group in content["groups"]:
