@@ -73,15 +73,16 @@ def given_models(texts: Sequence[str]) -> dict[str, Model]:
             raise UsageError(
                 f"--model: expected each name once, got {name or 'a model without a name'!r} twice; remove one"
             )
-        found[called] = _model(model)
+        found[called] = _model(model, name.strip())
     return found
 
 
-def _model(text: str) -> Model:
+def _model(text: str, name: str) -> Model:
+    """A published model, or the config.json of one that is called as the log calls it."""
     path = Path(text)
     if path.suffix == ".json" or (normalised(text) not in documents("search_spaces.models") and path.is_dir()):
         path = path / "config.json" if path.is_dir() else path
-        return Model(path.parent.name or path.stem, read_config(path))
+        return Model(name or path.parent.name or path.stem, read_config(path))
     try:
         known_model = baseline(text)
     except UsageError as error:

@@ -12,9 +12,11 @@ from nas.terminal.tables import fitted, say_dropped, table
 def show(content: Mapping[str, Any]) -> None:
     """Groups with their errors, and the rows that were not used."""
     say(text.head(content))
+    for line in text.told(content):
+        say(f"  {line}")
     if len(content["groups"]) > 1:
         table(text.SUMMARY, text.summary(content))
-    for line in (*text.told(content), *text.left_out(content)):
+    for line in text.left_out(content):
         say(f"  {line}")
     dropped: list[str] = []
     for group in content["groups"]:

@@ -98,7 +98,7 @@ def test_told(sample: Callable[[str], Path]) -> None:
     assert how == "as told, 6.739 billion parameters agree"
     with pytest.raises(Unusable, match="billion parameters, where"):
         identified(Figure(("llama 7B",), family="llama", parameters=Stated(7e9, 4096)), given, published())
-    with pytest.raises(Unusable, match="family qwen3, which samples is not of"):
+    with pytest.raises(Unusable, match="family qwen3, which llama 7B is not of"):
         identified(Figure(("llama 7B",), family="qwen3"), given, published())
 
 
