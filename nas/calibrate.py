@@ -71,7 +71,9 @@ def calibrate(
 
 
 main = o.command(
-    calibrate, "calibrate measured/measured.csv --device raspberry_pi_5 --out my_pi.yaml --report calibrated"
+    calibrate,
+    "calibrate measured/measured.csv --device raspberry_pi_5 --out my_pi.yaml --report calibrated",
+    "calibrate issue.md bench.json --device rtx_4080 --model 'qwen2 7B=config.json'",
 )
 if __name__ == "__main__":
     main()
