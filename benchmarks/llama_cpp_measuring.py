@@ -156,7 +156,7 @@ def ended(line: list[str], until: float) -> bool:
     """Whether a command came to its end in time; it is interrupted where not, and ends this program where it failed."""
     if time.monotonic() >= until:
         return False
-    print("$ plas", *line[2:], flush=True)
+    print("$ plas", line[2].removeprefix("nas."), *line[3:], flush=True)
     process = subprocess.Popen(line)
     try:
         code = process.wait(until - time.monotonic())
