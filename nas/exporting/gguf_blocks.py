@@ -15,6 +15,7 @@ from nas.exporting.gguf_types import F16, F32, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 HALF = "<f2"
+FOUR, LOW = np.uint8(4), np.uint8(15)  # bits
 
 
 def encoded(values: Floats, kind: Type) -> bytes:
@@ -42,7 +43,7 @@ def _extreme(x: Floats) -> Floats:
 def _nibbles(codes: Bytes) -> Bytes:
     """4-bit codes (…, 2 n) as n bytes: the first half low, the second high."""
     half = codes.shape[-1] // 2
-    return codes[..., :half] | codes[..., half:] << 4
+    return codes[..., :half] | codes[..., half:] << FOUR
 
 
 def _fifth_bits(codes: Bytes) -> Bytes:
@@ -72,14 +73,14 @@ def _q4_0(x: Floats) -> Bytes:
 
 def _q5_0(x: Floats) -> Bytes:
     scale, codes = _signed(x, 32)
-    return np.concatenate([_halves(scale), _fifth_bits(codes), _nibbles(codes & 15)], axis=-1)
+    return np.concatenate([_halves(scale), _fifth_bits(codes), _nibbles(codes & LOW)], axis=-1)
 
 
 def _q5_1(x: Floats) -> Bytes:
     least = x.min(-1, keepdims=True)
     scale = (x.max(-1, keepdims=True) - least) / np.float32(31)
     codes = ((x - least) * _inverse(scale) + np.float32(0.5)).astype(np.uint8)
-    return np.concatenate([_halves(scale), _halves(least), _fifth_bits(codes), _nibbles(codes & 15)], axis=-1)
+    return np.concatenate([_halves(scale), _halves(least), _fifth_bits(codes), _nibbles(codes & LOW)], axis=-1)
 
 
 def _offset_groups(x: Floats, levels: int) -> tuple[Bytes, Bytes]:
@@ -113,7 +114,7 @@ def _q4_k(x: Floats) -> Bytes:
 def _q5_k(x: Floats) -> Bytes:
     head, codes = _offset_groups(x, 32)
     high = np.packbits(codes >> 4, axis=1, bitorder="little").reshape(len(x), 32)
-    return np.concatenate([head, high, _nibbles(codes.reshape(-1, 4, 64) & 15).reshape(len(x), -1)], axis=-1)
+    return np.concatenate([head, high, _nibbles(codes.reshape(-1, 4, 64) & LOW).reshape(len(x), -1)], axis=-1)
 
 
 def _q6_k(x: Floats) -> Bytes:
@@ -124,7 +125,7 @@ def _q6_k(x: Floats) -> Bytes:
     real = step.astype(HALF).astype(np.float32) * scales
     codes = np.clip(np.rint(groups * _inverse(real)[..., None]), -32, 31) + 32
     quarters = codes.astype(np.uint8).reshape(-1, 2, 4, 32)
-    low = _nibbles((quarters & 15).reshape(-1, 2, 128))
+    low = _nibbles((quarters & LOW).reshape(-1, 2, 128))
     high = np.bitwise_or.reduce(quarters >> 4 << np.array([0, 2, 4, 6], np.uint8)[:, None], axis=2)
     parts = [low.reshape(len(x), 128), high.reshape(len(x), 64), scales.view(np.uint8), _halves(step)]
     return np.concatenate(parts, axis=-1)

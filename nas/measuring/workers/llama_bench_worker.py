@@ -95,8 +95,8 @@ def measure(job):
     threads = job["threads"] or cores
     begin, own, busy = time.perf_counter(), own_s(), busy_s()
     prefill, decode, known = (one_sequence if job["batch"] == 1 else several_sequences)(job)
-    wall, spent = time.perf_counter() - begin, own_s() - own
-    others = 0.0 if busy is None else max(0.0, busy_s() - busy - spent) / wall
+    wall, spent, after = time.perf_counter() - begin, own_s() - own, busy_s()
+    others = 0.0 if busy is None or after is None else max(0.0, after - busy - spent) / wall
     return {
         "prefill_ms": prefill,
         "decode_ms": decode,
