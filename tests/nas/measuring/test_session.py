@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import stat
 import sys
@@ -213,41 +212,12 @@ def test_hardware(folder: Path, inside: Callable[..., Any]) -> None:
     assert used.code == 0, used
 
 
-def test_llama_bench(folder: Path, inside: Callable[..., Any]) -> None:
-    """llama-bench is called once per phase with the candidate's file, and its samples are kept."""
-    program = folder / "llama-bench"
-    program.write_text(
-        f"#!{sys.executable}\nimport json, sys\nopen('calls', 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
-        "print(json.dumps([{'samples_ns': [8e6, 16e6], 'build_commit': 'abc'}]))\n"
-    )
-    os.chmod(program, 0o755)
-    flags = (
-        "--backend",
-        "llama-bench",
-        "--interpreter",
-        str(program),
-        "--models",
-        "gguf",
-        "--rounds",
-        "1",
-        "--threads",
-        "1",
-    )
-    answer = inside(
-        "measure", "candidates.csv", *flags, "--input-tokens", "64", "--output-tokens", "4", "--out", "record"
-    )
-    assert answer.code == 0, answer
-    first, second = (folder / "calls").read_text().splitlines()[:2]
-    assert "-m gguf/good.gguf" in first
-    assert "-p 64 -n 0" in first
-    assert "-p 0 -n 4 -d 64" in second
-    assert [float(row["value"]) for row in rows(folder)[:2]] == [12.0, 3.0]
-    assert rows(folder)[0]["engine"] == "llama-bench abc"
-    (folder / "calls").unlink()
-    (folder / "gguf" / "good" / "llama-bench").mkdir(parents=True)
-    (folder / "gguf" / "good" / "llama-bench" / "model.gguf").touch()
-    assert inside("measure", "candidates.csv", *flags, "--out", "again").code == 0
-    assert "-m gguf/good/llama-bench/model.gguf" in (folder / "calls").read_text(), "as export lays it out"
+def test_a_busy_machine_is_said(folder: Path, measured: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line before the first measurement, none on an idle machine."""
+    monkeypatch.setattr("nas.work.measure.busy_cores", lambda: 1.26)
+    assert "the machine is not idle: other programs have 1.3 of" in measured().err
+    monkeypatch.setattr("nas.work.measure.busy_cores", lambda: 0.1)
+    assert "not idle" not in measured("--out", "again").err
 
 
 def fake_vllm(folder: Path, seconds: str, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
