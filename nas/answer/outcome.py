@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.answer.device_times import device_times
+from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
 from nas.frontier.blind_axes import blind_axes
@@ -45,6 +46,7 @@ class Outcome:
     asked: int
     stop_reason: str
     seconds: dict[str, float]
+    under_laws: LawAnswers | None = None
 
     @property
     def whole(self) -> bool:
@@ -106,6 +108,10 @@ def derived(
     stage("Picks, and what they take on the device")
     picks = answers(problem, found)
     on_device = under_preset(study, "device")
+    under_laws = None
+    if study.laws and ending.whole:
+        stage("Picks under each law")
+        under_laws = law_answers(problem, study.laws, picks, frontier)
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     return Outcome(
         study,
@@ -128,6 +134,7 @@ def derived(
         ending.asked,
         ending.reason,
         ending.seconds,
+        under_laws,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.features import WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
@@ -75,11 +76,16 @@ def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatAr
     """The law's loss of every row, nats, (n,)."""
 
     def quantity(name: str) -> FloatArray:
-        return np.full(len(table), assumed[name]) if name in assumed else table.feature(name)
+        if name in assumed:
+            return np.full(len(table), assumed[name])
+        if name in WITH_EMBEDDINGS:  # of the law's own vocabulary
+            tables = law.vocabulary * (1.0 if law.tied else 2.0)
+            return table.feature(name.removesuffix("_with_embeddings")) + tables * table.feature("width")
+        return table.feature(name)
 
     terms = law.law_form.values(quantity, law.coefficients)
     total = sum(terms.values(), np.zeros(len(table)))
-    return np.asarray(np.exp(total) if law.law_form.of == "log_loss" else total)
+    return law.law_form.loss(total)
 
 
 def _rms(error: FloatArray) -> float:
