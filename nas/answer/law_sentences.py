@@ -23,9 +23,9 @@ def kind(n_experts: int) -> str:
     return f"E {n_experts}" if n_experts > 1 else "a dense design"
 
 
-def shown(regret: float) -> str:
-    """A regret; `-` where the law says nothing of the design."""
-    return UNPRICED if np.isnan(regret) else f"{max(regret, 0.0):.4f}"
+def shown(regret: float, *, extrapolates: bool = False) -> str:
+    """A regret, with `*` where the law extrapolates; `-` where it says nothing of the design."""
+    return UNPRICED if np.isnan(regret) else f"{round(regret, 4) + 0.0:.4f}{'*' * extrapolates}"
 
 
 def verdict_header(laws: Sequence[Law]) -> tuple[str, ...]:
@@ -51,7 +51,11 @@ def verdict_rows(problem: Problem, answers: LawAnswers) -> list[tuple[str, ...]]
 
 def _row(within: str, name: str, verdict: Verdict, design: Architectures) -> tuple[str, ...]:
     found = verdict.regrets(design)[0]
-    return (within, name, *map(shown, found.tolist()), worst_of(verdict, found), describe(design))
+    marked = [
+        shown(regret, extrapolates=bool(law.extrapolates(design)[0]))
+        for law, regret in zip(verdict.laws, found.tolist(), strict=True)
+    ]
+    return (within, name, *marked, worst_of(verdict, found), describe(design))
 
 
 def worst_of(verdict: Verdict, found: FloatArray) -> str:
@@ -67,7 +71,8 @@ def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
         for pick, verdict in zip(answers.picks, answers.verdicts, strict=True)
         if pick.answer is not None
     ]
-    return said + ([] if answers.along is None else along_lines(answers.laws, answers.along))
+    said += [] if answers.along is None else along_lines(answers.laws, answers.along)
+    return [*said, *confined(answers.laws)]
 
 
 def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> str:
@@ -75,7 +80,8 @@ def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> st
     own, found = int(design.n_experts[0]), verdict.regrets(design)[0].tolist()
     best = [0 if pick is None else int(problem.architectures(pick.genotypes).n_experts[0]) for pick in verdict.best]
     priced = [theirs for theirs, regret in zip(best, found, strict=True) if not np.isnan(regret)]
-    said = [f"{kind(own)} is right under {priced.count(own)} of the {len(priced)} laws that price it"]
+    share = "all" if priced.count(own) == len(priced) else f"{priced.count(own)} of the"
+    said = [f"{kind(own)} is right under {share} {len(priced)} laws that price it"]
     for law, theirs, regret in zip(verdict.laws, best, found, strict=True):
         if theirs == 0:
             said.append(f"{law.name} prices nothing here ({law.priced_designs} alone)")
@@ -114,7 +120,7 @@ def _spans(found: AlongFrontier) -> list[str]:
 
 REGRET = (
     "Regret: loss above the least that the law has within the budgets. Losses of different laws are of different "
-    "tokenizers and data and are not compared."
+    "tokenizers and data and are not compared. * extrapolates."
 )
 
 
@@ -123,12 +129,20 @@ def caveats(laws: Sequence[Law]) -> list[str]:
     first, said = laws[0], [REGRET]
     for law in laws:
         other = law.tokens is not None and first.tokens is not None and law.tokens != first.tokens
-        tokens = f"is of {law.tokens:.3g} tokens, {first.name} of {first.tokens:.3g}" if other else ""
+        tokens = f"is of {_billions(law)} tokens, {first.name} of {_billions(first)}" if other else ""
         told = "; ".join(part for part in (tokens, law.caveat) if part)
         said += [f"{law.name}: {told}."] if told else []
-    if confining := [f"{law.name} prices {law.priced_designs} alone" for law in laws if law.partial]:
-        said.append(f"The least worst design is one that all laws price: {'; '.join(confining)}.")
     return said
+
+
+def confined(laws: Sequence[Law]) -> list[str]:
+    """Which laws confine the least worst design to what they price."""
+    confining = [f"{law.name} prices {law.priced_designs} alone" for law in laws if law.partial]
+    return [f"The least worst design is one that all laws price: {'; '.join(confining)}."] if confining else []
+
+
+def _billions(law: Law) -> str:
+    return f"{(law.tokens or 0.0) / 1e9:g} B"
 
 
 def notes(laws: Sequence[Law]) -> list[str]:

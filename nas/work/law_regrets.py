@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.answer.law_sentences import caveats, kind, right_under, shown
+from nas.answer.law_sentences import caveats, confined, kind, right_under, shown
+from nas.answer.sentences import describe
 from nas.exact.rival_laws import Along, along, verdicts
 from nas.frontier.picks import PickRule
 from nas.problem.problem import Problem
@@ -29,15 +30,9 @@ def pick_under(
     if verdict.robust is not None:
         robust = problem.architectures(verdict.robust.genotypes)
         worst = np.nanmax(verdict.regrets(robust))
-        said.append(f"Least worst regret: {worst:.4f} nats, {kind(int(robust.n_experts[0]))}: {_shape(robust)}.")
+        said.append(f"Least worst regret: {worst:.4f} nats, {kind(int(robust.n_experts[0]))}: {describe(robust)}.")
+        said += confined(laws)
     return values, [*said, *caveats(laws)]
-
-
-def _shape(design: Architectures) -> str:
-    return ", ".join(f"{name} {column[0]:g}" for name, column in design.columns().items() if name in SHAPE)
-
-
-SHAPE = ("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads")
 
 
 def design_lines(problem: Problem, laws: tuple[Law, ...], design: Architectures, metric: str = "total_ms") -> list[str]:
@@ -57,7 +52,7 @@ def design_lines(problem: Problem, laws: tuple[Law, ...], design: Architectures,
 def _told(found: Along, laws: Sequence[Law], design: Architectures, cost: FloatArray) -> list[str]:
     rows = zip(laws, found.regrets(design, cost)[0].tolist(), found.n_experts(cost)[0].tolist(), strict=True)
     return [
-        f"  {law.name} {shown(regret)}"
+        f"  {law.name} {shown(regret, extrapolates=bool(law.extrapolates(design)[0]))}"
         + (f", its own best is {kind(best)}" if best else f", prices nothing there ({law.priced_designs} alone)")
         + ("" if not np.isnan(regret) or not best else f"; of this design it says nothing ({law.priced_designs} alone)")
         for law, regret, best in rows
