@@ -100,18 +100,13 @@ def derived(
 ) -> Outcome:
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
-    rows = frontier_rows(found)
-    frontier = found[rows]
+    frontier = found[rows := frontier_rows(found)]
     stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
     exact = quick_frontier(problem) if not ending.whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
     stage("Picks, and what they take on the device")
     picks = answers(problem, found)
     on_device = under_preset(study, "device")
-    under_laws = None
-    if study.laws and ending.whole:
-        stage("Picks under each law")
-        under_laws = law_answers(problem, study.laws, picks, frontier)
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     return Outcome(
         study,
@@ -134,8 +129,18 @@ def derived(
         ending.asked,
         ending.reason,
         ending.seconds,
-        under_laws,
+        _under_laws(study, picks, frontier, ending, stage),
     )
+
+
+def _under_laws(
+    study: Study, picks: tuple[Pick, ...], frontier: Evaluations, ending: Ending, stage: Stage
+) -> LawAnswers | None:
+    """What several laws say of a run of the whole space; None of another, and where the study asks one law."""
+    if not (study.laws and ending.whole):
+        return None
+    stage("Picks under each law")
+    return law_answers(study.problem, study.laws, picks, frontier)
 
 
 def _apart(scale: Scale | None, frontier: Evaluations, exact: ExactSolution | None) -> Distance | None:
