@@ -76,9 +76,10 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     missing = undeclared(problem, metrics_of(problem, rules))
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
-    depths, kvs = len(problem.space.depths), int(problem.space.kv_gene.counts.sum())
-    if depths * kvs > PARTNERS:
-        return f"depth, width and KV heads alone have {depths * kvs:,} combinations"
+    space = problem.space
+    partners = len(space.depths) * int(space.kv_gene.counts[space.frame_heads].sum())
+    if partners > PARTNERS:
+        return f"depth, width{', heads' if space.free_heads else ''} and KV heads alone have {partners:,} combinations"
     return ""
 
 
