@@ -7,13 +7,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from objectives.loss_law.features import OWNERS
+from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS
 from objectives.loss_law.form import Term, signed_exponent
 from objectives.loss_law.law import Law
 from objectives.parts import Composition, additive
 from search_spaces.arrays import FloatArray
 
-BOUNDED = ("ffn", "whole")  # quantities that an FFN adds to: a box of FFNs holds a range of them
+BOUNDED = (  # quantities that an FFN adds to: a box of FFNs holds a range of them
+    *(name for name, owner in OWNERS.items() if owner == "ffn"),
+    *(name for name in COUNTS if name != "attention_parameters"),
+)
 Value = FloatArray | float
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
 
@@ -22,24 +25,26 @@ def composition_of(law: Law) -> Composition:
     """A sum where each term belongs to one part and never turns, else a function of additive quantities.
 
     A quantity that the loss may both rise and fall with is asked for as a range (0): the value is then the
-    sum of each term's least over it, which lies at an end or where a power times a logarithm turns.
+    sum of each term's least over it, which lies at an end or where a power times a logarithm turns. A quantity
+    made of others has the range that theirs allow, and a product of sums the least of the ranges of its factors.
     """
     directions = dict(_directions(law))
     if law.separable and directions:
         return additive("loss")
-    return Composition(MappingProxyType(directions), lambda *u: _least(law, _ranges(directions, iter(u))))
+    return Composition(MappingProxyType(directions), lambda *u: _least(law, _ranges(law, directions, iter(u))))
 
 
 def _directions(law: Law) -> Iterator[tuple[str, int]]:
-    """The quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
+    """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
+    found: dict[str, set[int]] = {}
     for name in law.law_form.features:
         if OWNERS[name] == "training":
             continue
-        found = {s for term in law.law_form.terms.values() if name in term.features for s in _signs(term, name, law)}
-        if found and OWNERS[name] not in BOUNDED:
-            yield name, 1
-        elif found:
-            yield name, found.pop() if len(found) == 1 else 0
+        if signs := {s for term in law.law_form.every_term if name in term.features for s in _signs(term, name, law)}:
+            for part, power in MADE_OF.get(name, {name: 1.0}).items():
+                found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
+    for name, signs in found.items():
+        yield name, 1 if name not in BOUNDED else signs.pop() if len(signs) == 1 else 0
 
 
 def _signs(term: Term, name: str, law: Law) -> set[int]:
@@ -48,27 +53,50 @@ def _signs(term: Term, name: str, law: Law) -> set[int]:
     power = signed_exponent(term.powers[name], law.coefficients) if name in term.powers else 0.0
     if scale == 0 or (power == 0 and name not in term.logs):
         return set()
-    if set(term.logs) - {name} or (name in term.logs and power):
-        return {-1, 1}  # a logarithm of something else may be negative
+    if law.law_form.factors or set(term.logs) - {name} or (name in term.logs and power):
+        return {-1, 1}  # a logarithm of something else, or another factor, may be negative
     return {1 if scale * (power or 1.0) > 0 else -1}
 
 
-def _ranges(directions: dict[str, int], columns: Iterator[FloatArray]) -> dict[str, Range]:
+def _ranges(law: Law, directions: dict[str, int], columns: Iterator[FloatArray]) -> dict[str, Range]:
     """The range of each quantity from the columns that its composition is given, in order."""
     ranges: dict[str, Range] = {}
     for name, direction in directions.items():
         least = next(columns)
         ranges[name] = (least, least if direction else next(columns))
+    for name in law.law_form.features:
+        if name in MADE_OF and MADE_OF[name].keys() <= ranges.keys():
+            powers = (_power(ranges[part], power) for part, power in MADE_OF[name].items())
+            ranges[name] = reduce(_times, powers)
     return ranges
 
 
+def _power(of: Range, power: float) -> Range:
+    """The range of a power of a positive quantity."""
+    if of[0] is of[1]:
+        value = of[0] ** power
+        return value, value
+    low, high = of if power > 0 else of[::-1]
+    return low**power, high**power
+
+
 def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
-    """The loss of quantities, of ranges the sum of its terms' least values; without quantities a number."""
-    total: Value = 0.0
+    """The loss of quantities, of ranges the least that its terms allow; without quantities a number."""
+    form = law.law_form
     with np.errstate(over="ignore", invalid="ignore"):
-        for term in law.law_form.terms.values():
-            total = total + _term(term, law, ranges)[0]
-        return np.asarray(np.exp(total) if law.law_form.of == "log_loss" else total)
+        total = _sum(form.terms, law, ranges)
+        for terms in form.factors.values():
+            total = _times(total, _sum(terms, law, ranges))
+        return np.asarray(np.exp(total[0]) if form.of == "log_loss" else total[0])
+
+
+def _sum(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
+    """The range of a sum whose terms are taken one by one."""
+    low: Value = 0.0
+    high: Value = 0.0
+    for each in (_term(term, law, ranges) for term in terms.values()):
+        low, high = low + each[0], high + each[1]
+    return low, high
 
 
 def _term(term: Term, law: Law, ranges: dict[str, Range]) -> Range:

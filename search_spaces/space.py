@@ -223,16 +223,6 @@ class SearchSpace(Axes):
         return keys
 
     def _found_frame(self, a: Architectures, width: IntArray) -> tuple[BoolArray, IntArray]:
-        """Whether the heads of architectures stand beside their width (gene, −1: none) here, and the frame of those that do."""
-        size = position(self.head_dims, a.head_dim)
-        listed = self.specification.axes.n_heads
-        heads = np.zeros(len(width), dtype=np.int64) if listed is None else position(np.array(listed), a.n_heads)
-        frame = self.frame_at[np.maximum(width, 0), np.maximum(size, 0), np.maximum(heads, 0)]
-        found = (width >= 0) & (size >= 0) & (heads >= 0) & (frame >= 0)
-        frame = np.maximum(frame, 0)
-        return found & (self.heads[self.frame_heads[frame]] == a.n_heads), frame
-
-    def _found_frame(self, a: Architectures, width: IntArray) -> tuple[BoolArray, IntArray]:
         """Whether the heads of architectures stand beside their width (gene, −1: none), (n,), and the frame of those that do."""
         size, listed = position(self.head_dims, a.head_dim), self.specification.axes.n_heads
         heads = np.zeros(len(width), dtype=np.int64) if listed is None else position(np.array(listed), a.n_heads)

@@ -30,6 +30,8 @@ def loss_of(law: Law) -> Convex:
     """
     if law.law_form.of != "loss":
         raise _refused(law, "its terms add up to the logarithm of the loss")
+    if law.law_form.factors:
+        raise _refused(law, f"the sum of its terms is multiplied by others ({', '.join(law.law_form.factors)})")
     powers: list[tuple[float, tuple[float, ...]]] = []
     slopes, constant = np.zeros(len(VARIABLES)), 0.0
     for name, term in law.law_form.terms.items():

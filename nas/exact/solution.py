@@ -173,7 +173,8 @@ def lowest_loss(sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | 
     """
     deciding = ("loss", *([asked.metric] if asked else []), "total_ms")
     first = next(metric for metric in deciding if sums.varies(metric))
-    best = sums.frontier((Objective(first),), (*budgets, *([asked] if asked else [])), ("loss", "total_ms"))
+    within, ties = (*budgets, *([asked] if asked else [])), ("total_ms",) if sums.varies("total_ms") else ()
+    best = sums.frontier((Objective(first),), within, ("loss", "total_ms"), ties)
     if best is None:
         return None
     row = best_row(best, asked)

@@ -138,8 +138,13 @@ def compiled(
     """A form on a table, some exponents fixed.
 
     Raises:
-        ValueError: a quantity that the table does not hold, or an exponent the form does not have.
+        ValueError: a form with factors, a quantity that the table does not hold, or an exponent the form does not have.
     """
+    if form.factors:
+        raise ValueError(
+            f"form: expected one sum of terms, got one multiplied by others ({', '.join(form.factors)}); "
+            "it can be used as a law, not fitted"
+        )
     free = tuple(name for name in form.exponents if name not in fixed)
     for name in fixed:
         if name not in form.exponents:

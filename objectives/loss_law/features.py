@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from objectives.counts import active, total
+from objectives.counts import active, active_ffn, attention, total
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -16,6 +16,7 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "depth": "base",
         "width": "base",
         "kv_dim": "attention",
+        "query_dim": "attention",
         "n_experts": "ffn",
         "top_k": "ffn",
         "activation_rate": "ffn",
@@ -23,6 +24,10 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "ffn_ratio": "ffn",
         "parameters": "whole",
         "active_parameters": "whole",
+        "attention_parameters": "whole",
+        "active_ffn_parameters": "whole",
+        "ffn_attention_ratio": "whole",
+        "normalised_width": "whole",
         "tokens": "training",
     }
 )
@@ -34,11 +39,26 @@ MOVED_BY: MappingProxyType[str, str] = MappingProxyType(
         "ffn_ratio": "expert_size",
     }
 )  # the axis that a quantity of the FFN follows while width and top_k stay
-COUNTS = {"parameters": total, "active_parameters": active}
+COUNTS = {
+    "parameters": total,
+    "active_parameters": active,
+    "attention_parameters": attention,
+    "active_ffn_parameters": active_ffn,
+}
+MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
+    {
+        "ffn_attention_ratio": MappingProxyType({"active_ffn_parameters": 1.0, "attention_parameters": -1.0}),
+        "normalised_width": MappingProxyType({"width": 1.0, "active_parameters": -0.5}),
+    }
+)  # quantities that are products of powers of others: r of Bian et al. 2025, and their d/√N
+SIZES_OF_A_PART = ("attention_parameters", "active_ffn_parameters")
 
 
 def feature(architectures: Architectures, name: str) -> FloatArray:
     """One quantity of each architecture, (n,); parameters are counted without embeddings."""
+    if name in MADE_OF:
+        factors = (feature(architectures, part) ** power for part, power in MADE_OF[name].items())
+        return np.multiply.reduce(list(factors))
     if name in COUNTS:
         return COUNTS[name](architectures.with_vocabulary(0))
     column: FloatArray = np.asarray(getattr(architectures, name), dtype=np.float64)

@@ -2,7 +2,8 @@
 
     u(x) = Σ_j scale_j · sign_j · Π_f x_f^(±exponent) · Π_g ln(x_g / reference_g)
 
-and the loss is u, or exp(u). Scales are linear, so that a fit searches over the exponents alone.
+and the loss is u, or exp(u), or u times further such sums. Scales are linear, so that a fit searches over the
+exponents alone; a form with factors is used as published and not fitted.
 """
 
 from collections.abc import Callable
@@ -53,10 +54,11 @@ class Term(BaseModel):
 
 
 class Form(BaseModel):
-    """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents."""
+    """Terms by name; what they add up to; further sums that multiply it; the scale of a fit's residuals; bounds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     terms: dict[Name, Term] = Field(min_length=1)
+    factors: dict[Name, dict[Name, Term]] = {}
     of: Literal["loss", "log_loss"] = "loss"
     residuals: Literal["loss", "log_loss"] = "loss"
     bounds: dict[str, tuple[float, float]] = {}
@@ -65,13 +67,13 @@ class Form(BaseModel):
     def _known(self) -> "Form":
         faults = [
             f"terms.{name}: expected quantities among {', '.join(OWNERS)}, got {feature!r}; correct it"
-            for name, term in self.terms.items()
+            for name, term in self.named_terms
             for feature in term.features
             if feature not in OWNERS
         ]
         faults += [
             f"terms.{name}: expected logarithms of a quantity over a positive finite number, got {at:g}; correct it"
-            for name, term in self.terms.items()
+            for name, term in self.named_terms
             for at in term.logs.values()
             if not 0 < at < np.inf
         ]
@@ -87,42 +89,58 @@ class Form(BaseModel):
             faults.append("terms: expected a scale of its own in every term, other than the exponents; rename them")
         if self.of == "log_loss" and self.residuals == "loss":
             faults.append("residuals: expected log_loss where the terms add up to log_loss, got loss; write log_loss")
+        if self.of == "log_loss" and self.factors:
+            faults.append("factors: expected none where the terms add up to log_loss, got some; remove them")
         if faults:
             raise ValueError("\n".join(faults))
         return self
 
     @property
+    def named_terms(self) -> tuple[tuple[str, Term], ...]:
+        """Every term of the sum and of the sums that multiply it, with its name."""
+        return tuple(item for sum_ in (self.terms, *self.factors.values()) for item in sum_.items())
+
+    @property
+    def every_term(self) -> tuple[Term, ...]:
+        """The same without names."""
+        return tuple(term for _, term in self.named_terms)
+
+    @property
     def scales(self) -> tuple[str, ...]:
         """Linear coefficients, one per term, in order."""
-        return tuple(term.scale for term in self.terms.values())
+        return tuple(term.scale for term in self.every_term)
 
     @property
     def exponents(self) -> tuple[str, ...]:
         """Exponents in the order of their first use."""
-        used = (name.removeprefix("-") for term in self.terms.values() for name in term.powers.values())
+        used = (name.removeprefix("-") for term in self.every_term for name in term.powers.values())
         return tuple(dict.fromkeys(used))
 
     @property
     def coefficients(self) -> tuple[str, ...]:
         """All coefficients: each term's scale, then the exponents it brings."""
         names: list[str] = []
-        for term in self.terms.values():
+        for term in self.every_term:
             names += [term.scale, *(name.removeprefix("-") for name in term.powers.values())]
         return tuple(dict.fromkeys(names))
 
     @property
     def features(self) -> tuple[str, ...]:
         """Every quantity that the law depends on."""
-        return tuple(dict.fromkeys(name for term in self.terms.values() for name in term.features))
+        return tuple(dict.fromkeys(name for term in self.every_term for name in term.features))
 
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)
 
     def values(self, feature: Feature, c: dict[str, float]) -> dict[str, FloatArray | float]:
-        """The terms, each (n,) or a number."""
+        """The terms, each (n,) or a number, times the factors where there are any."""
         powers: dict[tuple[str, float], FloatArray] = {}
-        return {name: _value(term, feature, c, powers) for name, term in self.terms.items()}
+        found = {name: _value(term, feature, c, powers) for name, term in self.terms.items()}
+        for terms in self.factors.values():
+            factor = sum(_value(term, feature, c, powers) for term in terms.values())
+            found = {name: value * factor for name, value in found.items()}
+        return found
 
 
 def signed_exponent(written: str, c: dict[str, float]) -> float:

@@ -25,8 +25,11 @@ RANGED = (
     "expert_ffn_ratio",
     "ffn_ratio",
     "kv_dim",
+    "query_dim",
     "parameters",
     "active_parameters",
+    "ffn_attention_ratio",
+    "normalised_width",
 )
 BLOCK = 65_536
 
@@ -183,7 +186,10 @@ class Law(BaseModel):
     @property
     def separable(self) -> bool:
         """Whether each of its terms belongs to one part of an architecture and never turns along an axis of the FFN."""
-        return self.law_form.of == "loss" and all(term.part and not term.turns for term in self.law_form.terms.values())
+        form = self.law_form
+        if form.of != "loss" or form.factors:
+            return False
+        return all(term.part and not term.turns for term in form.terms.values())
 
     def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
         """The terms of one part, each (n,); of a separable law."""

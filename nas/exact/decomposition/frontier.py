@@ -11,6 +11,7 @@ from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Ef
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.incumbents import Incumbents
+from nas.exact.decomposition.needed_heads import without_beaten
 from nas.exact.decomposition.sums import Sums
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
@@ -57,11 +58,13 @@ class SumsOfParts:
         objectives: tuple[Objective, ...],
         budgets: tuple[Budget, ...],
         besides: tuple[str, ...] = (),
+        ties: tuple[str, ...] = (),
         report: Callable[[int], None] = lambda covered: None,
     ) -> Evaluations | None:
         """The feasible frontier with all ties, in file order; None when nothing is feasible.
 
-        Its rows have the metrics of objectives and budgets, and those `besides`.
+        Its rows have the metrics of objectives and budgets, and those `besides`. Of tied ones those may lack that
+        others beat in the metrics `ties` and are no worse in any budget's.
 
         Raises:
             Exceeded: `most` items did not suffice.
@@ -82,8 +85,10 @@ class SumsOfParts:
         known, effort = self._begun(problem, metrics, page), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
             most = None if self.most is None else self.most + effort.bounded
-            search = BranchAndBound(problem, sums.restricted(needed), known, metrics, most, effort)
-            self._settle(search, number, page, section, report)
+            deciding = (*(o.name for o in decisive), *ties)
+            own, left_out = without_beaten(sums.restricted(tuple(dict.fromkeys([*needed, *ties]))), deciding)
+            search = BranchAndBound(problem, own.restricted(needed), known, metrics, most, effort)
+            self._settle(search, number, page, section, report, left_out)
         self.effort.add(effort)
         found = known.settle()
         if found is None:
@@ -108,16 +113,22 @@ class SumsOfParts:
         return known
 
     def _settle(
-        self, search: BranchAndBound, number: int, page: dict[str, Any], section: str, report: Callable[[int], None]
+        self,
+        search: BranchAndBound,
+        number: int,
+        page: dict[str, Any],
+        section: str,
+        report: Callable[[int], None],
+        left_out: int,
     ) -> None:
-        """One grid, block by block; blocks that a note says are settled are passed over.
+        """One grid, block by block, `left_out` architectures apart; blocks that a note says are settled are passed over.
 
         A note holds all that decides how the search goes on, so that it goes on as if it had not been killed.
         """
         last = number == len(self.sums) - 1
         done = page["done"] if page.get("grid") == number else 0
         if not done:
-            search.effort.covered = 0
+            search.effort.covered = left_out
         report(search.effort.covered if last else 0)
         blocks = search.blocks(BLOCK if last else AT_ONCE)
         for block_number, block in enumerate(blocks[done:], done + 1):

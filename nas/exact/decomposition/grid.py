@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import BoolArray, IntArray
 from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
 
@@ -111,6 +111,9 @@ class Partners:
 
     def __len__(self) -> int:
         return len(self.depth)
+
+    def __getitem__(self, rows: IntArray | BoolArray | slice) -> "Partners":
+        return Partners(self.depth[rows], self.width[rows], self.frame[rows], self.kv[rows])
 
     def architectures(self, space: SearchSpace) -> Architectures:
         """Whole architectures with these depths, widths and heads, and the smallest dense or sparse FFN."""
