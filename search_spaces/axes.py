@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from search_spaces.arrays import BoolArray, IntArray, frozen
+from search_spaces.arrays import IntArray, frozen
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.heads import Heads
 from search_spaces.specification import GENES, OF_HEADS, SpaceSpecification, largest_top_k
@@ -134,8 +134,7 @@ class Axes:
     @cached_property
     def head_dim_gene(self) -> DependentGene:
         """Which head sizes each width allows."""
-        some: BoolArray = self._heads.valid.any(axis=2)
-        return DependentGene.from_mask(some)
+        return DependentGene.from_mask(np.logical_or.reduce(self._heads.valid, axis=2))
 
     @cached_property
     def n_heads_gene(self) -> DependentGene:

@@ -2,11 +2,15 @@
 
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
+from objectives.loss_law.features import MADE_OF
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
-SEES_QUERIES = {"parameters", "active_parameters"}  # counts that attention's projections are part of
+SEES_QUERIES = {  # quantities that attention's projections are part of
+    *("parameters", "active_parameters", "attention_parameters", "query_dim"),
+    *MADE_OF,
+}
 
 
 def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:

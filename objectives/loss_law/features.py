@@ -51,14 +51,16 @@ MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
         "normalised_width": MappingProxyType({"width": 1.0, "active_parameters": -0.5}),
     }
 )  # quantities that are products of powers of others: r of Bian et al. 2025, and their d/√N
-SIZES_OF_A_PART = ("attention_parameters", "active_ffn_parameters")
+CONSEQUENCES = (*MADE_OF, "attention_parameters", "active_ffn_parameters")  # no factors of a design of their own
 
 
 def feature(architectures: Architectures, name: str) -> FloatArray:
     """One quantity of each architecture, (n,); parameters are counted without embeddings."""
     if name in MADE_OF:
-        factors = (feature(architectures, part) ** power for part, power in MADE_OF[name].items())
-        return np.multiply.reduce(list(factors))
+        made: FloatArray = np.ones(len(architectures))
+        for part, power in MADE_OF[name].items():
+            made = made * feature(architectures, part) ** power
+        return made
     if name in COUNTS:
         return COUNTS[name](architectures.with_vocabulary(0))
     column: FloatArray = np.asarray(getattr(architectures, name), dtype=np.float64)
