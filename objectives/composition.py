@@ -86,8 +86,49 @@ def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         total = _sum(form.terms, law, ranges)
         for terms in form.factors.values():
-            total = _times(total, _sum(terms, law, ranges))
+            total = _times(total, _multiplier(terms, law, ranges))
         return np.asarray(np.exp(total[0]) if form.of == "log_loss" else total[0])
+
+
+def _multiplier(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
+    """The range of a sum that multiplies: as close as can be where it is a curve of one quantity, else term by term."""
+    names, curve = {name for term in terms.values() for name in term.features}, _curve(terms, law)
+    if curve is None or len(names) != 1 or not names <= ranges.keys():
+        return _sum(terms, law, ranges)
+    return _curved(*curve, ranges[names.pop()])
+
+
+def _curve(terms: dict[str, Term], law: Law) -> tuple[float, float, float, float] | None:
+    """The sum as a + b ln u + c u^p; None where it is another."""
+    a = b = c = p = 0.0
+    for term in terms.values():
+        scale = term.sign * law.coefficients[term.scale]
+        if not term.features:
+            a += scale
+        elif not term.powers and len(term.logs) == 1:
+            a, b = a - scale * math.log(*term.logs.values()), b + scale
+        elif not term.logs and len(term.powers) == 1 and c == 0.0:
+            c, p = scale, signed_exponent(*term.powers.values(), law.coefficients)
+        else:
+            return None
+    return a, b, c, p
+
+
+def _curved(a: float, b: float, c: float, p: float, of: Range) -> Range:
+    """The range of a + b t + c e^(p t) for t = ln u between two values: it turns once at most, where e^(p t) is -b/(c p)."""
+
+    def at(t: Value) -> Value:
+        value: Value = a + b * t + c * np.exp(p * t)
+        return value
+
+    low, high = np.log(of[0]), np.log(of[1])
+    if of[0] is of[1]:
+        value = at(low)
+        return value, value
+    values = [at(low), at(high)]
+    if c * p != 0.0 and b / (c * p) < 0.0:
+        values.append(at(np.clip(math.log(-b / (c * p)) / p, low, high)))
+    return reduce(np.minimum, values), reduce(np.maximum, values)
 
 
 def _sum(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:

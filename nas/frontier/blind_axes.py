@@ -31,6 +31,9 @@ def _unseen(space: SearchSpace, law: Law, own: IntArray, gene: int) -> bool:
     if not pairs:
         return False
     before, after = (space.architectures(np.concatenate(side)) for side in zip(*pairs, strict=True))
+    alone = before.n_kv_heads == after.n_kv_heads  # as many KV heads as heads move along with n_heads
+    if space.genes[gene] == "n_heads" and alone.any():
+        before, after = before[alone], after[alone]
     return bool((rounded(law.loss(before)) == rounded(law.loss(after))).all())
 
 
