@@ -108,7 +108,7 @@ def _curve(terms: dict[str, Term], law: Law) -> tuple[float, float, float, float
         elif not term.powers and len(term.logs) == 1:
             a, b = a - scale * math.log(*term.logs.values()), b + scale
         elif not term.logs and len(term.powers) == 1 and c == 0.0:
-            c, p = scale, signed_exponent(*term.powers.values(), law.coefficients)
+            c, p = scale, signed_exponent(next(iter(term.powers.values())), law.coefficients)
         else:
             return None
     return a, b, c, p

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from search_spaces.architectures import Architectures, one
-from search_spaces.axes import GENES
 from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
+from search_spaces.specification import GENES
 
 Genotype = tuple[int, ...]
 TOP_K, FFN, KV = GENES.index("top_k"), GENES.index("ffn"), GENES.index("n_kv_heads")

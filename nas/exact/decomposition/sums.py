@@ -70,8 +70,9 @@ class Sums:
         attention = _attention(problem, bounds, partners[:: len(grid.depths)])
         pair = np.arange(len(partners)) // len(grid.depths)
         base = _base(problem, bounds, partners, len(grid.depths))
-        beside = [b + depth * layer[pair] + once[pair] for b, (layer, once) in zip(base, attention, strict=True)]
-        beside = np.reshape(beside, (len(bounds), len(partners)))
+        beside = np.empty((len(bounds), len(partners)))
+        for row, b, (layer, once) in zip(beside, base, attention, strict=True):
+            row[:] = b + depth * layer[pair] + once[pair]
         return cls(problem, grid, partners, compositions, bounds, depth, attention, beside)
 
     def kept(self, pairs: BoolArray) -> Self:
