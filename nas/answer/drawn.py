@@ -67,7 +67,7 @@ def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
 def evolving(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     """Parameters that are drawn along a frontier, with their labels; query heads where they are free of the width."""
     free = outcome.study.problem.space.free_heads
-    return (*EVOLVING, *([("query_dim", "Query width d_q")] if free else []))
+    return (*EVOLVING, *([("query_dim", "Query size")] if free else []))
 
 
 def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[FloatArray, dict[str, FloatArray]]:

@@ -152,9 +152,9 @@ def evolution_figure(outcome: Outcome) -> Figure:
     axes_names = plot_axes(outcome.frontier.objectives)
     assert axes_names is not None
     x, parameters = evolution(outcome, thinned(len(outcome.frontier)), axes_names[0])
-    figure, many = Figure(figsize=(6.4, 7.2)), len(x) > VECTORS
-    figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     drawn = evolving(outcome)
+    figure, many = Figure(figsize=(6.4, 7.2 * len(drawn) / 5)), len(x) > VECTORS
+    figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels: Sequence[Axes] = figure.subplots(len(drawn), 1, sharex=True)
     dots: Any = {"s": 3 if many else 7, "color": FRONTIER, "alpha": 0.2 if many else 0.45, "linewidths": 0}
     for ax, (name, text) in zip(panels, drawn, strict=True):
