@@ -140,7 +140,7 @@ def compiled(
     Raises:
         ValueError: a form with factors, a quantity that the table does not hold, or an exponent the form does not have.
     """
-    if form.factors:
+    if not form.fitted:
         raise ValueError(
             f"form: expected one sum of terms, got one multiplied by others ({', '.join(form.factors)}); "
             "it can be used as a law, not fitted"

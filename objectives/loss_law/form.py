@@ -129,6 +129,11 @@ class Form(BaseModel):
         """Every quantity that the law depends on."""
         return tuple(dict.fromkeys(name for term in self.every_term for name in term.features))
 
+    @property
+    def fitted(self) -> bool:
+        """Whether a fit finds its coefficients: one sum of terms."""
+        return not self.factors
+
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)
