@@ -32,6 +32,8 @@ def loss_of(law: Law) -> Convex:
         raise _refused(law, "its terms add up to the logarithm of the loss")
     if law.law_form.factors:
         raise _refused(law, f"the sum of its terms is multiplied by others ({', '.join(law.law_form.factors)})")
+    if law.partial:
+        raise _refused(law, f"it prices {law.priced_designs} alone")
     powers: list[tuple[float, tuple[float, ...]]] = []
     slopes, constant = np.zeros(len(VARIABLES)), 0.0
     for name, term in law.law_form.terms.items():
@@ -55,6 +57,7 @@ def loss_of(law: Law) -> Convex:
 def _scale(law: Law, name: str, term: Term) -> float:
     """What stands before the variables of a term: its scale, sign and powers and logarithms of the tokens."""
     foreign = [feature for feature in term.features if feature not in POWERS and feature != "tokens"]
+    foreign += [] if term.plain else ["crossed exponents" if term.crossed else f"whether a design is {term.only}"]
     if foreign:
         raise _refused(law, f"its term {name} depends on {', '.join(foreign)}")
     factor, tokens = term.sign * law.coefficients[term.scale], law.tokens or 1.0

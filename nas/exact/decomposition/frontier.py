@@ -49,7 +49,8 @@ class SumsOfParts:
         self.sums = [Sums.of(problem, Grid(problem.space, stride), known) for stride in strides]
         difference = largest_difference(self.sums[-1], metrics, generator)
         self.random = problem.space.sample(min(FIRST, size // 50), generator)
-        self.usable = () if problem.evaluate(self.random, ()).ok.all() else (Budget("loss", LARGEST_LOSS),)
+        all_usable = problem.evaluate(self.random, ()).ok.all() and not problem.scenario.law.partial
+        self.usable = () if all_usable else (Budget("loss", LARGEST_LOSS),)
         self.good: IntArray = self.random[:0]
         self.effort = Effort(difference=difference)
 
@@ -71,12 +72,7 @@ class SumsOfParts:
             BrokenSum: sums of parts prove nothing here.
             UsageError: no objective depends on the architecture.
         """
-        decisive = tuple(o for o in objectives if self.varies(o.name))
-        if not decisive:
-            named = " and ".join(o.name for o in objectives)
-            raise UsageError(
-                f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
-            )
+        decisive = self._decisive(objectives)
         problem = replace(self.problem, objectives=decisive, budgets=(*budgets, *self.usable))
         needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
         metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
@@ -84,9 +80,9 @@ class SumsOfParts:
         page = self.notebook.read(section)
         known, effort = self._begun(problem, metrics, page), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
-            most = None if self.most is None else self.most + effort.bounded
             deciding = (*(o.name for o in decisive), *ties)
             own, left_out = without_beaten(sums.restricted(tuple(dict.fromkeys([*needed, *ties]))), deciding)
+            most = None if self.most is None else self.most + effort.bounded
             search = BranchAndBound(problem, own.restricted(needed), known, metrics, most, effort)
             self._settle(search, number, page, section, report, left_out)
         self.effort.add(effort)
@@ -95,6 +91,20 @@ class SumsOfParts:
             return None
         self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
         return replace(found, objectives=tuple(o.name for o in objectives), budgets=budgets)
+
+    def _decisive(self, objectives: tuple[Objective, ...]) -> tuple[Objective, ...]:
+        """The objectives that differ between architectures.
+
+        Raises:
+            UsageError: none does.
+        """
+        found = tuple(o for o in objectives if self.varies(o.name))
+        if not found:
+            named = " and ".join(o.name for o in objectives)
+            raise UsageError(
+                f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
+            )
+        return found
 
     def varies(self, metric: str) -> bool:
         """Whether a metric depends on the architecture; one that does not decides nothing."""

@@ -91,7 +91,7 @@ def test_what_assumes_queries_as_wide_as_the_layers_refuses_by_name(inside: Call
     assert "latency: expected operator for n_heads as an axis" in closed.err
     law = inside("theory", "--law", "conditional", "--budget", "decode_ms=20")
     assert law.code == 2
-    assert "multiplied by others (width, ratio)" in law.err
+    assert "conditional prices designs of n_experts 1 and ffn_attention_ratio 0.5 to 5 alone" in law.err
 
 
 @pytest.mark.slow

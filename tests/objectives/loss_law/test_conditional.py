@@ -54,7 +54,7 @@ def test_it_sees_attention_size_and_no_vocabulary(law: Law, changed: str, sees: 
 def test_an_extreme_shape_is_worse_at_equal_parameters(law: Law) -> None:
     """U-shaped in r: as many parameters, moved to either side, cost loss."""
     width, losses = 2048, []
-    for size, heads in ((1024, 182), (4096, 110), (8192, 14)):  # 3 m + 128 (n_h + n_kv) = 26,624
+    for size, heads in ((3072, 134), (4096, 110), (7168, 38)):  # 3 m + 128 (n_h + n_kv) = 26,624
         losses.append(
             law.loss(one({"depth": 16, "width": width, "expert_size": size, "n_heads": heads, "n_kv_heads": 2}))[0]
         )
