@@ -100,6 +100,12 @@ class Table:
     def levels(self) -> dict[str, FloatArray]:
         """Distinct values of every known quantity that varies."""
         found = {name: np.unique(self.feature(name)) for name in OWNERS if name not in FOLLOWING and self.has(name)}
+        if (
+            "query_dim" in found
+            and self.has("width")
+            and np.array_equal(self.feature("query_dim"), self.feature("width"))
+        ):
+            del found["query_dim"]
         if np.array_equal(found.get("parameters", 0), found.get("active_parameters", 1)):
             del found["active_parameters"]
         return {name: values for name, values in found.items() if len(values) > 1}
