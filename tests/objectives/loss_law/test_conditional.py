@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from benchmarks.laws_elsewhere import bian
 from nas.study.baselines import baseline
 from objectives.composition import composition_of
 from objectives.fitting.estimate import Method, fitted
+from objectives.fitting.portability import predictions
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law, named_form
@@ -61,6 +62,13 @@ def test_an_extreme_shape_is_worse_at_equal_parameters(law: Law) -> None:
     assert losses[1] < min(losses[0], losses[2])
 
 
+def test_a_ratio_follows_from_counts_that_a_table_holds() -> None:
+    counts = {"width": np.array([512.0, 1024.0]), "active_parameters": np.array([4e6, 9e6]), "loss": np.ones(2)}
+    table = Table(counts, np.arange(2))
+    np.testing.assert_allclose(table.feature("normalised_width"), [512 / 2e3, 1024 / 3e3])
+    assert not table.has("ffn_attention_ratio")
+
+
 def test_parts_make_up_the_ratio_and_bound_it(law: Law) -> None:
     """Of one design the composition is the loss; of a range of FFNs it is at most the loss of every one of them."""
     rows = stack([{**PANDA, "expert_size": size} for size in range(512, 8192, 256)])
@@ -75,42 +83,16 @@ def test_parts_make_up_the_ratio_and_bound_it(law: Law) -> None:
     assert bound > 0.9 * law.loss(rows).min()
 
 
-def bians(data: Path) -> dict[str, tuple[list[str], Architectures, np.ndarray[Any, Any]]]:
-    """The measured shapes by group; heads that the source does not state follow from the parameters of the group's first."""
-    table = pd.read_csv(data / "loss" / "bian_shapes.csv")
-    found = {}
-    for group, rows in table.groupby("group"):
-        first = rows.iloc[0]
-        layer = (
-            first.width * 2 * first.head_dim * (first.n_heads + first.n_kv_heads) + 3 * first.width * first.ffn_width
-        )
-        shapes = []
-        for row in rows.itertuples():
-            both = (layer - 3 * row.width * row.ffn_width) / (2 * row.width * row.head_dim)  # n_h + n_kv
-            heads, kv = (
-                (row.n_heads, row.n_kv_heads) if row.n_heads == row.n_heads else (4 * round(both / 5), round(both / 5))
-            )
-            shapes.append(
-                {"depth": row.depth, "width": row.width, "expert_size": row.ffn_width, "head_dim": row.head_dim}
-                | {"n_heads": heads, "n_kv_heads": kv, "qk_norm": "no"}
-            )
-        found[str(group)] = (list(rows.name), stack(shapes), rows.loss.to_numpy())
-    return found
-
-
 def test_of_the_measured_shapes_it_puts_the_best_1b_first_and_the_worst_3b_last(
     law: Law, law_of_the_paper: Law, external_data: Path
 ) -> None:
-    for group, (names, shapes, measured) in bians(external_data).items():
-        tokens = 100 * float(feature(shapes, "parameters")[0])
-        predicted = law.model_copy(update={"tokens": tokens}).loss(shapes)
-        papers = law_of_the_paper.loss(shapes)
-        if group == "1B":
-            assert names[int(predicted.argmin())] == names[int(measured.argmin())] == "Panda-1B"
-            assert names[int(papers.argmin())] != "Panda-1B"
-        else:
-            assert names[int(predicted.argmax())] == names[int(measured.argmax())] == "LLaMA-3.2-3B shape"
-            assert names[int(papers.argmax())] != "LLaMA-3.2-3B shape"
+    measured = bian(external_data / "loss" / "bian_shapes.csv")
+    for group, extreme, of in ((0, "Panda-1B", np.argmin), (1, "LLaMA-3.2-3B shape", np.argmax)):
+        table = measured.table[np.flatnonzero(measured.group == group)]
+        assert table.names is not None
+        predicted, papers = predictions(law, table, {}), predictions(law_of_the_paper, table, {})
+        assert table.names[of(predicted)] == table.names[of(table.loss)] == extreme
+        assert table.names[of(-papers)] == extreme
 
 
 @pytest.fixture
