@@ -27,7 +27,6 @@ from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
-from objectives.profile_choice import BATCH_8_FROM_1, Phase
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -220,26 +219,6 @@ def _place(group: Calibrated) -> tuple[str, str, int]:
     return group.rows[0].device, group.profile.precision, group.profile.batch
 
 
-def batch_transfer(rows: Sequence[dict[str, str]]) -> list[tuple[str, dict[Phase, FloatArray]]]:
-    """Per device, engine and format measured at batch 1 and 8: measured / predicted at 8 from the calibration at 1."""
-    law, found = load_law(LAW), []
-    for name, members in measurements(rows, lambda m, r: bool(m.format.study)).items():
-        known = device(name)
-        by_key = groups(members) if known else {}
-        for (engine, family, batch), single in by_key.items():
-            eight = by_key.get((engine, family, 8))
-            if known is None or batch != 1 or eight is None:
-                continue
-            table, models = terms(single, known, law), len({m.model for m in single})
-            fitted, asked = fit(table, freedom(table, known, models)), terms(eight, known, law)
-            ratio = asked.ms / asked.predict(fitted)
-            by_phase: dict[Phase, FloatArray] = {
-                phase: ratio[[m.phase == phase for m in eight]] for phase in BATCH_8_FROM_1
-            }
-            found.append((f"{name}, {engine}, {family}", by_phase))
-    return found
-
-
 def main() -> None:
     """Print the table, or the profiles."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -261,9 +240,6 @@ def main() -> None:
     for source in (BENCH, RUNTIME):
         for place, ratios in moe_batch(rows, source):
             print(f"  {source}, {place}: " + ", ".join(f"{rule} {ratio:.2f}" for rule, ratio in ratios.items()))
-    print("\nBatch 8 from the batch-1 calibration, measured / predicted")
-    for place, by_phase in batch_transfer(rows):
-        print(f"  {place}: " + ", ".join(f"{phase} {r.min():.2f} to {r.max():.2f}" for phase, r in by_phase.items()))
 
 
 def print_cases(rows: Sequence[dict[str, str]]) -> None:

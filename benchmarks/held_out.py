@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.calibration import BENCH, RUNTIME, Chosen, calibrations, dense, device, measurements, public_rows
 from nas.study.catalogue import load_law
 from nas.work.calibrate import LAW, resolve
-from objectives.calibrating.efficiencies import fit, freedom
 from objectives.calibrating.group import PHASES, calibrate, groups
+from objectives.calibrating.held_out import leave_one_out
 from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import terms
 from objectives.device import Device
@@ -62,23 +62,23 @@ class Set:
 
 
 SETS = (
-    Set("NVIDIA edge, dense, 2,048 tokens, batch 1", lambda m, r: r["source"] == BENCH and m.batch == 1 and dense(m), (0.05, 0.25), (0.02, 0.055)),
-    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 1, (0.09, 0.32), (0.025, 0.09)),
+    Set("NVIDIA edge, dense, 2,048 tokens, batch 1", lambda m, r: r["source"] == BENCH and m.batch == 1 and dense(m), (0.05, 0.15), (0.02, 0.05)),
+    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 1, (0.09, 0.24), (0.025, 0.09)),
     Set("Thor, batch 8, dense", lambda m, r: r["source"] == BENCH and m.batch == 8 and dense(m), (0.06, 0.14), (0.015, 0.06)),
-    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 8, (0.06, 0.14), (0.045, 0.16)),
-    Set("51 to 61 tokens, dense, batch 1", lambda m, r: r["source"] == RUNTIME and m.batch == 1 and dense(m), (0.20, 0.42), (0.07, 0.36)),
-    Set("the same with MoE", lambda m, r: r["source"] == RUNTIME and m.batch == 1, (0.23, 0.56), (0.06, 0.17)),
-    Set("51 to 61 tokens, batch 8", lambda m, r: r["source"] == RUNTIME and m.batch == 8, (0.17, 0.47), (0.18, 0.73)),
-    Set("Thor, 0.4.0, 360 tokens, batch 1 and 8", lambda m, r: r["source"] == "trt-edge-llm-0.4.0", (0.08, 0.38), (0.09, 0.21)),
-    Set("Orin Nano Super, llama.cpp, 3 power modes", lambda m, r: r["source"] == "smolperf-orin-nano", (0.09, 0.36), (0.08, 0.26)),
+    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 8, (0.06, 0.14), (0.025, 0.06)),
+    Set("51 to 61 tokens, dense, batch 1", lambda m, r: r["source"] == RUNTIME and m.batch == 1 and dense(m), (0.07, 0.18), (0.03, 0.10)),
+    Set("the same with MoE", lambda m, r: r["source"] == RUNTIME and m.batch == 1, (0.09, 0.36), (0.03, 0.10)),
+    Set("51 to 61 tokens, batch 8", lambda m, r: r["source"] == RUNTIME and m.batch == 8, (0.10, 0.45), (0.08, 0.28)),
+    Set("Thor, 0.4.0, 360 tokens, batch 1 and 8", lambda m, r: r["source"] == "trt-edge-llm-0.4.0", (0.04, 0.11), (0.09, 0.21)),
+    Set("Orin Nano Super, llama.cpp, 3 power modes", lambda m, r: r["source"] == "smolperf-orin-nano", (0.09, 0.16), (0.08, 0.26)),
     Set("Qualcomm Genie, w4a16", lambda m, r: m.engine == "Genie" and r["precision"] == "w4a16", (0.09, 0.19), (0.08, 0.18)),
 )  # fmt: skip
 LONG = Set(
-    "one model, a long row, by length", lambda m, r: m.engine == "llama-bench May-2024", (0.18, 0.32), (0.04, 0.13)
+    "one model, a long row, by length", lambda m, r: m.engine == "llama-bench May-2024", (0.03, 0.10), (0.03, 0.06)
 )
 CPU_SETS = (
-    Set("llama.cpp, two CPU cores, dense", lambda m, r: dense(m), (0.15, 0.29), (0.20, 1.6)),
-    Set("the same with MoE", lambda m, r: True, (0.34, 0.53), (0.36, 0.85)),
+    Set("llama.cpp, two CPU cores, dense", lambda m, r: dense(m), (0.12, 0.29), (0.22, 1.1)),
+    Set("the same with MoE", lambda m, r: True, (0.12, 0.28), (0.36, 0.85)),
 )
 
 
@@ -96,12 +96,9 @@ def by_length(rows: Sequence[dict[str, str]], chosen: Chosen) -> list[Judged]:
             assert board is not None
             table = terms(group, board, load_law(LAW))
             lengths = np.array([max(m.prompt, m.generated) for m in group])
-            predicted = np.full(len(group), np.nan)
-            for length in sorted(set(lengths[lengths > SHORT])):
-                others = table.rows(lengths != length)
-                fitted = fit(others, freedom(others, board, 1))
-                predicted[lengths == length] = table.rows(lengths == length).predict(fitted)
-            done.append(Judged(name, group, predicted))
+            long = np.unique(lengths[lengths > SHORT])
+            models = [m.model for m in group]
+            done.append(Judged(name, group, leave_one_out(table, models, board, by=lengths, which=long)))
     return done
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from objectives.device import Calibration, Device, Peak
+from objectives.device import Calibration, Device, Kind, Peak, Phase
 from objectives.loss_law.law import Law
 
 
@@ -73,16 +73,23 @@ class Scenario:
         """
         return 1.0 / ((self.calibration or Calibration()).efficiency(peak) * self.device.peak(peak))
 
-    @property
-    def seconds_per_byte(self) -> float:
-        """1/(η_b β), s/B."""
-        efficiency = 1.0 if self.calibration is None else self.calibration.bandwidth_efficiency
+    def seconds_per_byte(self, phase: Phase) -> float:
+        """1/(η_b β) of a phase, s/B."""
+        efficiency = 1.0 if self.calibration is None else self.calibration.bandwidth(phase)
         return 1.0 / (efficiency * self.device.bandwidth)
 
+    def overhead_s(self, phase: Phase) -> float:
+        """τ of a phase, s per operator instance."""
+        return 0.0 if self.calibration is None else self.calibration.overhead_s(phase)
+
+    def factors(self, kind: Kind) -> tuple[float, float]:
+        """What multiplies η_c and η_b in operators of a kind."""
+        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind)
+
     @property
-    def overhead_s(self) -> float:
-        """τ, s per operator instance."""
-        return 0.0 if self.calibration is None else self.calibration.overhead_s
+    def routing_overlap(self) -> float:
+        """ρ, share of further tokens that choose experts which are read already."""
+        return 0.0 if self.calibration is None else self.calibration.routing_overlap
 
     @property
     def request_s(self) -> float:

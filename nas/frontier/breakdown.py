@@ -10,7 +10,7 @@ from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import Phase, phases
-from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times
+from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times, rates
 from objectives.loss_law.features import feature
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -145,7 +145,7 @@ def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, lis
 
 
 def _columns(time: OperatorTime, part: str, layers: FloatArray, phase: Phase, scenario: Scenario) -> OperatorColumns:
-    operator = time.operator
+    operator, (per_flop, per_byte) = time.operator, rates(time.operator, phase, scenario)
     instances, compute_bound = layers * operator.count, time.compute > time.memory
     bound = instances * time.bound * 1e3
     by_kind = {
@@ -157,8 +157,8 @@ def _columns(time: OperatorTime, part: str, layers: FloatArray, phase: Phase, sc
     }
     figures = (
         instances * operator.present,
-        layers * time.compute / scenario.seconds_per_flop(operator.peak) / 1e9,
-        layers * time.memory / scenario.seconds_per_byte / 1e6,
+        layers * time.compute / per_flop / 1e9,
+        layers * time.memory / per_byte / 1e6,
         layers * time.seconds * 1e3,
     )
     present, gflop, mb, ms = (np.broadcast_to(column, layers.shape) for column in figures)

@@ -18,7 +18,7 @@ from nas.search.constraints import Handling, problem_as_seen
 from nas.search.discovery import able_to, parameters_of, strategy_module
 from nas.search.discovery import named as strategies
 from nas.search.notebook import Notebook
-from nas.search.scenarios import scenario_of, with_preset
+from nas.search.scenarios import asked_of, beyond_measured, scenario_of, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
@@ -213,8 +213,9 @@ def problem_of(
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
-    scenario, note = scenario_of(config, _with_residual_sd(config, law), device)
-    plain, at_quantiles = plain_limits(budgets, scenario.calibration, note, config.batch)
+    asked = asked_of(config, experts=bool(space.experts.max() > 1))
+    scenario, note = scenario_of(config, _with_residual_sd(config, law), device, asked)
+    plain, at_quantiles = plain_limits(budgets, scenario.calibration, note, asked)
     limits = _with_default(config, device, plain)
     problem = Problem(
         space,
@@ -226,7 +227,8 @@ def problem_of(
         config.tied,
     )
     _refuse_impossible(problem)
-    return problem, [*([warning] if (warning := device.warning()) else []), *at_quantiles], note
+    warning, outside = device.warning(), beyond_measured(scenario.calibration, asked)
+    return problem, [*([warning] if warning else []), *outside, *at_quantiles], note
 
 
 def _with_residual_sd(config: StudyConfig, law: Law) -> Law:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from objectives.calibrating.efficiencies import Freedom, fit, freedom
-from objectives.calibrating.held_out import Errors, errors, leave_one_model_out
+from objectives.calibrating.held_out import Errors, errors, leave_one_out, superfluous
 from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.terms import Terms, terms
 from objectives.counts import total
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Phase
 from objectives.loss_law.law import Law
-from objectives.profile_choice import FAR_OFF, Phase
+from objectives.profile_choice import FAR_OFF
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
@@ -106,9 +106,10 @@ def calibrate(rows: list[Measurement], device: Device, law: Law, source: str, *,
         ValueError: a format whose peak the device lacks.
     """
     table, names = terms(rows, device, law), [m.model for m in rows]
-    free = freedom(table, device, len(set(names)), request=request)
+    without = superfluous(table, np.array(names), device, request=request)
+    free = freedom(table, device, len(set(names)), request=request, without=without)
     fitted = fit(table, free)
-    unseen = leave_one_model_out(table, names, device, request=request)
+    unseen = leave_one_out(table, names, device, request=request)
     profile = _profile(fitted, rows, device, source, table, unseen)
     return Calibrated(rows, table, profile, free, table.predict(profile), unseen, table.predict(Calibration()))
 
@@ -132,12 +133,19 @@ def _profile(
             "precision": first.format.study or first.format.family,
             "mode": device.mode,
             "batch": first.batch,
+            "prompts": _range(table.lengths[table.requests > 0]),
+            "contexts": _range(table.lengths[table.requests == 0]),
+            "experts": bool(table.experts.any()),
             "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
             "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
             "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
         }
     )
+
+
+def _range(lengths: FloatArray) -> tuple[int, int] | None:
+    return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
 
 
 def _rounded(value: float) -> float:

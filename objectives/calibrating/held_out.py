@@ -1,4 +1,4 @@
-"""How wrong a calibration is: on what it was fitted to, and on models it has not seen."""
+"""How wrong a calibration is: on what it was fitted to, and on models or lengths it has not seen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,22 +6,78 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau
 
-from objectives.calibrating.efficiencies import fit, freedom
+from objectives.calibrating.efficiencies import OPTIONAL, fit, freedom, penalty
 from objectives.calibrating.terms import Terms
 from objectives.device import Device
 from search_spaces.arrays import AnyArray, FloatArray
 
+MARGIN = 0.5  # of the held-out penalty that leaving a coefficient out must save: less is noise on so few models
+FOLDS = 5
+WILD = 0.25  # log error beyond which a row says nothing of what is left out
 
-def leave_one_model_out(terms: Terms, models: Sequence[str], device: Device, *, request: bool = False) -> FloatArray:
-    """Milliseconds of every row predicted from the other models' rows, (n,); NaN with one model alone."""
+
+def leave_one_out(
+    terms: Terms,
+    models: Sequence[str],
+    device: Device,
+    *,
+    request: bool = False,
+    by: AnyArray | None = None,
+    which: AnyArray | None = None,
+) -> FloatArray:
+    """Milliseconds of every row predicted from rows of other models, (n,); NaN with one model alone.
+
+    What a group keeps of the optional coefficients is decided anew for every model, without its rows.
+
+    Args:
+        terms: the group's rows.
+        models: of each row.
+        device: whose figures the terms are of.
+        request: whether there is a constant per request.
+        by: what is held out instead of the model.
+        which: the values of it that are held out, all without.
+    """
     names = np.array(models)
+    labels = names if by is None else by
     predicted = np.full(len(names), np.nan)
-    distinct = sorted(set(models))
-    for name in distinct if len(distinct) > 1 else ():
-        others = terms.rows(names != name)
-        free = freedom(others, device, len(distinct) - 1, request=request)
-        predicted[names == name] = terms.rows(names == name).predict(fit(others, free))
+    for label in np.unique(labels) if which is None else which:
+        others, here = labels != label, labels == label
+        if others.any():
+            seen, left = terms.rows(others), names[others]
+            without = superfluous(seen, left, device, request=request)
+            free = freedom(seen, device, len(set(left)), request=request, without=without)
+            predicted[here] = terms.rows(here).predict(fit(seen, free))
     return predicted
+
+
+def superfluous(terms: Terms, models: AnyArray, device: Device, *, request: bool = False) -> tuple[str, ...]:
+    """Optional coefficients without which held-out errors are smaller by `MARGIN`: one after another, or all of them.
+
+    Held out in turn are the models, or the lengths of a single one; nothing is left out where neither differs.
+    """
+    labels = models if len(set(models)) > 1 else terms.lengths
+    folds = np.unique(labels, return_inverse=True)[1] % FOLDS
+
+    def missed(without: tuple[str, ...]) -> float:
+        errors = []
+        for fold in np.unique(folds):
+            seen = terms.rows(folds != fold)
+            free = freedom(seen, device, len(set(models[folds != fold])), request=request, without=without)
+            rest = terms.rows(folds == fold)
+            errors.append(np.log(rest.predict(fit(seen, free)) / rest.ms))
+        return float(penalty(np.clip(np.concatenate(errors), -WILD, WILD)).mean())
+
+    if len(np.unique(folds)) < 2:
+        return ()
+    told = freedom(terms, device, len(set(models)), request=request).names
+    every = tuple(name for name in OPTIONAL if name in told)
+    gone, least = (), missed(())
+    while left := [name for name in every if name not in gone]:
+        error, without = min((missed(names), names) for names in {every, *((*gone, name) for name in left)})
+        if error >= (1.0 - MARGIN) * least:
+            break
+        gone, least = without, error
+    return gone
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,24 @@ from search_spaces.arrays import AnyArray, FloatArray
 class Terms:
     """Datasheet seconds per operator, (n, operators): `compute` and `memory` sides and which peak.
 
-    Where `second_peak` marks operators at the peak `second` instead of FP16's; `epilogue` are seconds at the FP16
-    peak after the operator's max, (n,); `launches` operators started, (n,); `requests` prefills, (n,); `ms`
+    Where `second_peak` marks operators at the peak `second` instead of FP16's, `attention` the attention core's and
+    `experts` routed experts'; `expert_memory` is the part of `memory` that one touched expert adds; `routing` E, K
+    and T of each row, (n, 3); `epilogue` are seconds at the FP16 peak after the operator's max, (n,); `launches`
+    operators started, (n,); `requests` prefills, (n,); `lengths` the KV length of the phase's last token, (n,); `ms`
     measured, (n,).
     """
 
     compute: FloatArray
     memory: FloatArray
     second_peak: AnyArray
+    attention: AnyArray
+    experts: AnyArray
+    expert_memory: FloatArray
+    routing: FloatArray
     epilogue: FloatArray
     launches: FloatArray
     requests: FloatArray
+    lengths: FloatArray
     ms: FloatArray
     second: Peak
 
@@ -44,10 +51,24 @@ class Terms:
 
         The attention core is taken on the side that is larger over the whole phase.
         """
-        compute = self.compute / np.where(self.second_peak, c.efficiency(self.second), c.compute_efficiency)
-        bound = np.maximum(compute, self.memory / c.bandwidth_efficiency).sum(axis=1)
-        seconds = bound + self.epilogue / c.compute_efficiency + self.launches * c.overhead_s
+        reading = self.requests > 0
+        share = np.where(self.second_peak, c.efficiency(self.second), c.compute_efficiency)
+        speed = np.where(reading, c.bandwidth("prefill"), c.bandwidth("decode"))[:, None] * np.ones_like(share)
+        for where, kind in ((self.attention, "attention"), (self.experts, "experts")):
+            compute, memory = c.factors(kind)
+            share, speed = np.where(where, share * compute, share), np.where(where, speed * memory, speed)
+        traffic = self.memory + self.expert_memory * self._fewer_experts(c.routing_overlap)[:, None]
+        bound = np.maximum(self.compute / share, traffic / speed).sum(axis=1)
+        launch = np.where(reading, c.overhead_s("prefill"), c.overhead_s("decode"))
+        seconds = bound + self.epilogue / c.compute_efficiency + self.launches * launch
         result: FloatArray = seconds * 1e3 + self.requests * c.request_overhead
+        return result
+
+    def _fewer_experts(self, overlap: float) -> FloatArray:
+        """Distinct experts under an overlap of routing, less those without, (n,)."""
+        experts, chosen, tokens = self.routing.T
+        missed = 1.0 - chosen / experts
+        result: FloatArray = experts * (missed**tokens - missed ** (1.0 + (1.0 - overlap) * (tokens - 1.0)))
         return result
 
 
@@ -59,13 +80,21 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
     """
     timed = [_operators(m, device, law) for m in measurements]
     width = max((len(times) for _, times in timed), default=0)
-    table = np.zeros((4, len(timed), width))
+    table = np.zeros((6, len(timed), width))
     epilogue, launches = np.zeros((2, len(timed)))
     for i, (scenario, times) in enumerate(timed):
         passes = _phase(measurements[i], scenario).passes
         for j, time in enumerate(times):
-            count = _scalar(time.operator.count)
-            table[:3, i, j] = _scalar(time.compute), _scalar(time.memory), time.operator.peak != "fp16"
+            count, routed = _scalar(time.operator.count), time.operator.routed
+            expert = routed is not None and _scalar(routed) > 0
+            table[:, i, j] = (
+                _scalar(time.compute),
+                _scalar(time.memory),
+                time.operator.peak != "fp16",
+                time.operator.kind == "attention",
+                expert,
+                count * passes * _expert_seconds(measurements[i], scenario) if expert else 0.0,
+            )
             launches[i] += count * _scalar(time.operator.present) * passes
             if time.operator.epilogue_flops is not None:
                 epilogue[i] += (
@@ -79,18 +108,35 @@ def _per_step(
 ) -> Terms:
     """Decode phases divided by their passes, since steps are what is measured."""
     steps = np.array([m.generated if m.phase == "decode" else 1 for m in measurements], dtype=float)
+    shapes = [(int(m.architecture.n_experts[0]), int(m.architecture.top_k[0]), _tokens(m)) for m in measurements]
     return Terms(
         table[0] / steps[:, None],
         table[1] / steps[:, None],
         table[2] > 0,
+        table[3] > 0,
+        table[4] > 0,
+        table[5] / steps[:, None],
+        np.reshape(np.array(shapes, dtype=float), (-1, 3)),
         epilogue / steps,
         launches / steps,
         np.array([float(m.phase == "prefill") for m in measurements]),
+        np.array([m.attended or m.prompt + (m.generated if m.phase == "decode" else 0) for m in measurements]),
         np.array([m.ms for m in measurements]),
         next(
             (m.format.precision.linear_peak for m in measurements if m.format.precision.linear_peak != "fp16"), "int8"
         ),
     )
+
+
+def _tokens(m: Measurement) -> int:
+    """Tokens of one pass."""
+    return m.batch * (m.prompt if m.phase == "prefill" else 1)
+
+
+def _expert_seconds(m: Measurement, scenario: Scenario) -> float:
+    """Seconds to read one expert's weights of one product in a pass at the datasheet's bandwidth."""
+    weights = float(m.architecture.expert_size[0]) * float(m.architecture.width[0])
+    return weights * scenario.precision.weight_bytes * scenario.seconds_per_byte(m.phase)
 
 
 def scenario_of(m: Measurement, device: Device, law: Law, calibration: Calibration | None = None) -> Scenario:

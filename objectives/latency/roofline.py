@@ -41,7 +41,7 @@ class OperatorTime:
 
 def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
     """Σ over passes of max(F/(η_c π), B/(η_b β)) + τ + epilogue, times the instances."""
-    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte
+    per_flop, per_byte = rates(operator, phase, scenario)
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
         passes = float(phase.passes)
@@ -60,9 +60,24 @@ def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> Opera
     )
 
 
+def rates(operator: Operator, phase: Phase, scenario: Scenario) -> tuple[Values, Values]:
+    """Seconds a FLOP and seconds a byte of an operator: 1/(η_c π) and 1/(η_b β) with the factors of its kind."""
+    found = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
+    per_flop, per_byte = (
+        _slowed(rate, f, operator) for rate, f in zip(found, scenario.factors(operator.kind), strict=True)
+    )
+    return per_flop, per_byte
+
+
+def _slowed(rate: float, factor: float, operator: Operator) -> Values:
+    if factor == 1.0:
+        return rate
+    return rate / factor if operator.routed is None else np.where(operator.routed > 0, rate / factor, rate)
+
+
 def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
     """τ of every pass, seconds of one instance over a phase, (n,)."""
-    return operator.present * (scenario.overhead_s * phase.passes)
+    return operator.present * (scenario.overhead_s(phase.name) * phase.passes)
 
 
 def epilogue_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
@@ -123,13 +138,15 @@ def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
 def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) -> list[FloatArray]:
     """l · (Σ attention + Σ FFN) + Σ head, seconds of the whole phase in each scenario, each (n,).
 
-    The scenarios differ in device and calibration alone: a layer's operators are built once for all of them.
+    The scenarios differ in device and calibration alone: a layer's operators are built once for all of them, those
+    of the FFN once for each overlap of routing.
     """
     attention = list(attention_operators(x, phase, scenarios[0]))
-    ffn = list(ffn_operators(x, phase, scenarios[0]))
+    by_overlap = {scenario.routing_overlap: scenario for scenario in scenarios}
+    ffns = {overlap: list(ffn_operators(x, phase, scenario)) for overlap, scenario in by_overlap.items()}
 
     def seconds(scenario: Scenario) -> FloatArray:
-        layer = _timed(attention, phase, scenario) + _timed(ffn, phase, scenario)
+        layer = _timed(attention, phase, scenario) + _timed(ffns[scenario.routing_overlap], phase, scenario)
         found: FloatArray = x.depth * layer + _timed(head_operators(x, phase, scenario), phase, scenario)
         return found
 

@@ -96,6 +96,13 @@ class Case:
             overhead_s=factors.overhead / 1e3,
             fp4_peak=self.device.other_peaks.get("fp4", 0.0),
             compute_efficiency_fp4=factors.compute_efficiency_fp4 or factors.compute_efficiency,
+            prefill_bandwidth_efficiency=factors.prefill_bandwidth_efficiency,
+            prefill_overhead_s=None if factors.prefill_overhead is None else factors.prefill_overhead / 1e3,
+            attention_compute=factors.attention_compute,
+            attention_bandwidth=factors.attention_bandwidth,
+            expert_compute=factors.expert_compute,
+            expert_bandwidth=factors.expert_bandwidth,
+            routing_overlap=factors.routing_overlap,
             **self.options,
         )
 
@@ -127,6 +134,13 @@ def cases(case: Case, devices: list[Device]) -> st.SearchStrategy[Case]:
         compute_efficiency_int8=st.none() | st.floats(0.05, 1.0),
         bandwidth_efficiency=st.floats(0.05, 1.0),
         overhead=st.sampled_from([0.0, 0.005, "5 us", "0.3 ms"]),
+        prefill_bandwidth_efficiency=st.none() | st.floats(0.05, 1.0),
+        prefill_overhead=st.sampled_from([None, 0.0, "20 us"]),
+        attention_compute=st.floats(0.1, 1.0),
+        attention_bandwidth=st.floats(0.1, 1.0),
+        expert_compute=st.floats(0.1, 1.0),
+        expert_bandwidth=st.floats(0.1, 1.0),
+        routing_overlap=st.sampled_from([0.0, 0.45, 0.9]),
     )
     return st.builds(
         case.but,

@@ -72,7 +72,23 @@ def scenario_of(chance: Chance) -> dict[str, Any]:
         "input_tokens": chance.one(1, 2, 64, 1024),
         "output_tokens": chance.one(1, 16, 100),
         "vocabulary": chance.one(0, 32_000),
+        "calibration": chance.one("none", calibration_of(chance)),
     }
+
+
+def calibration_of(chance: Chance) -> dict[str, Any]:
+    """Any coefficients, each of those that are optional in half of the cases."""
+    shares = (
+        "prefill_bandwidth_efficiency",
+        "attention_compute",
+        "attention_bandwidth",
+        "expert_compute",
+        "expert_bandwidth",
+    )
+    optional: dict[str, Any] = {name: chance.share(0.1, 2.0) for name in shares}
+    optional |= {"prefill_overhead": "20 us", "routing_overlap": chance.share(0.0, 0.9)}
+    kept = {name: value for name, value in optional.items() if chance.one(True, False)}
+    return {"compute_efficiency": chance.share(0.1, 1.0), "bandwidth_efficiency": 0.8, "overhead": "5 us"} | kept
 
 
 def space_of(chance: Chance) -> SearchSpace:
