@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nas.work.calibrate import Outcome
     from objectives.calibrating.group import Calibrated
     from objectives.calibrating.held_out import Errors
+    from objectives.device import Calibration
 
 SHOWN = 10
 
@@ -85,12 +86,31 @@ def print_group(group: "Calibrated") -> None:
         f"  compute efficiency {p.compute_efficiency:.3f}{second}, bandwidth efficiency {p.bandwidth_efficiency:.3f}, "
         f"overhead {p.overhead * 1e3:.2f} us{constant}"
     )
+    if apart := coefficients_apart(p):
+        say(f"  {apart}")
     header = ("error, median (p90)", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
     table(header, [row for phase in ("prefill", "decode") if (row := phase_row(group, phase))])
     for m, error in group.misfits():
         say(f"  does not fit, {m.place}: predicted {100 * abs(error):.0f} % too {'slow' if error > 0 else 'fast'}")
     for remark in group.remarks():
         say(f"  {remark}")
+
+
+def coefficients_apart(p: "Calibration") -> str:
+    """Coefficients of prefill, attention and experts that the rows told; empty where there are none."""
+    told = []
+    if p.prefill_bandwidth_efficiency is not None:
+        told.append(f"prefill bandwidth efficiency {p.prefill_bandwidth_efficiency:.3f}")
+    if p.prefill_overhead is not None:
+        told.append(f"prefill overhead {p.prefill_overhead * 1e3:.2f} us")
+    if (p.attention_compute, p.attention_bandwidth) != (1.0, 1.0):
+        told.append(
+            f"attention {p.attention_compute:.2f} of these in compute, {p.attention_bandwidth:.2f} in bandwidth"
+        )
+    if p.experts:
+        told.append(f"experts {p.expert_compute:.2f} in compute, {p.expert_bandwidth:.2f} in bandwidth")
+        told.append(f"routing overlap {p.routing_overlap:.2f}")
+    return ", ".join(told)
 
 
 def phase_row(group: "Calibrated", phase: str) -> tuple[str, ...]:
