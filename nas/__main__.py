@@ -7,7 +7,7 @@ from nas.terminal.streams import terminal
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "reproduce"),
-    *("devices", "export", "measure", "calibrate", "report", "watch", "open", "list", "init", "schema"),
+    *("devices", "export", "train", "measure", "calibrate", "report", "watch", "open", "list", "init", "schema"),
 )
 
 

@@ -14,14 +14,7 @@ def export(
     source: Annotated[
         Path | None, typer.Argument(help="Run folder or candidate file (.csv, .jsonl).", show_default=False)
     ] = None,
-    how: Annotated[
-        str | None,
-        typer.Option(
-            "--select",
-            help="frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
-            show_default=False,
-        ),
-    ] = None,
+    how: o.Chosen = None,
     to: Annotated[
         str | None,
         typer.Option("--to", help="Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False),

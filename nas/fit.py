@@ -12,15 +12,18 @@ METHOD, NEXT = "How to fit", "What to train next"
 
 def fit(
     runs: Annotated[
-        Path | None,
-        typer.Argument(help="CSV, a row per trained model; without one, --next N alone.", show_default=False),
+        list[Path] | None,
+        typer.Argument(help="CSVs, a row per trained model; without one, --next N alone.", show_default=False),
     ] = None,
     form: Annotated[
         str, typer.Option("--form", help="Form of the law: name ('plas list forms') or YAML file.")
     ] = "hw_codesign",
     out: Annotated[Path | None, typer.Option("--out", help="Law file to write, .yaml.")] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Folder for report.json, report.md and plots.", metavar="FOLDER")
+        Path | None,
+        typer.Option(
+            "--report", help="New folder for report.html, report.md, report.json and plots.", metavar="FOLDER"
+        ),
     ] = None,
     rename: Annotated[
         list[str] | None, typer.Option("--rename", help="Read a column under another name; repeats.", metavar="OLD=NEW")
@@ -114,6 +117,16 @@ def fit(
             "--max-params", help="Parameters of each of --next at most, without embeddings: 3B.", rich_help_panel=NEXT
         ),
     ] = None,
+    stop_below: Annotated[
+        float | None,
+        typer.Option(
+            "--stop-below",
+            min=0.0,
+            help="Stop where --next is expected to save fewer nats of the picks' regret per 1e18 training FLOP: no candidates are written.",
+            metavar="NATS",
+            rich_help_panel=NEXT,
+        ),
+    ] = None,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -123,12 +136,18 @@ def fit(
 
     execute(
         Request(
-            runs, form, out, report, tuple(rename or ()), tuple(where or ()), tokens, kv, tuple(fix or ()), delta,
+            tuple(runs or ()), form, out, report, tuple(rename or ()), tuple(where or ()), tokens, kv, tuple(fix or ()), delta,
             starts, bootstraps, seed, law, config, space, next_, goal, candidates, quiet, json, last, loss_unit, flops, max_params,
+            stop_below,
         )
     )  # fmt: skip
 
 
-main = o.command(fit, "fit runs.csv --out law.yaml --report fitted", "fit --next 20 --out first.csv")
+main = o.command(
+    fit,
+    "fit runs.csv --out law.yaml --report fitted",
+    "fit --next 20 --candidates first.csv",
+    "fit trained-*/trainings.csv --next 8 --stop-below 0.001 --candidates next.csv",
+)
 if __name__ == "__main__":
     main()

@@ -43,6 +43,10 @@ def measure(
         str, typer.Option("--device", help="The name that the CSV gives this device.", rich_help_panel=PLACE)
     ] = "",
     torch_device: Annotated[str, typer.Option("--torch-device", help="cpu or cuda.", rich_help_panel=PLACE)] = "cpu",
+    power: Annotated[
+        str,
+        typer.Option("--power", help="Meter energy: auto, none, rapl, nvidia-smi, tegrastats.", rich_help_panel=PLACE),
+    ] = "auto",
     precision: Annotated[
         str | None,
         typer.Option(
@@ -88,6 +92,7 @@ def measure(
         files=models,
         device=device,
         torch_device=torch_device,
+        power=power,
         precision=precision,
         threads=threads,
         rounds=rounds,

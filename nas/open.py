@@ -13,7 +13,7 @@ def open_(
     print_: Annotated[bool, typer.Option("--print", help="Print the address, open nothing.")] = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Open the report.html of a run, a comparison or a study in the default browser; without one, print its path."""
+    """Open the report.html of a run, a comparison, a study, a fit or a calibration in the browser; without one, print its path."""
     from nas.work.open import show
 
     show(run, only_print=print_, quiet=quiet)

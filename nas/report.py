@@ -1,4 +1,4 @@
-"""Write report.html: a run, or several side by side, as one offline page to look at, explore and send."""
+"""Write report.html: a run, a fit, a calibration, a reproduction, or several runs side by side, as one offline page to look at and send."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,14 @@ from nas.terminal import options as o
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.", show_default=False)],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN",
+            help="Run folders, or the folder of a reproduction, or of a fit's or a calibration's --report.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -20,10 +27,17 @@ def report(
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write an offline page of a run, or of several side by side; nothing in the folders is executed."""
-    from nas.work.report import Request
-    from nas.work.report import report as work
+    """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
+    from nas.files.report_json import REPRODUCTION
+    from nas.work.report import TOLD, Request
 
+    holds = [name for name in TOLD if len(runs) == 1 and (runs[0] / name).is_file()]
+    if REPRODUCTION in holds:
+        from nas.work.reproduce import report as work
+    elif holds:
+        from nas.work.told import report as work
+    else:
+        from nas.work.report import report as work
     work(Request(tuple(runs), out, quiet))
 
 

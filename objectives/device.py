@@ -4,9 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, milliseconds
+from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
 
-_UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "cache": "B"}
+_UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "cache": "B"} | {
+    "base_power": "W",
+    "per_flop": "J",
+    "per_byte": "J",
+}
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 
@@ -88,6 +92,34 @@ class Calibration(BaseModel):
         return own or self.compute_efficiency
 
 
+class Energy(BaseModel):
+    """What a request takes: joules = base_power · seconds + per_flop · FLOPs + per_byte · bytes.
+
+    Where: base_power in W, per_flop in J/FLOP, per_byte in J/B of what operators read and write. `rail` is what was
+    metered. Seen: precisions, batches, the longest prompt and output together, the range of parameters, experts.
+    held_out_error: the median error of models that the fit had not seen, given their measured times; held_out:
+    measured / predicted of their rows from predicted times, of models that the times' fit had not seen either.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    engine: Name = ""
+    mode: Name = ""
+    base_power: Annotated[float, BeforeValidator(lambda v: v if v == 0 else watts(v))] = 0.0
+    per_flop: Annotated[float, BeforeValidator(lambda v: v if v == 0 else joules(v))] = 0.0
+    per_byte: Annotated[float, BeforeValidator(lambda v: v if v == 0 else joules(v))] = 0.0
+    rail: Name = ""
+    precisions: list[Name] = []
+    batches: list[Annotated[int, Field(ge=1)]] = []
+    most_tokens: Annotated[int, Field(ge=1)] | None = None
+    parameters: tuple[float, float] | None = None
+    experts: bool = False
+    rows: Annotated[int, Field(ge=1)] | None = None
+    held_out_error: Annotated[float, Field(ge=0)] | None = None
+    held_out: list[Annotated[float, Field(gt=0)]] = []
+    held_out_models: Annotated[int, Field(ge=1)] | None = None
+    source: str = ""
+
+
 class Mode(BaseModel):
     """A power mode: what differs from the device's default mode."""
 
@@ -123,6 +155,7 @@ class Device(BaseModel):
     mode_source: str = ""
     mode: Name = ""
     profiles: list[Calibration] = []
+    energy: list[Energy] = []
 
     @property
     def flop_per_byte(self) -> float:
@@ -174,6 +207,10 @@ class Device(BaseModel):
     def mapping(self) -> dict[str, Any]:
         """The device as YAML content that reads back to equal figures."""
         content = _with_units(self.model_dump(mode="json", exclude_defaults=True))
+        if self.energy:
+            content["energy"] = [
+                _with_units(known.model_dump(mode="json", exclude_defaults=True)) for known in self.energy
+            ]
         if self.modes:
             content["modes"] = {
                 name: _with_units(mode.model_dump(mode="json", exclude_none=True)) for name, mode in self.modes.items()

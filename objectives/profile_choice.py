@@ -2,17 +2,19 @@
 
 from statistics import median
 
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Energy
 from objectives.transfers import Asked, transfers
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
 #: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 and
-#: nvfp4 run their products at the FP16 peak. NVFP4 has a peak of its own: its share of that says nothing of another.
+#: nvfp4 are counted at the FP16 peak. NVFP4 has a peak of its own: its share of that says nothing of another. FP32 has none
+#: that a device file states: only what was measured in it says how far below FP16's it stays.
 TRANSFERABLE: dict[str, tuple[str, ...]] = {
     "fp16": ("fp16", "", "int4", "q8_0", "w4", "fp32"),
     "int4": ("int4", "", "q8_0", "w4", "fp16", "fp32"),
     "int8": ("int8", "", "fp16", "int4", "q8_0", "w4", "fp32"),
     "nvfp4": ("nvfp4", ""),
+    "fp32": ("fp32", ""),
 }
 
 
@@ -35,6 +37,45 @@ def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, s
 
     best = min(alike, key=distance)
     return best, f"calibrated ({_named(best, asked)})"
+
+
+def energy_for(device: Device, profile: Calibration | None, precision: str, batch: int) -> Energy | None:
+    """The coefficients of this power mode: of the profile's engine, of the precision and the batch where there are several."""
+    engine = None if profile is None else profile.engine
+
+    def distance(e: Energy) -> tuple[bool, bool, bool, float]:
+        error = float("inf") if e.held_out_error is None else e.held_out_error
+        return e.engine != engine, precision not in e.precisions, batch not in e.batches, error
+
+    return min((e for e in device.energy if e.mode == device.mode), key=distance, default=None)
+
+
+def energy_named(energy: Energy) -> str:
+    """What joules are made of and how well that is known."""
+    per_byte = f" + {energy.per_byte * 1e12:.3g} pJ x bytes" if energy.per_byte else ""
+    made = f"{energy.base_power:.3g} W x time + {energy.per_flop * 1e12:.3g} pJ x FLOPs{per_byte}"
+    parts = [f"energy_j is {made}, metered with {energy.engine or 'an unnamed engine'}"]
+    if energy.held_out_error is not None:
+        parts.append(f"{100 * energy.held_out_error:.1f} % off on models held out given their times")
+    if energy.held_out:
+        off = median(abs(1.0 / ratio - 1.0) for ratio in energy.held_out)
+        parts.append(f"{100 * off:.0f} % with their times predicted")
+    rail = f"of {energy.rail}, not the wall" if energy.rail else "of an unnamed rail"
+    return f"{', '.join(parts)}; {rail}; throttling is not modelled"
+
+
+def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, experts: bool) -> str:
+    """What of a request the metered rows have not seen, "" where they have seen its like."""
+    unseen = []
+    if energy.batches and batch not in energy.batches:
+        unseen.append(f"batch {batch} (metered: {', '.join(map(str, energy.batches))})")
+    if energy.most_tokens is not None and tokens > energy.most_tokens:
+        unseen.append(f"{tokens:,} tokens (metered: up to {energy.most_tokens:,})")
+    if energy.precisions and precision not in energy.precisions:
+        unseen.append(f"{precision} (metered: {', '.join(energy.precisions)})")
+    if experts and not energy.experts:
+        unseen.append("experts (metered: dense models)")
+    return f"energy_j extrapolates, nothing was metered of: {', '.join(unseen)}" if unseen else ""
 
 
 def _named(profile: Calibration, asked: Asked) -> str:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 from objectives.written_text import shown_name
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_SMALL = {"": 1.0, "k": 1e3, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9, "p": 1e-12}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 _TIMES_IN_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "ns": 1e-6, "min": 6e4}
 _WRITTEN = re.compile(
@@ -78,6 +79,27 @@ def milliseconds(value: Any) -> float:
 def gigabytes(value: Any) -> float:
     """GB of 10^9 bytes from "8 GB", "512 MB", or a bare number of GB."""
     return scaled(value, "B", 1e9, "8 GB") / 1e9
+
+
+def joules(value: Any) -> float:
+    """Joules from "5 J", "300 mJ", "4.2 pJ", or a bare number of J."""
+    return _small(value, "J", "5 J")
+
+
+def watts(value: Any) -> float:
+    """Watts from "5 W", "800 mW", or a bare number of W."""
+    return _small(value, "W", "5 W")
+
+
+def _small(value: Any, unit: str, example: str) -> float:
+    """A quantity in a unit that is written with small prefixes as well."""
+    if isinstance(value, str):
+        number, written = split(value, f'a quantity like "{example}"')
+        prefix = written.removesuffix(unit).strip()
+        if written and not (written.endswith(unit) and prefix in _SMALL):
+            raise ValueError(f'expected a quantity like "{example}", got unit {written!r}; use that unit')
+        value = number * (_SMALL[prefix] if written else 1.0)
+    return scaled(value, unit, 1.0, example)
 
 
 Name = Annotated[str, AfterValidator(shown_name)]

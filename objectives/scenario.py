@@ -1,9 +1,9 @@
 """Everything a metric depends on besides the architecture."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from objectives.device import Calibration, Device, Kind, Peak, Phase
+from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
 from objectives.loss_law.law import Law
 
 
@@ -12,7 +12,7 @@ class Precision:
     """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
 
     NVFP4 is 4 bits and a byte of scale per 16 elements, of weights and of a linear operator's inputs, which the
-    operator before writes.
+    operator before writes. FP32 has no peak of its own: a profile measured in it says its share of FP16's.
 
     Source: `docs/model.md`, precision. `input_bytes` is the width of a linear operator's input.
     """
@@ -35,6 +35,7 @@ PRECISIONS = {
     "int8": Precision("int8", 1.0, 2.0, 2.0, 1.0, "int8"),
     "int4": Precision("int4", 0.5, 2.0, 2.0, 2.0, "fp16"),
     "nvfp4": Precision("nvfp4", 0.5625, 2.0, 2.0, 0.5625, "fp4"),
+    "fp32": Precision("fp32", 4.0, 4.0, 4.0, 4.0, "fp16"),
 }
 _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
 
@@ -46,6 +47,26 @@ def precision(name: str, int4_group_size: int | None = None) -> Precision:
         return chosen
     weight = chosen.weight_bytes + _GROUP_BYTES / int4_group_size
     return Precision("int4", weight, chosen.activation_bytes, chosen.kv_bytes, chosen.input_bytes, "fp16")
+
+
+class Workload(Protocol):
+    """How much is asked for at once: what turns a cost into a rate."""
+
+    @property
+    def batch(self) -> int:
+        """Sequences at once."""
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens generated for each."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A workload alone, as a recorded run tells it."""
+
+    batch: int
+    output_tokens: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,26 @@ class Scenario:
     complete: bool = False
     head_bytes: float = 2.0
     calibration: Calibration | None = None
+    energy: Energy | None = None
+
+    def coefficients(self) -> Energy:
+        """What a joule is made of.
+
+        Raises:
+            ValueError: nothing is known of it here, or times are no measured ones.
+        """
+        where = f"{self.device.name}{'@' * bool(self.device.mode)}{self.device.mode}"
+        if self.energy is None:
+            raise ValueError(
+                f"energy_j: expected a device with energy coefficients in its power mode, got {where}; "
+                "take one that has (docs/energy.md), or fit them: plas calibrate with rows of power"
+            )
+        if self.calibration is None:
+            raise ValueError(
+                f"energy_j: expected calibrated times, which the coefficients of {where} were fitted with, got datasheet "
+                "peaks; use --preset device, or --set calibration=shipped"
+            )
+        return self.energy
 
     def seconds_per_flop(self, peak: Peak) -> float:
         """1/(η_c π) of a peak, s/FLOP.

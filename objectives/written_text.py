@@ -2,6 +2,8 @@
 
 import csv
 import re
+import shlex
+from pathlib import Path
 
 LONGEST = 200
 #: Terminal controls (C0, C1), marks that change the direction of writing, line separators, halves of characters.
@@ -25,6 +27,12 @@ def shown_name(text: str) -> str:
 def escaped(text: str) -> str:
     """Text with everything that is not shown written as its number; what is written is the same in JSON."""
     return UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def in_a_command(path: str | Path) -> str:
+    """A path or a name as a shell takes it for one argument."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def cell(text: str) -> str:

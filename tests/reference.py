@@ -83,7 +83,7 @@ class Setting:
     fp16_peak: float
     int8_peak: float
     bandwidth: float
-    precision: Literal["fp16", "int8", "int4", "nvfp4"] = "fp16"
+    precision: Literal["fp32", "fp16", "int8", "int4", "nvfp4"] = "fp16"
     batch: int = 1
     input_tokens: int = 1024
     output_tokens: int = 16
@@ -110,6 +110,8 @@ class Setting:
     @property
     def weight_bytes(self) -> float:
         """b_w; under int4 with groups, 0.5 + 2.5 / g. Other precisions have no groups."""
+        if self.precision == "fp32":
+            return 4.0
         if self.precision == "fp16":
             return 2.0
         if self.precision == "int8":
@@ -123,12 +125,12 @@ class Setting:
     @property
     def activation_bytes(self) -> float:
         """b_a."""
-        return 2.0
+        return 4.0 if self.precision == "fp32" else 2.0
 
     @property
     def kv_bytes(self) -> float:
         """b_kv."""
-        return 2.0
+        return 4.0 if self.precision == "fp32" else 2.0
 
     @property
     def input_bytes(self) -> float:

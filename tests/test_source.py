@@ -21,6 +21,8 @@ LATE = {  # what a function may import, itself or through a module of ours; ever
     "rich": "0.1 s; only a stream that has colours needs it",
     "pandas": "0.4 s; the diagram of ranks needs it beside the extra stats",
     "scikit_posthocs": "extra stats",
+    "pyarrow": "a package of the user's, for saved data sets",
+    "tokenizers": "extra hf",
     "torch": "extra hf",
     "transformers": "extra hf",
     "vllm": "an engine of the user's, in its own interpreter",

@@ -33,7 +33,8 @@ def _budget(gain: BudgetGain) -> str:
     if gain.relaxed is None:
         return f"{budget}: {free}; relaxing it alone buys nothing"
     more = 100 * (gain.relaxed.at / budget.limit - 1)
-    return f"{budget}: {free}; at {at_least(gain.relaxed.at)} (+{more:.2g} %) {_bought(gain.relaxed)}"
+    needed = f"the next better design needs {at_least(gain.relaxed.at)} (+{more:.2g} %)"
+    return f"{budget}: {free}; {needed}: {_bought(gain.relaxed)}"
 
 
 def _bought(gain: Gain) -> str:

@@ -1,29 +1,24 @@
-"""What came out of a run: frontier, picks, distance to the exact frontier, and the files that hold them."""
+"""What came out of a run: frontier, picks, distance to the exact frontier."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from nas.answer.device_times import device_times, limits
+from nas.answer.device_times import device_times
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
-from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.frontier.blind_axes import blind_axes
-from nas.frontier.diagnosis import Diagnosis, lines
+from nas.frontier.diagnosis import Diagnosis
 from nas.frontier.dominance import frontier_rows
-from nas.frontier.indicators import Distance, Scale, distance, too_many
+from nas.frontier.indicators import Distance, Scale, distance
 from nas.frontier.picks import Pick, answers
 from nas.frontier.uncertainty import Uncertainty, uncertainty
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.problem.questions import Question
 from nas.search.assembly import Study, under_preset
 from nas.search.loop import Search
-from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,131 +164,3 @@ def _regret(unsure: Uncertainty | None, pick: Pick) -> tuple[float, float] | Non
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
     """The scale that a frontier spans; none of an empty one."""
     return Scale.of(problem.objectives, frontier.values) if len(frontier) else None
-
-
-def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
-    """Architecture columns, then metrics: the columns of `frontier.csv`."""
-    return file_columns(
-        problem.architectures(evaluations.genotypes), {name: evaluations.metrics[name] for name in problem.metric_names}
-    )
-
-
-def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]) -> dict[str, AnyArray]:
-    """The shape, the metrics, then further columns that differ from their defaults."""
-    further = architectures.further_columns()
-    shape = {name: column for name, column in architectures.columns().items() if name not in further}
-    return shape | {name: readable(name, column) for name, column in metrics.items()} | further
-
-
-def readable(name: str, values: FloatArray) -> AnyArray:
-    """Parameter counts as whole numbers (NaN of a failed row stays), everything else as it is."""
-    if not name.startswith("params_"):
-        return values
-    if np.isfinite(values).all():
-        return values.astype(np.int64)
-    return np.array([int(value) if np.isfinite(value) else value for value in values.tolist()], dtype=object)
-
-
-def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json."""
-    problem = outcome.study.problem
-    write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
-    sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
-    write(folder / "frontier.csv", csv_text({**columns_of(problem, outcome.frontier), **sure}))
-    write(folder / "picks.csv", csv_text(pick_columns(outcome)))
-    write_json(folder / "summary.json", summary(outcome))
-
-
-def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:
-    """`index, batch, state, reason`, the columns of `frontier.csv`, violations: CSV in blocks."""
-    for start in range(0, max(len(found), 1), BLOCK):
-        part = found[slice(start, start + BLOCK)]
-        reasons = part.reasons or ("",) * len(part)
-        columns: dict[str, Any] = {
-            "index": range(start, start + len(part)),
-            "batch": batches[start : start + BLOCK],
-            "state": ["failed" if reason else "ok" for reason in reasons],
-            "reason": reasons,
-            **columns_of(problem, part),
-            **{f"violation_{b.metric}": column for b, column in zip(part.budgets, part.violations.T, strict=True)},
-        }
-        yield csv_text(columns, header=start == 0)
-
-
-def asked_text(problem: Problem, question: Question) -> str:
-    """A question in words: `your budgets: decode_ms <= 20, memory_gb <= 64`, or an application's or baseline's label."""
-    if question.budget is not None:
-        return question.label
-    return f"{question.label}: {', '.join(str(budget) for budget in problem.budgets) or 'none'}"
-
-
-def answered(outcome: Outcome) -> list[dict[str, Any]]:
-    """Per question what was asked and, where something fits, the architecture, its metrics and its times on the device."""
-    rows: list[dict[str, Any]] = []
-    unsure = any(regret is not None for regret in outcome.regrets)
-    for pick, there, regret, best in zip(
-        outcome.picks, outcome.device_times, outcome.regrets, outcome.exact_losses, strict=True
-    ):
-        row: dict[str, Any] = {"question": asked_text(outcome.study.problem, pick.question)}
-        row["budgets"] = limits(outcome.study.problem, pick.question)
-        if best is not None:
-            row["exact_loss"] = best
-        if pick.answer is not None:
-            problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
-            design = {name: column[0] for name, column in columns_of(problem, pick.answer).items()}
-            row |= {name: value.item() if hasattr(value, "item") else value for name, value in design.items()}
-            row.setdefault("vocabulary", 0)
-            row |= there
-            row |= dict(zip(("regret_low", "regret_high"), regret or (None, None), strict=True)) if unsure else {}
-        rows.append(row)
-    return rows
-
-
-def pick_columns(outcome: Outcome) -> dict[str, Any]:
-    """The answered questions as columns; `metric` and `limit` are the budget that a question adds, none for your own."""
-    rows = []
-    for pick, row in zip(outcome.picks, answered(outcome), strict=True):
-        budget = pick.question.budget
-        added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
-        design = {name: value for name, value in row.items() if name not in ("question", "budgets", "exact_loss")}
-        rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
-    names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
-    return {name: [_cell(row.get(name)) for row in rows] for name in names}
-
-
-def _cell(value: Any) -> Any:
-    return float("nan") if value is None else value
-
-
-def summary(outcome: Outcome) -> dict[str, Any]:
-    """The run in numbers, each with what it is relative to."""
-    scale, found = outcome.scale, outcome.evaluations
-    rough = too_many(outcome.frontier.values)
-    best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
-    return {
-        "stop_reason": outcome.stop_reason,
-        "space": {
-            "name": outcome.study.problem.space.name,
-            "architectures": outcome.study.problem.space.size,
-            "covered": outcome.covered,
-            "exact_frontier": outcome.how or None,
-        },
-        "evaluations": {
-            "asked": outcome.asked,
-            "distinct": len(found),
-            "repeats": outcome.asked - len(found),
-            "failed": int((~found.ok).sum()),
-            "feasible": int(found.feasible.sum()),
-        },
-        "frontier": len(outcome.frontier),
-        "hypervolume": best,
-        "hypervolume_is": "approximate (moocore.hv_approx, error about 1e-3)" if rough else "exact",
-        "scale": None
-        if scale is None
-        else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
-        "exact": None if outcome.distance is None else asdict(outcome.distance),
-        "picks": answered(outcome),
-        "law_does_not_see": list(outcome.blind),
-        "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
-        "seconds": outcome.seconds,
-    }

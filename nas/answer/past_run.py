@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.outcome import file_columns
+from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError
 from nas.files.yaml_source import parse
 from nas.frontier.dominance import frontier_rows
@@ -15,6 +15,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final
+from objectives.scenario import Requests
 from objectives.written_text import LONGEST, escaped
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
@@ -33,6 +34,11 @@ class RecordedRun:
     evaluations: Evaluations
     objectives: tuple[Objective, ...]
     solved: bool = False
+
+    @property
+    def workload(self) -> Requests:
+        """What the metrics are of."""
+        return self.run.workload
 
     @property
     def whole_space(self) -> bool:

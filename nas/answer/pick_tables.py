@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict, verdict_in_short
 from nas.answer.model_remarks import blind_spots, equal_heads
-from nas.answer.outcome import Outcome, asked_text
+from nas.answer.outcome import Outcome
+from nas.answer.outcome_files import asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.frontier.picks import Pick

@@ -14,6 +14,9 @@ from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.store import FILE
 from nas.terminal.progress import duration
+from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_line
+from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
 
 STATES = ("running", "finished", "interrupted", "failed")
@@ -40,6 +43,7 @@ class Progress:
     best: dict[str, float] | None
     budgets: dict[str, float]
     stop_reason: str | None
+    law: str = ""
 
     @property
     def going_on(self) -> bool:
@@ -54,10 +58,11 @@ class Progress:
         elif self.going_on:
             state += f", last evaluation {duration(self.silent_s)} ago"
             if self.silent_s > SILENT_S:
-                state += f" (killed? python -m nas.run --resume {self.run} goes on)"
+                state += f" (killed? python -m nas.run --resume {in_a_command(self.run)} goes on)"
         elif self.stop_reason:
             state += f", {self.stop_reason}"
-        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", self._counted(), self._found()]
+        of = [self.law] if self.law else []
+        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", *of, self._counted(), self._found()]
 
     def _counted(self) -> str:
         of = "" if self.limit is None else f" of {self.limit:,}"
@@ -153,6 +158,7 @@ class RunFollower:
             self.best,
             {str(metric): float(limit) for metric, limit in run.resolved["budgets"].items()},
             reason if isinstance(reason, str) else None,
+            origin_line(Law.model_validate(run.resolved["law"])),
         )
 
     def _rate(self, spent: float) -> float | None:

@@ -28,6 +28,7 @@ from nas.terminal.console import Line, sentence, write
 from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.styles import COMMAND, FAINT, TITLE, Styled, linked, shown
 from nas.terminal.width import cells, columns, rows
+from objectives.written_text import in_a_command
 
 COSTS = METRIC_ORDER[2:]  # all but the loss
 WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot
@@ -119,14 +120,21 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
         return []
     steps = []
     if outcome.diagnosis is None:
-        steps.append((f"python -m nas.select {folder} --budget {tighter(outcome)}", "within a tighter budget"))
-        steps.append((f"python -m nas.explain {folder} --select knee", "where time and loss come from"))
+        steps.append(
+            (f"python -m nas.select {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
+        )
+        steps.append((f"python -m nas.explain {in_a_command(folder)} --select knee", "where time and loss come from"))
     elif opening := relaxed(outcome.diagnosis):
-        steps.append((f"python -m nas.run --config {folder}/config.yaml {opening}", "relax until a design fits"))
+        steps.append(
+            (
+                f"python -m nas.run --config {in_a_command(folder / 'config.yaml')} {opening}",
+                "relax until a design fits",
+            )
+        )
     evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
     if outcome.study.config.algo != "exact" and evaluated < size and not outcome.diagnosis_covers_space:
         more = min(2 * max(evaluated, 1), size)
-        steps.append((f"python -m nas.run --resume {folder} --evaluations {more}", "search on"))
+        steps.append((f"python -m nas.run --resume {in_a_command(folder)} --evaluations {more}", "search on"))
     return steps
 
 

@@ -9,6 +9,7 @@ from nas.answer.outcome import Outcome
 from nas.problem.problem import Problem
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -18,17 +19,29 @@ WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form l
 
 def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[str]:
     """What is searched, on what, under which budgets."""
-    device = problem.scenario.device
-    mode = f"@{device.mode}" if device.mode else ""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
-    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
+    origin = origin_line(problem.scenario.law)
     return [
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
-        f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}",
-        f"Minimise {objectives}; {budgets}; {c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}{head}",
+        hardware(problem, c, calibration_note),
+        f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
+        *([origin] if origin else []),
     ]
+
+
+def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
+    """The device, its precision, the latency model and how fast it takes the device to be."""
+    device = problem.scenario.device
+    mode = f"@{device.mode}" if device.mode else ""
+    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
+    return f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+
+
+def workload(c: StudyConfig) -> str:
+    """`1,024 in / 16 out, batch 1`."""
+    return f"{c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}"
 
 
 def plot_axes(names: tuple[str, ...]) -> tuple[str, str] | None:
@@ -141,6 +154,7 @@ def limits(outcome: Outcome) -> list[str]:
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
+        *told_by_fit(law),
         *sureness(outcome),
     ]
 
@@ -155,7 +169,13 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn))]
-    return [f"Limits: predicted losses ({tokens}{sure}), {beyond}", *likely]
+    return [f"Limits: predicted losses ({tokens}{sure}), {beyond}", *told_by_fit(law), *likely]
+
+
+def told_by_fit(law: Law) -> list[str]:
+    """The verdict of the law's own fit, where it has one."""
+    verdict = verdict_line(law)
+    return [verdict] if verdict else []
 
 
 def sureness_in_short(probability: FloatArray, draws: int) -> str:

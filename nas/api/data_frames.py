@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nas.answer.outcome import file_columns
+from nas.answer.outcome_files import file_columns
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import unit_of

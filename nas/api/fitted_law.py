@@ -1,7 +1,7 @@
 """A loss law fitted from Python, as `plas fit` does it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -59,7 +59,7 @@ class FittedLaw:
 
 
 def fit_law(
-    runs: str | Path | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    runs: str | Path | Sequence[str | Path] | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     form: str = "hw_codesign",
     *,
     rename: Mapping[str, str] | None = None,
@@ -70,7 +70,7 @@ def fit_law(
     seed: int = 0,
     **options: Any,
 ) -> FittedLaw:
-    """Fit a form of loss law to trained models: a CSV, table, columns or rows, one row a model, with `loss` in nats per token.
+    """Fit a form of loss law to trained models: CSVs, a table, columns or rows, one row a model, with `loss` in nats per token.
 
     rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict
     for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`).
@@ -96,7 +96,16 @@ def fit_law(
         quiet=True,
         **options,
     )
-    return _fitted(asked, Path(runs)) if isinstance(runs, (str, Path)) else _fitted_table(asked, _table(runs))
+    paths = _paths(runs)
+    return _fitted(asked, paths) if paths else _fitted_table(asked, _table(runs))
+
+
+def _paths(runs: Any) -> list[Path]:
+    """Files that were named, one or several; none where rows were given."""
+    named = [runs] if isinstance(runs, (str, Path)) else runs
+    if not isinstance(named, (list, tuple)) or not all(isinstance(each, (str, Path)) for each in named):
+        return []
+    return [Path(each) for each in named]
 
 
 def _table(runs: Any) -> pd.DataFrame:
@@ -124,15 +133,15 @@ def _refuse_wrong(options: Mapping[str, Any], counts: Mapping[str, Any]) -> None
 
 def _fitted_table(asked: Request, table: pd.DataFrame) -> FittedLaw:
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "runs.csv"
+        path = Path(folder) / "a table in Python"
         table.to_csv(path, index=False)
         try:
-            return _fitted(asked, path)
+            return _fitted(asked, [path])
         except UsageError as error:  # a table of the caller's has no path
             said = str(error).replace(str(path), "runs").replace("--rename OLD=loss", 'rename={"OLD": "loss"}')
             raise UsageError(said) from None
 
 
-def _fitted(asked: Request, runs: Path) -> FittedLaw:
-    done = worked_out(asked, runs, load_law(asked.law), None)
+def _fitted(asked: Request, runs: Sequence[Path]) -> FittedLaw:
+    done = worked_out(replace(asked, runs=(*runs,)), load_law(asked.law), None)
     return FittedLaw(done.law, done.content)

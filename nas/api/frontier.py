@@ -18,6 +18,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
+from objectives.scenario import Workload
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +59,7 @@ class Frontier:
             UsageError: an unknown metric or a limit that is none.
             InfeasibleError: nothing satisfies them.
         """
-        asked = budgets_of(budgets, self.problem.metric_names)
+        asked = budgets_of(budgets, self.problem.metric_names, self.problem.scenario)
         rule = PickRule(asked[0] if asked else None, asked[1:])
         row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
         if row is None:
@@ -87,7 +88,7 @@ class Frontier:
         source = self.members if self.evaluated is None else self.evaluated
         if not len(self):
             return self.frame
-        return evaluations_table(self.problem, source[select(source, how, self.scale)])
+        return evaluations_table(self.problem, source[select(source, how, self.scale, self.problem.scenario)])
 
     @property
     def scale(self) -> Scale:
@@ -142,8 +143,10 @@ def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:
     return None if row is None else evaluations[row : row + 1]
 
 
-def budgets_of(given: Iterable[str | Mapping[str, Any]], metrics: tuple[str, ...]) -> tuple[Budget, ...]:
-    """Budgets from texts, `total_ms<=100`, and mappings, `{"total_ms": 100}`.
+def budgets_of(
+    given: Iterable[str | Mapping[str, Any]], metrics: tuple[str, ...], workload: Workload
+) -> tuple[Budget, ...]:
+    """Budgets from texts, `total_ms<=100`, and mappings, `{"total_ms": 100}` or `{"tokens_per_second": ">=20"}`.
 
     Raises:
         UsageError: something else, an unknown metric or a limit that is none.
@@ -154,8 +157,13 @@ def budgets_of(given: Iterable[str | Mapping[str, Any]], metrics: tuple[str, ...
             raise UsageError(
                 f'budget: expected "total_ms<=100" or {{"total_ms": 100}}, got {item!r}; write one of them'
             )
-        texts += [item] if isinstance(item, str) else [f"{metric}={limit}" for metric, limit in item.items()]
-    return tuple(parse_budget(text, metrics) for text in texts)
+        texts += [item] if isinstance(item, str) else [_written(*limit) for limit in item.items()]
+    return tuple(parse_budget(text, metrics, workload) for text in texts)
+
+
+def _written(metric: str, limit: Any) -> str:
+    """A metric and its limit, `100` or `">=20"`, in one text."""
+    return f"{metric}{'' if str(limit).startswith('>=') else '='}{limit}"
 
 
 def within(budgets: tuple[Budget, ...]) -> str:

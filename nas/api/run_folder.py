@@ -56,9 +56,13 @@ class Run:
         if not self.recorded.evaluations.feasible.any():
             return self.frontier
         kind, _, rest = how.partition(":")
-        asked = budgets_of([rest], tuple(self.recorded.evaluations.metrics)) if kind == "budget" else ()
+        asked = (
+            budgets_of([rest], tuple(self.recorded.evaluations.metrics), self.recorded.workload)
+            if kind == "budget"
+            else ()
+        )
         found = self._answering(asked)
-        return self._table(select(found.evaluations, how, self.recorded.scale()), found)
+        return self._table(select(found.evaluations, how, self.recorded.scale(), self.recorded.workload), found)
 
     def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
         """The architecture of lowest loss that the run evaluated within its budgets and these, as `Frontier.pick`.
@@ -69,7 +73,7 @@ class Run:
             UsageError: an unknown metric or a limit that is none.
             InfeasibleError: nothing that was evaluated satisfies them.
         """
-        asked = budgets_of(budgets, tuple(self.recorded.evaluations.metrics))
+        asked = budgets_of(budgets, tuple(self.recorded.evaluations.metrics), self.recorded.workload)
         found = self._answering(asked)
         row = PickRule(asked[0] if asked else None, asked[1:]).row(found.evaluations)
         if row is None:

@@ -21,6 +21,7 @@ from nas.errors import PlasError, UsageError
 from nas.exact.solution import quick_frontier
 from nas.problem.objective import Objective
 from nas.search.assembly import Study
+from objectives.loss_law.origin import origin_line
 from search_spaces.arrays import FloatArray, IntArray
 
 Label = tuple[str, str, int]  # study, strategy, seed
@@ -251,7 +252,9 @@ def described(study: Study) -> str:
     problem, config, device = study.problem, study.config, study.problem.scenario.device
     budgets = ", ".join(str(budget) for budget in problem.budgets) or "no budgets"
     mode = f"@{device.mode}" if device.mode else ""
+    origin = origin_line(problem.scenario.law)
     return (
         f"{aims(problem.objectives)}; {budgets}; {problem.space.name} space; "
         f"{device.name}{mode}, {config.precision}, {config.input_tokens:,} in / {config.output_tokens:,} out"
+        + (f"; {origin}" if origin else "")
     )

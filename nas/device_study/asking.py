@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,9 +16,10 @@ from nas.device_study.request import EVERYTHING, SHIPPED, Asked, DevicesConfig, 
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
+from nas.problem.energy_words import METRICS
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_names
+from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets, split_names
 from nas.study.layers import flag_name, from_file, over
 from objectives.device import Device
 from objectives.plugins import documents, normalised
@@ -27,6 +29,7 @@ CROSSING = ("devices", "precisions", "workloads")
 WORKLOAD = re.compile(r"^(?:(\d[\d_]*)/)?(\d[\d_]*)/(\d[\d_]*)$")
 FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens"
 MOST = 10_000
+ENERGY = "energy"
 CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
 
 
@@ -126,23 +129,36 @@ def _crossed(
     precisions = _precisions(config, raw)
     workloads = [_workload(text) for text in config.workloads or []] or [{}]
     several = (len(precisions) > 1, len(workloads) > 1, len(applications) > 1)
-    rows, left_out = [], dict[str, dict[str, None]]()
+    rows, left_out, joules = [], dict[str, dict[str, None]](), _asks_for_energy(raw)
     for (name, device), kind, workload, application in product(devices, precisions, workloads, applications or [""]):
         if not _can(device, kind):
             left_out.setdefault(kind, {})[name] = None
             continue
+        if joules and not any(known.mode == device.mode for known in device.energy):
+            left_out.setdefault(ENERGY, {})[name] = None
+            continue
         words = (kind, "/".join(str(n) for n in workload.values()), application)
         label = " ".join([_short(name), *(word for word, shown in zip(words, several, strict=True) if shown)])
         rows.append(Row({"device": name, "precision": kind, **workload}, {}, application, label))
-    without = [
-        (kind, f"no {precision(kind).linear_peak} peak is stated for {', '.join(names)}")
-        for kind, names in left_out.items()
-    ]
+    without = [(kind, f"no {_lacking(kind)} for {', '.join(names)}") for kind, names in left_out.items()]
     if not rows:
+        flag = "--devices" if ENERGY in left_out else "--precisions"
         got = "; ".join(f"{kind} ({why})" for kind, why in without)
-        raise UsageError(f"--precisions: expected one that a device has, got {got}; choose another")
+        raise UsageError(f"{flag}: expected one that a device has, got {got}; choose another")
     said = [f"{kind} is left out where the device has none: {why}" for kind, why in without]
     return rows, said, dict(devices)
+
+
+def _lacking(kind: str) -> str:
+    return "coefficients are known" if kind == ENERGY else f"{precision(kind).linear_peak} peak is stated"
+
+
+def _asks_for_energy(raw: Mapping[str, Any]) -> bool:
+    """Whether objectives, budgets or columns of the shared study name a metric of energy."""
+    named = [name for key in ("objectives", "columns") for name in split_names(raw.get(key) or [])]
+    with suppress(ValueError):
+        named += split_budgets(raw.get("budgets") or {})
+    return any(str(name).partition("@")[0] in METRICS for name in named)
 
 
 def _devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str]) -> list[tuple[str, Device]]:

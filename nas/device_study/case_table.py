@@ -16,7 +16,7 @@ WORDS = ("device", "precision", "latency", "attention")
 NUMBERS = ("batch", "input_tokens", "output_tokens", "vocabulary")
 COLUMNS = ("case", *WORDS, *NUMBERS, "application", "budget")
 MOST_ROWS = 10_000
-BETWEEN = re.compile(r"\s*;\s*|\s+(?=[A-Za-z_][\w@.:]*\s*(?:<=|=))")  # before the next metric=limit
+BETWEEN = re.compile(r"\s*;\s*|\s+(?=[A-Za-z_][\w@.:]*\s*(?:<=|>=|=))")  # before the next metric=limit
 
 
 def table_rows(path: Path) -> tuple[list[Row], list[tuple[str, str]]]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from nas.device_study.request import Asked, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
-from nas.problem.objective import Budget, Objective
+from nas.problem.objective import Budget, Objective, limit_on_cost
 from nas.problem.problem import Problem
 from nas.problem.questions import OWN, Baseline, Question
 from nas.search.assembly import Study, assemble, problem_of
@@ -27,7 +27,6 @@ NEUTRAL: dict[str, Any] = {  # of the study that only space, law and objectives 
     "precision": "fp16",
     "latency": "operator",
     "vocabulary": 0,
-    "calibration": "none",
     "budgets": {},
     "applications": {},
     "baselines": [],
@@ -197,7 +196,7 @@ def _question(
             raise UsageError(
                 f"applications.{row.application}: expected one metric and its limit, got {found}; correct it"
             )
-        return Question(row.application, Budget(metric, limit))
+        return Question(row.application, limit_on_cost(metric, limit, problem.scenario))
     limited = any(limit is not None for limit in limits.values())
     if reference is None or (limited and not asked.referred):
         return Question(OWN, None)

@@ -5,6 +5,7 @@ from typing import Any
 from nas.device_study.cases import Cases
 from nas.device_study.request import Asked
 from nas.files.faults import Faults
+from nas.problem.rates import is_rate
 from nas.study.baselines import baseline
 from nas.study.configuration import StudyConfig
 from nas.study.layers import preset_keys
@@ -20,6 +21,7 @@ KEPT = (
         "input_tokens",
         "output_tokens",
         "objectives",
+        "columns",
         "default_budget",
     ),
 )
@@ -32,7 +34,7 @@ def resolved(asked: Asked, cases: Cases) -> dict[str, Any]:
     config = StudyConfig.model_validate(plain).model_dump(mode="json")
     limits = budgets_of(asked.raw.get("budgets"), ("budgets",), cases.objectives, Faults())
     content = {key: config[key] for key in KEPT}
-    content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping(), "budgets": limits}
+    content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping(), "budgets": _written(limits)}
     content |= {"applications": asked.raw["applications"]}
     content |= {"devices": {case.named: case.device.mapping() for case in cases.cases}, "cases": _cases(asked, cases)}
     if asked.referred:
@@ -48,9 +50,14 @@ def _cases(asked: Asked, cases: Cases) -> list[dict[str, Any]]:
     for row, case in zip(asked.rows, cases.cases, strict=True):
         own = budgets_of(row.budgets, ("budgets",), cases.objectives, Faults())
         further: dict[str, Any] = {"application": row.application} if row.application else {}
-        further |= {"budgets": {metric: _worded(limit) for metric, limit in own.items()}} if own else {}
+        further |= {"budgets": _written(own)} if own else {}
         found.append({"case": row.label, **row.values, "device": case.named, **further})
     return found
+
+
+def _written(limits: dict[str, float | None]) -> dict[str, Any]:
+    """Limits as a study's file has them: of a rate at least."""
+    return {name: f">={limit!r}" if is_rate(name) and limit else _worded(limit) for name, limit in limits.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from nas.device_study.layout import HEIGHT, columns, cut, cut_end, fitted, wrapp
 from nas.device_study.models import speed_note
 from nas.device_study.reasons import architecture, what_is_short
 from nas.device_study.result import DeviceStudy, perplexity_percent, spread
+from nas.problem.energy_words import METRICS
 from search_spaces.architectures import Architectures
 
 MOST_ROWS = 12  # cases that get a row and a column each on the screen
@@ -92,20 +93,26 @@ def workload(case: Case) -> str:
 
 
 def _cases(study: DeviceStudy) -> list[str]:
-    """A row per case: what binds, the loss, the design."""
+    """A row per case: the loss, the least energy within the limits where it is an objective, what binds, the design."""
     design, rows = study.design_of(), []
+    energies = [o.name for o in study.cases.base.problem.objectives if o.name in METRICS]
     metrics = {answer.binding[:1] for answer in study.rows if answer.pick is not None}
     alike = len(metrics) == 1 and metrics != {()}
     for i, answer in enumerate(study.rows):
         if answer.pick is None:
-            rows.append([ascii_lowercase[i], answer.case.label, "none", "", what_is_short(answer)])
+            rows.append(
+                [ascii_lowercase[i], answer.case.label, "none", *("" for _ in energies), "", what_is_short(answer)]
+            )
             continue
         law = answer.case.problem.scenario.law
         star = "*" if law.extrapolates(architecture(answer))[0] else ""
         binds = binding(answer).split(" ")[-1] if alike else binding(answer)
         drawn = f"{design[i]} {short(architecture(answer))}"
-        rows.append([ascii_lowercase[i], answer.case.label, f"{answer.loss:.4f}{star}", binds, drawn])
-    return fitted(("", "case", "loss", f"{next(iter(metrics))[0]} <=" if alike else "binds", "design"), rows, cut)
+        joules = [f"{float(answer.frontier.metrics[name].min()):.4g}" for name in energies]
+        rows.append([ascii_lowercase[i], answer.case.label, f"{answer.loss:.4f}{star}", *joules, binds, drawn])
+    least = [f"least {name}" for name in energies]
+    limit = f"{next(iter(metrics))[0]} <=" if alike else "binds"
+    return fitted(("", "case", "loss", *least, limit, "design"), rows, cut)
 
 
 def binding(answer: Answer) -> str:

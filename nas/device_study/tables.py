@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.outcome import file_columns
+from nas.answer.outcome_files import file_columns
 from nas.device_study.cases import Case
 from nas.device_study.models import ModelRow, memory_limit, speed_note
 from nas.device_study.reasons import architecture, what_is_short

@@ -10,6 +10,7 @@ from nas.frontier.dominance import frontier_rows
 from nas.frontier.picks import best_row
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, limit_in_unit, unit_of
+from nas.problem.rates import costs
 from search_spaces.arrays import FloatArray
 
 MOST = 100_000
@@ -32,6 +33,8 @@ def parse_sweep(text: str, metrics: tuple[str, ...]) -> Sweep:
     """
     metric, _, rest = (part.strip() for part in text.partition("="))
     parts = rest.split(":")
+    if metric in costs():
+        raise UsageError(f"sweep: expected a metric with an upper limit, got {metric}; sweep {costs()[metric]}")
     if metric not in metrics or len(parts) != 3:
         raise UsageError(
             f"sweep: expected {FORM} with one of {', '.join(metrics)}, got {text!r}; write total_ms=20:500:20"

@@ -59,10 +59,10 @@ def _of_run(source: Path, how: str, config: str | None, settings: list[str], fla
     kind, _, rest = how.partition(":")
     problem = solvable(run) if kind == "budget" else None
     if problem is not None:
-        pick = parse_budget(rest, tuple(run.evaluations.metrics))
+        pick = parse_budget(rest, tuple(run.evaluations.metrics), run.workload)
         run = solved_within(run, problem, run.evaluations.budgets, pick)
     feasible = run.evaluations.feasible.any()
-    rows = select(run.evaluations, how, run.scale()) if feasible else np.zeros(0, dtype=np.int64)
+    rows = select(run.evaluations, how, run.scale(), run.workload) if feasible else np.zeros(0, dtype=np.int64)
     return Chosen(study, [str(name) for name in run.columns(rows)["id"].tolist()], run.architectures(rows))
 
 
@@ -86,7 +86,7 @@ def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
     found = Evaluations(numbers[:, None], numbers, metrics, None, names, problem.budgets)
     if not found.feasible.any():
         return np.zeros(0, dtype=np.int64)
-    return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)]))
+    return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)]), problem.scenario)
 
 
 def with_vocabulary(architectures: Architectures, flag: int | None, tokenizer: int | None) -> Architectures:

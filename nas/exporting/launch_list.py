@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.outcome import file_columns
+from nas.answer.outcome_files import file_columns
 from nas.exporting.model import Model
 from nas.exporting.training_cost import gpu_hours, training_flops
 from nas.problem.problem import Problem

@@ -12,6 +12,7 @@ from nas.exporting.stack_protocol import KIND, installed, shown, stack_names
 from nas.search.assembly import Study
 from nas.study.entry_points import shipped
 from objectives.installed import DISTRIBUTION, version_of
+from objectives.loss_law.origin import origin_line
 from objectives.plugins import normalised
 
 MANIFEST = "export.json"
@@ -42,6 +43,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
             "calibration": study.calibration_note,
             "vocabulary": study.problem.vocabulary,
             "law": scenario.law.name,
+            "law_origin": origin_line(scenario.law) or None,
         },
         **said,
     }

@@ -6,7 +6,7 @@ from nas.answer.sentences import describe
 from nas.exporting.launch_list import FILE
 from nas.exporting.model import Model
 from nas.exporting.recipe import Recipe
-from nas.exporting.stack_protocol import shown, stack
+from nas.exporting.stack_protocol import TRAINING, shown, stack
 
 README = "README.md"
 
@@ -25,7 +25,7 @@ def readme(
         cautions: by stack and text, the candidates that they concern.
         assumptions: what the predictions of the launch list leave out or exceed.
     """
-    lines = [*_contents(models, assumptions), *_start(models[0])]
+    lines = [*_contents(models, assumptions), *_training(stacks), *_start(models[0])]
     for name in stacks:
         lines += [*_stack(name, models, cautions), ""]
     if {"vllm", "llama_bench"} & set(stacks):
@@ -57,6 +57,25 @@ def _start(first: Model) -> list[str]:
         "## How to start",
         "",
         f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line(first.recipe)}.",
+        "",
+    ]
+
+
+def _training(stacks: Sequence[str]) -> list[str]:
+    """With which command a large run starts, and what trains the same candidates in small."""
+    own = [f"**{shown(name)}**" for name in TRAINING if name in stacks]
+    every = ", ".join(shown(name) for name in TRAINING)
+    large = (
+        f"with the command of {' or '.join(own)} below"
+        if own
+        else f"with a training stack: none is in this export; `plas export {FILE} --to {TRAINING[2]} --out FOLDER` adds one ({every})"
+    )
+    return [
+        "## To train",
+        "",
+        f"- A large run: {large}.",
+        f"- A validation run on one machine: `plas train {FILE} --data TEXT --tokens N` in this folder trains all of them on the same data",
+        "  in the same order and writes the table that `plas fit` reads. It is not made for large runs.",
         "",
     ]
 

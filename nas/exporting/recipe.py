@@ -32,12 +32,17 @@ class LearningRate(BaseModel):
 
 
 class Initialisation(BaseModel):
-    """Normal weights of this deviation times (width/reference)^exponent; what ends a residual branch / √(2 l)."""
+    """Normal weights of this deviation times (width/reference)^exponent; what ends a residual branch / √(2 l).
+
+    single_expert_by_count: where a token goes to one expert, what ends the experts times E, because the router's softmax
+    weighs that expert by about 1/E at first.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     std: Positive
     width_exponent: Exponent = 0.0
     residual_by_depth: Annotated[bool, Field(strict=True)] = True
+    single_expert_by_count: Annotated[bool, Field(strict=True)] = False
 
 
 class Recipe(BaseModel):
@@ -66,7 +71,10 @@ class Recipe(BaseModel):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A recipe's numbers for one architecture; the schedule in optimiser steps."""
+    """A recipe's numbers for one architecture; the schedule in optimiser steps.
+
+    std: of initial weights, residual_std of o_proj and down_proj, expert_std of the experts' down_proj.
+    """
 
     steps: int
     warmup_steps: int
@@ -74,6 +82,7 @@ class Schedule:
     final: float
     std: float
     residual_std: float
+    expert_std: float
 
 
 def schedule(recipe: Recipe, architecture: Architectures) -> Schedule:
@@ -85,7 +94,10 @@ def schedule(recipe: Recipe, architecture: Architectures) -> Schedule:
     steps = math.ceil(recipe.tokens / (recipe.global_batch * recipe.sequence_length))
     std = init.std * width**init.width_exponent
     residual = std / math.sqrt(2 * int(architecture.depth[0])) if init.residual_by_depth else std
-    return Schedule(steps, round(steps * rate.warmup_share), rate.peak * scale, rate.final * scale, std, residual)
+    single = init.single_expert_by_count and int(architecture.top_k[0]) == 1
+    expert = residual * int(architecture.n_experts[0]) if single else residual
+    warmup = round(steps * rate.warmup_share)
+    return Schedule(steps, warmup, rate.peak * scale, rate.final * scale, std, residual, expert)
 
 
 def load_recipe(name: str) -> Recipe:

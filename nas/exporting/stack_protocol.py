@@ -16,6 +16,7 @@ from objectives.plugins import normalised
 
 KIND = "stacks"
 PIVOT = "hf"
+TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")  # of the shipped ones
 WHAT = ("emit", "launch", "size", "cautions", "fields", "read")
 
 

@@ -58,4 +58,4 @@ def _ffn(model: Model) -> Iterator[Tensor]:
         m, plan = model.column("expert_size"), model.schedule
         yield Tensor(f"{where}.gate_proj.weight", (m, d), plan.std)
         yield Tensor(f"{where}.up_proj.weight", (m, d), plan.std)
-        yield Tensor(f"{where}.down_proj.weight", (d, m), plan.residual_std)
+        yield Tensor(f"{where}.down_proj.weight", (d, m), plan.expert_std if model.sparse else plan.residual_std)

@@ -9,6 +9,7 @@ from typing import Any
 from nas.errors import UsageError
 
 END = "<|endoftext|>"
+ENDS = (END, "</s>", "<eos>", "<|end_of_text|>", "<|im_end|>")  # end tokens of files that do not name theirs
 COPIED = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.json", "merges.txt", "tokenizer.model", "chat_template.jinja"),
@@ -28,12 +29,14 @@ class Tokenizer:
 
 
 def tokenizer_for(given: str) -> Tokenizer:
-    """The tokenizer `bytes`, or the one of a directory.
+    """The tokenizer `bytes`, the one of a directory, or that of a tokenizer.json alone.
 
     Raises:
-        UsageError: no directory with a tokenizer.json, or one without an end token.
+        UsageError: no tokenizer.json, or one without an end token.
     """
-    return byte_level() if given == "bytes" else _from_folder(Path(given))
+    if given == "bytes":
+        return byte_level()
+    return _from_file(Path(given)) if Path(given).is_file() else _from_folder(Path(given))
 
 
 def refuse_larger(tokenizer: Tokenizer, vocabulary: int) -> None:
@@ -112,6 +115,20 @@ def _from_folder(folder: Path) -> Tokenizer:
         )
     files = {name: (folder / name).read_bytes() for name in COPIED if (folder / name).is_file()}
     return Tokenizer(str(folder), max(ids.values()) + 1, eos, bos, eos if pad is None else pad, files)
+
+
+def _from_file(path: Path) -> Tokenizer:
+    """A tokenizer.json without its settings: the end token is one of the usual names."""
+    ids = _ids(_read(path))
+    end = next((name for name in ENDS if name in ids), None)
+    if end is None:
+        raise UsageError(
+            f"tokenizer: expected an end token in {path} ({', '.join(ENDS)}), got none; "
+            "add one, or give a folder whose tokenizer_config.json names its eos_token"
+        )
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": end, "pad_token": end}
+    files = {"tokenizer.json": path.read_bytes(), "tokenizer_config.json": _json(settings)}
+    return Tokenizer(str(path), max(ids.values()) + 1, ids[end], None, ids[end], files)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -49,6 +49,19 @@ def refuse_existing(flag: str, path: Path) -> None:
         raise UsageError(f"{flag}: expected a new file, got {path} which exists; name another")
 
 
+def refuse_used(flag: str, folder: Path) -> None:
+    """Say before the work that a folder's files would be overwritten.
+
+    Raises:
+        UsageError: it holds some, or is a file.
+    """
+    if os.path.isdir(folder) and not os.listdir(folder):
+        return
+    if os.path.lexists(folder):
+        held = f"{folder} with files in it" if os.path.isdir(folder) else f"a file {folder}"
+        raise UsageError(f"{flag}: expected a new or empty folder, got {held}; name another")
+
+
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Replace a file in one step, from text, bytes or blocks of text: a killed process leaves the old one or the new one.
 

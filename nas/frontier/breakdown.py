@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from nas.problem.energy_words import METRICS as ENERGY
+from nas.problem.energy_words import about_energy
 from nas.problem.problem import Problem
 from objectives import memory
 from objectives.counts import count
@@ -17,6 +19,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import GENES, SearchSpace
 
+BESIDES = ("ttft_ms", "tokens_per_second")  # what people ask of a device, whatever the study computes
 STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
 KINDS = {  # what an operator's time goes to, in words
     "compute": "compute-bound",
@@ -95,9 +98,16 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
     """
     scenario, assessment = problem.scenario, problem.assess(chosen)
     shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
-    metrics = {name: float(assessment[name][0]) for name in shipped}
+    known = ENERGY if about_energy(scenario, experts=False) else ()
+    metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *known])}
     budgets = [
-        {"metric": b.metric, "value": metrics[b.metric], "limit": b.limit, "violation": metrics[b.metric] / b.limit - 1}
+        {
+            "metric": b.metric,
+            "value": metrics[b.metric],
+            "limit": b.limit,
+            "violation": metrics[b.metric] / b.limit - 1,
+            **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.of(b.limit)}),
+        }
         for b in problem.budgets
         if b.metric in metrics
     ]

@@ -8,15 +8,17 @@ from nas.frontier.dominance import frontier_rows
 from nas.frontier.indicators import Scale
 from nas.frontier.picks import best_row
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, limit_in_unit, unit_of
+from nas.problem.objective import Budget, limit_of, limit_on_cost, unit_of
+from nas.problem.rates import costs, rate_of
 from nas.study.configuration import split_budget
+from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray
 
 FORMS = "frontier, best, knee, diverse:K or budget:metric=limit"
 
 
-def select(evaluations: Evaluations, how: str, scale: Scale) -> IntArray:
-    """Rows chosen by `how`, in frontier order; none when nothing is feasible.
+def select(evaluations: Evaluations, how: str, scale: Scale, workload: Workload) -> IntArray:
+    """Rows chosen by `how`, in frontier order; none when nothing is feasible. `workload` is what the metrics are of.
 
     Raises:
         UsageError: an unknown form.
@@ -24,7 +26,7 @@ def select(evaluations: Evaluations, how: str, scale: Scale) -> IntArray:
     check_form(how)
     kind, _, rest = how.partition(":")
     if kind == "budget":
-        return _some(best_row(evaluations, parse_budget(rest, tuple(evaluations.metrics))))
+        return _some(best_row(evaluations, parse_budget(rest, tuple(evaluations.metrics), workload)))
     if how == "best":
         return _some(best_row(evaluations, None))
     rows = frontier_rows(evaluations)
@@ -46,17 +48,22 @@ def check_form(how: str) -> None:
         raise UsageError(f"select: expected {FORMS}, got {how!r}; choose one")
 
 
-def parse_budget(text: str, metrics: tuple[str, ...]) -> Budget:
-    """A budget from `metric=limit` or `metric<=limit`, the limit with or without its unit.
+def parse_budget(text: str, metrics: tuple[str, ...], workload: Workload) -> Budget:
+    """A budget from `metric=limit`, `metric<=limit` or `rate>=limit`, the limit with or without its unit.
+
+    Of a rate it is the limit on the cost that a rate of this workload is over.
 
     Raises:
         UsageError: an unknown metric or a limit that is none.
     """
     try:
         metric, limit = split_budget(text)
-        if metric not in metrics:
-            raise ValueError(f"{unknown('a metric', metric, metrics)}")
-        return Budget(metric, limit_in_unit(unit_of(metric), limit))
+        rate = rate_of(metric, workload)
+        if metric not in metrics and (rate is None or rate.cost not in metrics):
+            known = (*metrics, *(name for name, cost in costs().items() if cost in metrics and name not in metrics))
+            raise ValueError(f"{unknown('a metric', metric, known)}")
+        number = limit_of(metric, unit_of(metric), limit)
+        return limit_on_cost(metric, number, workload)
     except ValueError as error:
         raise UsageError(f"budget: {error}") from None
 

@@ -1,5 +1,6 @@
 """Whether a fit's uncertainty reaches the answer: the frontier and picks of a study under the law's draws."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,23 +22,41 @@ MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
 
 
-def frontier_check(study: Study, law: Law) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Every architecture of a study's space, evaluated under a law, and its losses under the law's draws."""
+
+    study: Study
+    law: Law
+    found: Evaluations
+    drawn: Uncertainty
+
+
+def under_draws(study: Study, law: Law) -> Judged | str:
+    """A study's space under a law's draws, or why it cannot be had."""
+    problem = study.problem
+    if problem.space.size > MOST:
+        return (
+            f"not said for spaces of more than {MOST:,} architectures ({problem.space.size:,}); name a smaller --space"
+        )
+    found = problem.evaluate(np.concatenate(list(problem.space.enumerate())))
+    drawn = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    if drawn is None or len(drawn.rows) == 0:
+        why = "without draws (--bootstraps 0)" if not law.draws else "as nothing is feasible, or no objective is a loss"
+        return f"not said {why}"
+    return Judged(study, law, found, drawn)
+
+
+def frontier_check(judged: Judged | str) -> dict[str, Any]:
     """What of the frontier and of picks along it stays under the draws; a `reason` where that cannot be said.
 
     jaccard: members that two frontiers share over members of either, of each draw's against the
     fit's. Per pick: share of draws that pick the same, and what its loss exceeds the best by, nats.
     blind: axes that the law does not see; boundary: share of members at an end of each axis; outside: beyond the range that was fitted.
     """
-    problem = study.problem
-    if problem.space.size > MOST:
-        return {
-            "reason": f"not said for spaces of more than {MOST:,} architectures ({problem.space.size:,}); name a smaller --space"
-        }
-    found = problem.evaluate(np.concatenate(list(problem.space.enumerate())))
-    drawn = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
-    if drawn is None or len(drawn.rows) == 0:
-        why = "without draws (--bootstraps 0)" if not law.draws else "as nothing is feasible, or no objective is a loss"
-        return {"reason": f"not said {why}"}
+    if isinstance(judged, str):
+        return {"reason": judged}
+    problem, law, found, drawn = judged.study.problem, judged.law, judged.found, judged.drawn
     members = frontier_rows(found)
     shared = [len(np.intersect1d(rows, members)) / len(np.union1d(rows, members)) for rows in drawn.frontiers()]
     genotypes, sizes = found.genotypes[members], problem.space.gene_sizes

@@ -3,31 +3,39 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
+from nas.law_fitting.trainings import Trainings, counts_of, on_counts
 from nas.search.assembly import Study
-from nas.terminal.console import say
-from nas.terminal.tables import table
-from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk, training_flops
+from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.space import SearchSpace
 
 GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
 
 
+SHOWN = (
+    *("depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("tokens", "seed", "predicted_loss", "purpose"),
+)
 SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
 NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are doubted
 DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
 DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
 HALVINGS = 20
+SHOWN = (
+    *("id", "depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("seed", "predicted_loss", "purpose"),
+)
 
 
 @dataclass(frozen=True)
@@ -42,12 +50,52 @@ class Asked:
     max_params: float | None = None
 
 
-def designs(
-    asked: Asked, study: Study, law: Law, knowledge: Callable[[Architectures], Knowledge]
-) -> tuple[dict[str, AnyArray], Plan]:
-    """A candidate file's columns, and the plan, for the study's space and, by goal, its frontier.
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Trainings in the order of a plan, the plan, and the columns of their candidate file."""
 
-    `knowledge` says what is known, given the candidates.
+    trainings: Trainings
+    plan: Plan
+    columns: dict[str, AnyArray]
+
+
+def designs(
+    asked: Asked,
+    study: Study,
+    law: Law,
+    knowledge: Callable[[Architectures], Knowledge],
+    trained: FloatArray | None = None,
+) -> Proposal:
+    """What to train next of the study's space and, by goal, for its frontier.
+
+    `knowledge` says what is known, given the candidates; `trained` are the token counts of a table, where it has them.
+
+    Raises:
+        UsageError: more designs than the space has.
+    """
+    chosen, found = chosen_trainings(asked, study, law, knowledge, trained)
+    columns: dict[str, AnyArray] = {
+        "id": np.array([f"next-{i}" for i in range(len(chosen))], dtype=object),
+        **chosen.architectures.columns(),
+        "purpose": np.array(found.purpose, dtype=object),
+        "seed": found.seed,
+        "predicted_loss": chosen.losses(law),
+    }
+    if chosen.tokens is not None and "tokens" in law.law_form.features:
+        columns["tokens"] = chosen.tokens.astype(np.int64)
+    if chosen.tokens is not None:
+        columns["training_flops"] = chosen.flops
+    return Proposal(chosen, found, columns)
+
+
+def chosen_trainings(
+    asked: Asked,
+    study: Study,
+    law: Law,
+    knowledge: Callable[[Architectures], Knowledge],
+    trained: FloatArray | None,
+) -> tuple[Trainings, Plan]:
+    """The trainings of a plan in its order, and the plan.
 
     Raises:
         UsageError: more designs than the space has.
@@ -61,19 +109,11 @@ def designs(
     candidates = trainable(asked, study, candidates)
     targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
-        candidates, found = planned(asked, candidates, targets, law, knowledge(candidates), generator)
+        every = on_counts(candidates, counts_of(law, trained))
+        every, found = planned(asked, every, targets, knowledge(candidates), generator)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    chosen = candidates[found.rows]
-    flops = training_flops(chosen, law.tokens)
-    columns: dict[str, AnyArray] = {
-        "id": np.array([f"next-{i}" for i in range(len(chosen))], dtype=object),
-        **chosen.columns(),
-        "purpose": np.array(found.purpose, dtype=object),
-        "seed": found.seed,
-        "predicted_loss": law.loss(chosen),
-    }
-    return columns | ({} if law.tokens is None else {"training_flops": flops}), found
+    return every[found.rows], found
 
 
 def trainable(asked: Asked, study: Study, candidates: Architectures) -> Architectures:
@@ -98,44 +138,39 @@ def trainable(asked: Asked, study: Study, candidates: Architectures) -> Architec
 
 
 def planned(
-    asked: Asked,
-    candidates: Architectures,
-    targets: Architectures | None,
-    law: Law,
-    known: Knowledge,
-    generator: Generator,
-) -> tuple[Architectures, Plan]:
+    asked: Asked, candidates: Trainings, targets: Architectures | None, known: Knowledge, generator: Generator
+) -> tuple[Trainings, Plan]:
     """Candidates and the plan that numbers them; within a budget of FLOP, the most telling of plans with ever smaller models.
 
     Raises:
         ValueError: fewer candidates than designs, or none so cheap.
     """
 
-    def plan_of(within: Architectures) -> Plan:
+    def plan_of(within: Trainings) -> Plan:
         own = generator if asked.flops is None else np.random.default_rng(asked.seed)
-        return plan(known, within, asked.n, asked.goal, targets, law.tokens, own)  # type: ignore[arg-type]
+        return plan(known, within.architectures, asked.n, asked.goal, targets, within.tokens, own)  # type: ignore[arg-type]
 
     if asked.flops is None:
         return candidates, plan_of(candidates)
-    if law.tokens is None:
+    if candidates.tokens is None:
         raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
-    cost = training_flops(candidates, law.tokens)
-    found = affordable(candidates, cost, asked.flops, asked.n, plan_of)
+    found = affordable(candidates, asked.flops, asked.n, plan_of)
     if not found:
-        least = float(np.sort(cost)[: asked.n].sum())
+        least = float(np.sort(candidates.flops)[: asked.n].sum())
         raise ValueError(
             f"flops: expected a budget in which {asked.n} models of the space fit, got {asked.flops:g}; "
             f"the {asked.n} cheapest need {least:.3g}"
         )
-    usual = _information(known, candidates, np.arange(len(candidates)), law.tokens) * asked.n / len(candidates)
-    return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0], pair[1].rows, law.tokens)))
+    usual = _information(known, candidates) * asked.n / len(candidates)
+    return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0][pair[1].rows])))
 
 
 def affordable(
-    candidates: Architectures, cost: FloatArray, flops: float, n: int, plan_of: Callable[[Architectures], Plan]
-) -> list[tuple[Architectures, Plan]]:
-    """Plans within a budget, from models of at most all of it, half of it, a quarter …; `cost` in FLOP, (candidates,)."""
-    found: list[tuple[Architectures, Plan]] = []
+    candidates: Trainings, flops: float, n: int, plan_of: Callable[[Trainings], Plan]
+) -> list[tuple[Trainings, Plan]]:
+    """Plans within a budget, from trainings of at most all of it, half of it, a quarter …"""
+    found: list[tuple[Trainings, Plan]] = []
+    cost = candidates.flops
     for halved in range(HALVINGS):
         limit = max(flops / 2.0**halved, flops / n)
         rows = np.flatnonzero(cost <= limit)
@@ -149,9 +184,9 @@ def affordable(
     return found
 
 
-def _information(known: Knowledge, candidates: Architectures, rows: IntArray, tokens: float | None) -> FloatArray:
-    """What is known once these rows are trained, (p, p)."""
-    sensitivities = known.sensitivities(candidates[rows], tokens)
+def _information(known: Knowledge, trainings: Trainings) -> FloatArray:
+    """What is known once these are trained, (p, p)."""
+    sensitivities = known.sensitivities(trainings.architectures, trainings.tokens)
     return known.information + sensitivities.T @ sensitivities
 
 
@@ -177,36 +212,25 @@ def frontier_of(study: Study) -> Architectures:
     return study.problem.architectures(solved.frontier.genotypes)
 
 
-def show(
-    columns: dict[str, AnyArray], asked: Asked, study: Study, found: Plan, noise: float | None, *, first: bool
-) -> None:
-    """Print the designs; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
-    space = study.problem.space.name
-    if first:
-        say(f"Train first: {asked.n} of the {space} space; standard errors are {found.shrink:.2f} of random designs'")
-    else:
-        say(f"\nTrain next: {asked.n} of the {space} space; standard errors become {found.shrink:.2f} of what they are")
-    names = (
-        "depth",
-        "width",
-        "n_kv_heads",
-        "n_experts",
-        "top_k",
-        "expert_ffn_ratio",
-        "seed",
-        "predicted_loss",
-        "purpose",
-    )
-    rows = [[_cell(columns[name][i]) for name in names] for i in range(asked.n)]
-    table(names, rows, left=0)
-    parts = [f"largest {feature(Architectures.from_columns(columns), 'parameters').max():.3g} parameters"]
+def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None, *, first: bool) -> dict[str, Any]:
+    """Title, table and notes; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
+    columns, shrink = proposal.columns, proposal.plan.shrink
+    after = f"are {shrink:.2f} of random designs'" if first else f"become {shrink:.2f} of what they are"
+    when = "first" if first else "next"
+    names = [name for name in SHOWN if name in columns]
+    parts = [f"largest {feature(proposal.trainings.architectures, 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
-    say(f"  {'; '.join(parts)}")
+    notes = ["; ".join(parts)]
     if asked.goal == "frontier" and noise is not None and noise >= NOISY:
-        say(
-            f"  At a residual sd of {noise:.2g} nats designs aimed at the frontier {DOUBTED_FIRST if first else DOUBTED}"
-        )
+        why = DOUBTED_FIRST if first else DOUBTED
+        notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
+    return {
+        "title": f"Train {when}: {asked.n} of the {study.problem.space.name} space; standard errors {after}",
+        "header": names,
+        "rows": [[_cell(columns[name][i]) for name in names] for i in range(asked.n)],
+        "notes": notes,
+    }
 
 
 def _cell(value: object) -> str:

@@ -1,6 +1,7 @@
 """What `fit` was asked for: files, form, fixed exponents, delta, tokens."""
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
-from nas.files.tables import refuse_existing
+from nas.files.tables import refuse_existing, refuse_used
 from nas.problem.objective import limit_in_unit
 from nas.study import entry_points
 from nas.study.catalogue import installed_form
@@ -21,13 +22,16 @@ from objectives.plugins import importable
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}
 UNITS = ("nats", "bits")
 PAPER_KV_EXPONENT = 0.05
+FILES = ("form", "law", "config", "space")  # a name, or a file by its own
+TABLE = "trainings.csv"  # of a folder of `train`
+NOT_REPEATED = ("runs", "out", "report", "candidates", "quiet", "json")
 
 
 @dataclass(frozen=True)
 class Request:
     """What `fit` was asked for."""
 
-    runs: Path | None = None
+    runs: tuple[Path, ...] = ()
     form: str = "hw_codesign"
     out: Path | None = None
     report: Path | None = None
@@ -52,13 +56,14 @@ class Request:
     loss_unit: str | None = None
     flops: float | None = None
     max_params: str | None = None
+    stop_below: float | None = None
 
 
 def refuse_places(request: Request) -> None:
     """Say before the work which files could not be written after it.
 
     Raises:
-        UsageError: a wrong ending, a missing folder, a file that exists, or candidates that were not asked for.
+        UsageError: a wrong ending, a missing folder, a file that exists, a folder with files, or candidates not asked for.
     """
     endings = {"out": (".yaml", ".yml"), "candidates": (".csv", ".jsonl")}
     for name, path in (("out", request.out), ("candidates", request.candidates)):
@@ -68,8 +73,49 @@ def refuse_places(request: Request) -> None:
             raise UsageError(f"{name}: expected a folder that exists, got {path.parent}; make it first")
         if path is not None:
             refuse_existing(f"--{name}", path)
+    if request.report is not None:
+        refuse_used("--report", request.report)
     if request.candidates is not None and request.next is None:
         raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
+    if request.stop_below is not None:
+        _refuse_limit(request)
+
+
+def _refuse_limit(request: Request) -> None:
+    """A limit of the drop that cannot be held against anything."""
+    if request.next is None:
+        raise UsageError("stop_below: expected --next N with it, got none; say how many to train next")
+    if not 0 <= request.stop_below < np.inf:  # type: ignore[operator]
+        raise UsageError(
+            f"stop_below: expected nats per 1e18 training FLOP, 0 or more, got {request.stop_below:g}; write 0.001"
+        )
+    if request.bootstraps < 2:
+        raise UsageError(
+            f"stop_below: expected draws to judge the picks by, got --bootstraps {request.bootstraps}; leave --bootstraps out"
+        )
+
+
+def repeated(request: Request) -> str:
+    """The command that makes the report again, typed in the folder that holds its files: every flag that is not its default."""
+    words = ["python", "-m", "nas.fit", *(path.name for path in request.runs)]
+    for field in fields(Request):
+        value = getattr(request, field.name)
+        if field.name in NOT_REPEATED or value == field.default:
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            written = Path(one).name if field.name in FILES else str(one)
+            words += [f"--{field.name.replace('_', '-')}", written]
+    return shlex.join([*words, "--report", "again"])
+
+
+def table_of(runs: Path) -> Path:
+    """The table that `train` wrote, where a folder of it is given."""
+    return runs / TABLE if (runs / TABLE).is_file() else runs
+
+
+def tables_of(request: Request) -> str:
+    """The tables by the names of their files."""
+    return ", ".join(path.name for path in request.runs)
 
 
 def unit_of(request: Request) -> str | None:
@@ -180,7 +226,7 @@ def max_params_of(request: Request) -> float | None:
 
 
 def law_name(request: Request) -> str:
-    return (request.out or request.runs or Path("law")).stem
+    return (request.out or next(iter(request.runs), Path("law"))).stem
 
 
 def tokens_of(request: Request, table: Table, form: Form) -> float | None:

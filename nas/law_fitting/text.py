@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nas.law_fitting.worth import worth_lines
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import fitted
 
@@ -13,10 +14,12 @@ Drawn = Callable[[Sequence[str], Rows], list[str]]
 
 def terminal(content: dict[str, Any]) -> list[str]:
     """Lines of plain text."""
-    lines: list[str] = []
-    for title, body in sections(content, aligned):
-        lines += ["", Styled(title, TITLE), *(f"  {line}" for line in body)]
-    return lines[1:]
+    return [line for title, body in sections(content, aligned) for line in ("", *headed(title, body))][1:]
+
+
+def headed(title: str, body: Sequence[str]) -> list[str]:
+    """A title, and lines indented below it."""
+    return [Styled(title, TITLE), *(f"  {line}" for line in body)]
 
 
 def markdown(content: dict[str, Any], plots: Sequence[str] = ()) -> str:
@@ -62,7 +65,25 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     if content["frontier"] is not None:
         yield "Does the uncertainty reach the answer", _frontier(content["frontier"], drawn)
     yield "Rows that matter most", _influence(content["influence"], drawn)
-    yield "Provenance", [f"{key}: {value}" for key, value in content["provenance"].items()]
+    yield "Provenance", _provenance(content["provenance"])
+    if "next_said" in content:
+        yield planned(content["next_said"], drawn)
+    if content.get("worth"):
+        yield "What these trainings are worth", [*worth_lines(content["worth"]), *_approximated(content["worth"])]
+
+
+def planned(said: dict[str, Any], drawn: Drawn) -> tuple[str, list[str]]:
+    """Title and lines of the designs to train."""
+    return said["title"], [*drawn(said["header"], said["rows"]), *said["notes"]]
+
+
+def _approximated(known: dict[str, Any]) -> list[str]:
+    return [f"worked out with {known['approximation']}"] if "approximation" in known else []
+
+
+def _provenance(known: dict[str, Any]) -> list[str]:
+    tables = [f"{each['rows']} rows of {each['name']}, SHA-256 {each['sha256']}" for each in known["tables"]]
+    return [*tables, *(f"{key}: {value}" for key, value in known.items() if key != "tables")]
 
 
 def number(value: float | None) -> str:
@@ -74,7 +95,7 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     lines = [
         f"{data['rows']} rows, {data['designs']} designs",
         *data["notes"],
-        *([data["unit"]] if data["unit"] else []),
+        *(data[name] for name in ("unit", "tokens") if data[name]),
     ]
     rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
     lines += drawn(("quantity", "from", "to", "levels"), rows)
@@ -104,7 +125,8 @@ def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
         for name, c in content["coefficients"].items()
     ]
     p, b = content["provenance"], content["bootstrap"]
-    lines = drawn(("coefficient", "value", "standard error", "linear theory", "bootstrap"), rows)
+    lines = [content["formula"]["names"]]
+    lines += drawn(("coefficient", "value", "standard error", "linear theory", "bootstrap"), rows)
     lines.append(
         f"{p['starts_agreeing']} of {p['starts']} starts end here; condition number {content['condition']:.3g}"
     )
@@ -123,11 +145,12 @@ def _span(ends: Sequence[float]) -> str:
 def _terms(terms: dict[str, Any], drawn: Drawn) -> list[str]:
     reference = ", ".join(f"{name} {value:.4g}" for name, value in terms["reference_design"].items())
     rows = [
-        [name, number(t["at_reference"]), number(t["low"]), number(t["high"])]
+        [name, *(number(t[key]) for key in ("at_reference", "standard_error", "low", "high"))]
         for name, t in terms.items()
         if name != "reference_design"
     ]
-    return [*drawn(("term", "at reference", "least", "most"), rows), f"reference design: {reference}"]
+    header = ("term", "at reference", "standard error", "least", "most")
+    return [*drawn(header, rows), f"reference design: {reference}"]
 
 
 def _doubts(content: dict[str, Any]) -> list[str]:

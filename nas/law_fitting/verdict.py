@@ -11,7 +11,7 @@ PER_COEFFICIENT = 2  # designs below which a fit is called thin
 
 def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
     """Lines of the verdict, the summary first."""
-    parts = [_unit, _rows, _coefficients, _forms, _shape, _picks]
+    parts = [_unit, _tokens, _rows, _coefficients, _forms, _shape, _picks]
     said = [found for part in parts if (found := part(content)) is not None]
     doubts = [word for word, _ in said if word]
     summary = (
@@ -23,6 +23,11 @@ def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
 def _unit(content: Mapping[str, Any]) -> tuple[str, str] | None:
     unit = content["data"]["unit"]
     return None if unit is None else ("the unit of the losses", unit)
+
+
+def _tokens(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    tokens = content["data"]["tokens"]
+    return None if tokens is None else ("the tokens", tokens)
 
 
 def _rows(content: Mapping[str, Any]) -> tuple[str, str] | None:

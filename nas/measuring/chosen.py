@@ -48,7 +48,7 @@ def rows_of_run(source: Path, how: str) -> tuple[RecordedRun, IntArray]:
     """A run folder and the rows that `how` chooses."""
     check_form(how)
     run = recorded_run(source)
-    return run, select(run.evaluations, how, run.scale())
+    return run, select(run.evaluations, how, run.scale(), run.workload)
 
 
 def _of_file(source: Path, how: str) -> dict[str, Architectures]:

@@ -30,13 +30,13 @@ def own_folder(folder: Path) -> None:
 class Record:
     """A folder with the settings, every raw sample, and what failed."""
 
-    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
-        """Open or start a folder that this process holds.
+    def __init__(self, folder: Path, settings: dict[str, Any], of: str = "measure", log: str = LOG) -> None:
+        """Open or start a folder that this process holds, as the command `of` keeps it.
 
         Raises:
             UsageError: a garbled record, or one measured under other settings.
         """
-        self.path = folder / LOG
+        self.path = folder / log
         known = folder / SETTINGS
         refuse_links(self.path, known)
         try:
@@ -47,15 +47,15 @@ class Record:
             self.lines = self._read()
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"{folder}: expected the record of an earlier measure, got {error}; name another --out"
+                f"{folder}: expected the record of an earlier {of}, got {error}; name another --out"
             ) from None
 
     @staticmethod
     def _same(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
-        for name in old.keys() | new.keys():
+        for name in (*new, *(name for name in old if name not in new)):
             if old.get(name) != new.get(name):
                 raise UsageError(
-                    f"{folder}: expected the settings of its first measurement ({name} {old.get(name)!r}), "
+                    f"{folder}: expected the settings that it began with ({name} {old.get(name)!r}), "
                     f"got {new.get(name)!r}; repeat them or name another --out"
                 )
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,44 +30,88 @@ class Answer:
     seconds: float
 
 
-def run_worker(command: Sequence[str], job: Mapping[str, Any], timeout: float, memory_gb: float | None) -> Answer:
-    """Run a worker on a job; its process group is gone when this returns, and when this process is killed."""
-    begin = time.monotonic()
-    watched, held = os.pipe()
-    environment = os.environ | ({"OMP_NUM_THREADS": str(job["threads"])} if job.get("threads") else {})
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as given:
-        given.write(json.dumps(job).encode())
-        given.seek(0)
+class Worker:
+    """A worker under way; its process group is gone when `ended` returns, and when this process is killed."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        job: Mapping[str, Any],
+        memory_gb: float | None = None,
+        parse: Callable[[str], dict[str, Any] | None] | None = None,
+    ) -> None:
+        """Start a worker on a job; `parse` reads its answer from what it printed.
+
+        Raises:
+            OSError: no process can be made.
+        """
+        self.begin, self.parse = time.monotonic(), parse or parsed
+        watched, self.held = os.pipe()
+        environment = os.environ | ({"OMP_NUM_THREADS": str(job["threads"])} if job.get("threads") else {})
+        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 (closed by `ended`)
+        with tempfile.TemporaryFile() as given:
+            given.write(json.dumps(job).encode())
+            given.seek(0)
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(KEEPER), str(watched), *command],
+                    stdin=given,
+                    stdout=self.out,
+                    stderr=self.err,
+                    env=environment,
+                    start_new_session=True,
+                    pass_fds=(watched,),
+                    preexec_fn=None if memory_gb is None else lambda: _limit(memory_gb),
+                )
+            except OSError:
+                self._close()
+                raise
+            finally:
+                os.close(watched)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it ended by itself within so many seconds."""
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(KEEPER), str(watched), *command],
-                stdin=given,
-                stdout=out,
-                stderr=err,
-                env=environment,
-                start_new_session=True,
-                pass_fds=(watched,),
-                preexec_fn=None if memory_gb is None else lambda: _limit(memory_gb),
-            )
-        except OSError as error:
-            os.close(held)
-            return Answer("crashed", {}, f"{sys.executable}: {error.strerror}", 0.0)
-        finally:
-            os.close(watched)
-        late = False
-        try:
-            process.wait(timeout)
+            self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            late = True
-        finally:
+            return False
+        return True
+
+    def said(self) -> str:
+        """The end of what it has printed so far."""
+        return _tail(self.out)
+
+    def ended(self, late: str = "") -> Answer:
+        """End it if it has not ended; `late`: why that counts as a timeout."""
+        try:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            os.close(held)
-        seconds = time.monotonic() - begin
-        if late:
-            return Answer("timeout", {}, f"no answer within {timeout:g} s", seconds)
-        return _answer(process.returncode, _tail(out), _tail(err), seconds)
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            seconds = time.monotonic() - self.begin
+            if late:
+                return Answer("timeout", {}, late, seconds)
+            return _answer(self.process.returncode, _tail(self.out), _tail(self.err), seconds, self.parse)
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        os.close(self.held)
+        self.out.close()
+        self.err.close()
+
+
+def run_worker(command: Sequence[str], job: Mapping[str, Any], timeout: float, memory_gb: float | None) -> Answer:
+    """Run a worker on a job to its end; its process group is gone when this returns, and when this process is killed."""
+    try:
+        worker = Worker(command, job, memory_gb)
+    except OSError as error:
+        return Answer("crashed", {}, f"{sys.executable}: {error.strerror}", 0.0)
+    late = True
+    try:
+        late = not worker.wait(timeout)
+    finally:
+        answer = worker.ended(f"no answer within {timeout:g} s" if late else "")
+    return answer
 
 
 def _limit(memory_gb: float) -> None:
@@ -76,11 +120,12 @@ def _limit(memory_gb: float) -> None:
 
 
 def _tail(file: IO[bytes]) -> str:
-    file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
-    return file.read().decode("utf-8", "replace").strip()
+    """The end of a file that another process may be writing at the same place: nothing here moves it."""
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), TAIL, max(0, size - TAIL)).decode("utf-8", "replace").strip()
 
 
-def _answer(code: int, out: str, err: str, seconds: float) -> Answer:
+def _answer(code: int, out: str, err: str, seconds: float, parse: Callable[[str], dict[str, Any] | None]) -> Answer:
     last = err.splitlines()[-1][:300] if err else ""
     if code and ("MemoryError" in err or "out of memory" in err.lower() or "can't allocate memory" in err.lower()):
         return Answer("out of memory", {}, last, seconds)
@@ -88,9 +133,9 @@ def _answer(code: int, out: str, err: str, seconds: float) -> Answer:
         return Answer("killed", {}, f"signal {-code} {last}".strip(), seconds)
     if code:
         return Answer("crashed", {}, last or f"exit code {code}", seconds)
-    content = parsed(out)
+    content = parse(out)
     if content is None:
-        return Answer("garbage", {}, f"expected a line of JSON with {', '.join(NUMBERS)}, got {out[-80:]!r}", seconds)
+        return Answer("garbage", {}, f"expected a line of JSON with the result, got {out[-80:]!r}", seconds)
     return Answer("ok", content, "", seconds)
 
 

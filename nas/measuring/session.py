@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from nas.files.tables import write
 from nas.measuring.engine import refuse_missing
 from nas.measuring.journal import SETTINGS, Record, own_folder
 from nas.measuring.machine import machine
+from nas.measuring.power import Readings, metered
 from nas.measuring.process import Answer, run_worker
 from nas.measuring.summary import measured_csv
 from nas.record.folder import locked, open_run
@@ -113,14 +114,27 @@ def _rounds(
     try:
         for _, members in groupby(_missing(plan, record), key=lambda each: each[0]):
             for turn, name in members:
-                answer = run_worker(command(plan), jobs[name], plan.timeout, plan.memory_gb)
-                record.add(_line(name, turn, answer))
+                with metered(plan.settings.get("power", "")) as readings:
+                    answer = run_worker(command(plan), jobs[name], plan.timeout, plan.memory_gb)
+                record.add(_line(name, turn, with_energy(answer, readings)))
                 report(name, turn, answer)
             write_csv(plan, record)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; everything measured is kept. The same command continues") from None
     finally:
         write_csv(plan, record)
+
+
+def with_energy(answer: Answer, readings: Readings) -> Answer:
+    """The answer with what a request took, J, where it was metered while the requests ran."""
+    windows = answer.content.get("requests_s")
+    try:
+        joules = readings.of([(float(begin), float(end)) for begin, end in windows or ()])
+    except (TypeError, ValueError):
+        return answer
+    if joules is None:
+        return answer
+    return replace(answer, content=answer.content | {"request_j": joules, "rail": readings.rail})
 
 
 def _line(name: str, turn: int, answer: Answer) -> dict[str, Any]:

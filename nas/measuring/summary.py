@@ -1,6 +1,6 @@
 """Raw samples become the CSV that `calibrate` reads: a row per candidate and phase."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
 
 BUSY = 0.75  # CPU seconds per wall second and thread below which others had the processor
+TIMES = ("candidate", "prefill_ms (quartiles)", "tpot_ms (quartiles)", "failed", "contended")
 PHASES = {"prefill": ("prefill_ms", "prefill_ms"), "decode": ("tpot_ms", "decode_ms")}
 
 
@@ -21,8 +22,25 @@ def measured_csv(
         for name, architecture in candidates.items()
         for phase in PHASES
     ]
+    rows += [row for name in candidates for row in _requests(name, candidates[name], lines, settings)]
     names = list(dict.fromkeys(column for row in rows for column in row))
     return csv_text({name: [row.get(name, "") for row in rows] for name in names})
+
+
+def times(lines: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row per candidate under `TIMES`: medians over all rounds' samples with their quartiles, ms; how many rounds failed."""
+    found = []
+    for name in dict.fromkeys(line["id"] for line in lines):
+        own = [line for line in lines if line["id"] == name]
+        good = [line["result"] for line in own if line["state"] == "ok"]
+        cells = [_spread(quartiles(np.array([ms for r in good for ms in r[key]]))) for _, key in PHASES.values()]
+        busy = "yes" if any(map(contended, good)) else "no"
+        found.append([name, *cells, str(len(own) - len(good)), busy if good else "-"])
+    return found
+
+
+def _spread(found: dict[str, Any]) -> str:
+    return f"{found['value']:.4g} ({found['q1']:.4g} to {found['q3']:.4g})" if found["value"] != "" else "-"
 
 
 def _row(
@@ -49,6 +67,25 @@ def _row(
         "failures": len(failed),
         **architecture,
     }
+
+
+def _requests(
+    name: str, architecture: dict[str, Any], lines: Sequence[dict[str, Any]], settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """A row of whole requests where their energy was metered: the medians of time and joules."""
+    good = [line["result"] for line in lines if line["id"] == name and "request_j" in line["result"]]
+    if good:
+        own = [line for line in lines if line["id"] == name]
+        samples = np.array([1e3 * (end - begin) for result in good for begin, end in result["requests_s"]])
+        yield {
+            **_row(name, architecture, "decode", own, settings),
+            "metric": "total_ms",
+            **quartiles(samples),
+            "samples": len(samples),
+            "rounds": len(good),
+            "energy_j": float(np.median([result["request_j"] for result in good])),
+            "rail": good[0]["rail"],
+        }
 
 
 def quartiles(samples: FloatArray) -> dict[str, Any]:

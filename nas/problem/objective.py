@@ -3,13 +3,15 @@
 import importlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from nas.problem.rates import Rate, costs, is_rate, rate_of
 from objectives.plugins import importable
-from objectives.quantities import gigabytes, milliseconds, scaled
+from objectives.quantities import gigabytes, joules, milliseconds, scaled, watts
+from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
 
@@ -44,17 +46,26 @@ class Objective:
 
 @dataclass(frozen=True)
 class Budget:
-    """`metric <= limit`; the violation is value/limit − 1, feasible at ≤ 0."""
+    """`metric <= limit`; the violation is value/limit − 1, feasible at ≤ 0.
+
+    rate: what the limit is shown as besides, where it was asked for as the least of a rate.
+    """
 
     metric: str
     limit: float
+    rate: Rate | None = field(default=None, compare=False)
 
     def violation(self, values: FloatArray) -> FloatArray:
         """value/limit − 1, (n,); NaN values give NaN."""
         return values / self.limit - 1.0
 
     def __str__(self) -> str:
-        return f"{self.metric} <= {self.limit:g}"
+        least = "" if self.rate is None else f" ({self.rate.name} >= {self.rate.of(self.limit):.6g})"
+        return f"{self.metric} <= {self.limit:g}{least}"
+
+    def in_rates(self, cost: float) -> str:
+        """` (tokens_per_second 20)` of a cost, "" where no rate was asked for."""
+        return "" if self.rate is None else f" ({self.rate.name} {self.rate.of(cost):.4g})"
 
 
 def takes_scenario(function: Callable[..., Any]) -> bool:
@@ -73,6 +84,32 @@ def built_in(name: str) -> Objective:
     return Objective(name, module.UNIT, module.LOG_SCALE)
 
 
+def limit_on_cost(metric: str, limit: float, workload: Workload) -> Budget:
+    """A limit as a budget: at most, of a rate at least, which is a limit on its cost."""
+    rate = rate_of(metric, workload)
+    return Budget(metric, limit) if rate is None else Budget(rate.cost, rate.largest_cost(limit), rate)
+
+
+def limit_of(metric: str, unit: str, written: Any) -> float:
+    """A limit as written, in the metric's unit: at most, or `>=20`, at least, of a rate.
+
+    Raises:
+        ValueError: not a positive quantity of that unit, or a limit on the wrong side.
+    """
+    text = written.strip() if isinstance(written, str) else ""
+    least = text.removeprefix(">=").strip() if text.startswith(">=") else None
+    if is_rate(metric) and least is None:
+        raise ValueError(
+            f"expected {metric}>=limit, at least, got {metric}={written}; more of it is better, write '{metric}>={written}'"
+        )
+    if not is_rate(metric) and least is not None:
+        raise ValueError(
+            f"expected {metric}<=limit, at most, got {metric}{text}; only rates have a lower limit "
+            f"({', '.join(costs())}), drop it"
+        )
+    return limit_in_unit(unit, written if least is None else least)
+
+
 def limit_in_unit(unit: str, limit: Any) -> float:
     """A limit as written ("20 ms", "8 GB", "1.5 B" parameters, 3.2) in a metric's unit.
 
@@ -83,6 +120,8 @@ def limit_in_unit(unit: str, limit: Any) -> float:
         return milliseconds(limit)
     if unit == "GB":
         return gigabytes(limit)
+    if unit in ("J", "W"):
+        return joules(limit) if unit == "J" else watts(limit)
     if unit == "parameters":
         billions = isinstance(limit, str) and limit.strip().endswith("B")
         return scaled(limit.strip().removesuffix("B") + "G" if billions else limit, "", 1.0, "500M")

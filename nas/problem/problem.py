@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
+from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.questions import Question
 from objectives.assessment import Assessment
 from objectives.metrics.perplexity import LARGEST_LOSS
-from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
-METRIC_ORDER = (
+METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
     *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
     *("memory_gb", "resident_gb", "params_total", "params_active"),
 )
@@ -30,7 +30,8 @@ METRIC_ORDER = (
 class Problem:
     """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
 
-    `vocabulary` and `tied` dress every architecture; `questions` is what the result must answer.
+    `vocabulary` and `tied` dress every architecture; `questions` is what the result must answer; `columns` are shipped
+    metrics to compute besides those that always are.
     """
 
     space: SearchSpace
@@ -41,15 +42,25 @@ class Problem:
     vocabulary: int = 0
     tied: bool = True
     questions: tuple[Question, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def metric_names(self) -> tuple[str, ...]:
         """Every metric that is computed and stored, in file order."""
-        shipped = importable("objectives.metrics")
-        ordered = [*(m for m in METRIC_ORDER if m in shipped), *(m for m in shipped if m not in METRIC_ORDER)]
-        asked = (*(o.name for o in self.objectives), *(b.metric for b in self.budgets))
-        quantiles = dict.fromkeys(name for name in asked if "@" in name)
-        return (*ordered, *quantiles, *(f.name for f in self.functions))
+        own = [f.name for f in self.functions]
+        asked = (*(o.name for o in self.objectives), *(b.metric for b in self.budgets), *self.columns)
+        further = dict.fromkeys(name for name in asked if name not in (*METRIC_ORDER, *own))
+        return (*METRIC_ORDER, *further, *own)
+
+    @property
+    def asked_besides(self) -> tuple[str, ...]:
+        """Shipped metrics that are computed because something asks for them."""
+        return self.metric_names[len(METRIC_ORDER) : len(self.metric_names) - len(self.functions)]
+
+    @property
+    def of_energy(self) -> bool:
+        """Whether something asks for energy."""
+        return any(name.partition("@")[0] in ENERGY for name in self.asked_besides)
 
     @property
     def analytic(self) -> bool:

@@ -8,16 +8,19 @@ from fractions import Fraction
 import numpy as np
 
 from nas.errors import UsageError
-from objectives.device import Calibration, Phase
+from objectives.device import Calibration, Energy, Phase
 from objectives.transfers import Asked, widening
 
 _FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
 PHASES: dict[str, tuple[Phase, ...]] = {
     "prefill_ms": ("prefill",),
+    "ttft_ms": ("prefill",),
     "decode_ms": ("decode",),
     "tpot_ms": ("decode",),
+    "tokens_per_second": ("decode",),
     "total_ms": ("prefill", "decode"),
 }
+ENERGY = ("energy_j", "tokens_per_joule")
 
 
 def metric_of(name: str) -> str:
@@ -29,21 +32,27 @@ def metric_of(name: str) -> str:
     if "@" not in name or name.startswith("loss@"):  # a loss at a quantile is a metric of its own
         return name
     form = _FORM.match(name)
-    if form is None or form[1] not in PHASES:
-        raise ValueError(f"expected METRIC@qNN with one of {', '.join(PHASES)}, got {name!r}; write total_ms@q90")
+    if form is None or form[1] not in (*PHASES, *ENERGY):
+        known = ", ".join((*PHASES, *ENERGY))
+        raise ValueError(f"expected METRIC@qNN with one of {known}, got {name!r}; write total_ms@q90")
     return form[1]
 
 
 def plain_limits(
-    budgets: Mapping[str, float | None], calibration: Calibration | None, note: str, asked: Asked | None = None
+    budgets: Mapping[str, float | None],
+    calibration: Calibration | None,
+    note: str,
+    asked: Asked | None = None,
+    energy: Energy | None = None,
 ) -> tuple[dict[str, float | None], list[str]]:
     """The same budgets on predictions alone, and what to say of each that was at a quantile.
 
-    measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where
-    `asked` lies outside of what the profile was measured with, F is widened by the worst that this was seen to miss by.
+    measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where `asked` lies
+    outside of what the profile was measured with, F is widened by the worst that this was seen to miss by; of energy
+    no such change was ever metered.
 
     Raises:
-        UsageError: no held-out errors to take a quantile of, or of too few models.
+        UsageError: no held-out errors to take a quantile of, or of too few models; energy at a batch not metered.
     """
     limits, said = {name: limit for name, limit in budgets.items() if metric_of(name) == name}, []
     for name, limit in budgets.items():
@@ -51,9 +60,14 @@ def plain_limits(
         if metric == name or limit is None:
             continue
         written = name.partition("@q")[2]
-        factor, models = _factor(name, metric, Fraction(written) / 100, calibration, note)
-        assert calibration is not None
-        wider = max(1.0 if asked is None else widening(calibration, asked, phase) for phase in PHASES[metric])
+        share = Fraction(written) / 100
+        if metric in ENERGY:
+            factor, models = _energy_factor(name, share, energy, 1 if asked is None else asked.batch)
+            wider = 1.0
+        else:
+            factor, models = _factor(name, share, PHASES[metric], calibration, note)
+            assert calibration is not None
+            wider = max(1.0 if asked is None else widening(calibration, asked, phase) for phase in PHASES[metric])
         limits[metric] = min(limit / (factor * wider), limits.get(metric) or np.inf)
         said.append(
             f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
@@ -64,9 +78,22 @@ def plain_limits(
     return limits, said
 
 
-def _factor(name: str, metric: str, share: Fraction, calibration: Calibration | None, note: str) -> tuple[float, int]:
-    """The factor of a budget and the models behind it."""
-    rows = [calibration.held_out.get(phase, []) if calibration else [] for phase in PHASES[metric]]
+def _energy_factor(name: str, share: Fraction, energy: Energy | None, batch: int) -> tuple[float, int]:
+    """The factor of a budget on energy, from predicted times, and the models behind it."""
+    if energy is None or not energy.held_out or (energy.batches and batch not in energy.batches):
+        got = "none" if energy is None or not energy.held_out else f"batch {batch}, which was not metered"
+        raise UsageError(
+            f"budgets.{name}: expected energy coefficients with held-out errors, got {got}; drop the quantile, or see docs/energy.md"
+        )
+    models = energy.held_out_models or len(energy.held_out)
+    return _claimed(name, energy.held_out, models, share, "of energy"), models
+
+
+def _factor(
+    name: str, share: Fraction, phases: Sequence[Phase], calibration: Calibration | None, note: str
+) -> tuple[float, int]:
+    """The factor of a budget on a time and the models behind it."""
+    rows = [calibration.held_out.get(phase, []) if calibration else [] for phase in phases]
     models = min(map(len, rows))
     if calibration is not None and calibration.held_out_models:
         models = min(models, calibration.held_out_models)
@@ -75,14 +102,23 @@ def _factor(name: str, metric: str, share: Fraction, calibration: Calibration | 
             f"budgets.{name}: expected a calibrated profile with held-out errors, got {note}; "
             "use --preset device with a device that has one (plas list devices), or plas calibrate"
         )
-    factor = conformal_factor([ratio for phase in rows for ratio in phase], models, share)
+    return _claimed(name, [ratio for phase in rows for ratio in phase], models, share, note), models
+
+
+def _claimed(name: str, ratios: Sequence[float], models: int, share: Fraction, note: str) -> float:
+    """The conformal factor.
+
+    Raises:
+        UsageError: of so few models nothing so likely can be claimed.
+    """
+    factor = conformal_factor(ratios, models, share)
     if factor is None:
         largest = math.floor(1000 * Fraction(models, models + 1)) / 10
         raise UsageError(
             f"budgets.{name}: expected at most q{largest:g}, which is what {models} models held out can claim, got "
-            f"q{float(100 * share):g}; write {metric}@q{largest:g}, or calibrate on more models ({note})"
+            f"q{float(100 * share):g}; write {name.partition('@')[0]}@q{largest:g}, or calibrate on more models ({note})"
         )
-    return factor, models
+    return factor
 
 
 def conformal_factor(ratios: Sequence[float], models: int, share: Fraction) -> float | None:

@@ -54,6 +54,30 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
     return found, [_identity(path, number, row) for number, row in enumerate(rows)]
 
 
+def read_seeds(path: Path) -> dict[str, list[int]]:
+    """Seeds by id where a candidate file has a column `seed`, in order, each once.
+
+    Raises:
+        UsageError: unreadable, or a seed that is none.
+    """
+    found: dict[str, list[int]] = {}
+    for number, row in enumerate(_rows(path)):
+        given = row.get("seed")
+        if given in (None, ""):
+            continue
+        try:
+            seed = int(str(given))
+        except ValueError:
+            seed = -1
+        if seed < 0:
+            raise UsageError(
+                f"{path}: row {number + 1}: seed: expected a whole number from 0, got {given!r}; correct it"
+            )
+        own = found.setdefault(_identity(path, number, row), [])
+        own += [] if seed in own else [seed]
+    return found
+
+
 def _identity(path: Path, number: int, row: Mapping[str, Any]) -> str:
     try:
         return shown_name(read_cell(str(row.get("id") or row.get("question") or number)))

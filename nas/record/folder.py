@@ -18,9 +18,11 @@ from nas.files import own_files, yaml_source
 from nas.files.faults import near_file
 from nas.files.tables import write_json
 from nas.problem.objective import Budget
+from nas.problem.rates import rate_over
 from nas.record.description import check_description
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from objectives.installed import DISTRIBUTION, version_of
+from objectives.scenario import Requests
 
 SECTIONS = {
     "space": ("space",),
@@ -153,6 +155,8 @@ def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
 
 def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
+    if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
+        content["columns"] = resolved["columns"]
     for part in content.values():
         if isinstance(part, dict) and name in ("space", "law", "device"):
             return {key: value for key, value in part.items() if key not in UNDECIDING}
@@ -189,6 +193,16 @@ class OpenRun:
     resolved: dict[str, Any]
     meta: dict[str, Any]
     store: RunStore
+
+    @property
+    def workload(self) -> Requests:
+        """What the metrics are of."""
+        return workload_of(self.resolved)
+
+
+def workload_of(resolved: Mapping[str, Any]) -> Requests:
+    """The workload of a resolved study."""
+    return Requests(resolved["batch"], resolved["output_tokens"])
 
 
 def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) -> None:
@@ -227,7 +241,10 @@ def open_run(path: Path) -> OpenRun:
     keys = [key for section in SECTIONS.values() for key in section]
     check_description(path / FILE, meta, [*keys, "evaluations"])
     resolved = meta["resolved"]
-    budgets = tuple(Budget(metric, limit) for metric, limit in resolved["budgets"].items())
+    columns, workload = resolved.get("columns", []), workload_of(resolved)
+    budgets = tuple(
+        Budget(metric, limit, rate_over(metric, columns, workload)) for metric, limit in resolved["budgets"].items()
+    )
     store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=True)
     return OpenRun(path, resolved, meta, store)
 

@@ -29,12 +29,19 @@ def comparison_page(name: str, results: Sequence[StudyResult], rankings: Sequenc
         PlasError: no BokehJS in this environment.
     """
     drawn = [result for result in results if result.pictures]
-    explore = element("div", id="study", class_="controls") + "".join(
-        element("div", id=part, class_="chart", role="img", aria_label=said) for part, said in _CHARTS.items()
+    legend = element("div", id="legend", class_="legend", role="group", aria_label="Strategies shown")
+    explore = (
+        element("div", id="study", class_="controls")
+        + legend
+        + "".join(
+            element("div", id=part, class_="chart", role="img", aria_label=said) for part, said in _CHARTS.items()
+        )
     )
     main = element(
         "main",
-        section("Strategies side by side", explore, paragraphs([_HINT], "quiet")) if drawn else "",
+        section("Strategies side by side", explore, paragraphs([_DRAWN], "quiet"), paragraphs([_HINT], "quiet keys"))
+        if drawn
+        else "",
         *(_ranks(results, ranking) for ranking in rankings),
         *(_study(result, first=result is results[0]) for result in results),
         section("Left out", paragraphs(left_out(results))),
@@ -49,7 +56,8 @@ _CHARTS = {
     "share": "Share of the reference found over evaluations; the tables below hold its figures.",
     "fronts": "What the median run of each strategy found, over the reference.",
 }
-_HINT = "Medians of runs with bands between quartiles. Names in the legend hide their strategy; drag to zoom, point to read."
+_DRAWN = "Medians of runs with bands between quartiles."
+_HINT = "A name hides and shows its strategy, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
 
 
 def _ranks(results: Sequence[StudyResult], ranking: Ranking) -> str:

@@ -15,10 +15,10 @@ from nas.device_study.result import DeviceStudy, Models
 from nas.device_study.screen import binding, cell, head, reading, short, speed_lines, workload
 from nas.device_study.tables import model_columns
 from nas.device_study.universal import Optimum
-from nas.files import yaml_source
 from nas.reporting.embedding import column
-from nas.reporting.markup import element, footer, paragraphs, section, table, text
+from nas.reporting.markup import configuration, element, footer, paragraphs, section, table, text
 from nas.reporting.page import page
+from objectives.written_text import in_a_command
 
 SCRIPTS = ("series.js", "devices.js")
 MOST_CASES = 60  # columns of designs in each other's place, and frontiers that are drawn
@@ -80,9 +80,16 @@ def _frontiers(study: DeviceStudy) -> str:
         "The exact frontier of every case: loss over cost; the picks are marked. cases.csv and frontiers.csv hold it."
     )
     chart = element("div", id="frontiers", class_="chart", role="img", aria_label=said)
-    hint = "Marks: the picks. Names in the legend hide their case; drag to zoom, point to read."
+    legend = element("div", id="legend", class_="legend", role="group", aria_label="Cases shown")
+    hint = "A name hides and shows its case, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
     more = f"The first {MOST_CASES} of {len(study.rows):,} cases." if len(study.rows) > MOST_CASES else ""
-    return section("Frontiers side by side", chart, paragraphs([hint, more], "quiet"))
+    return section(
+        "Frontiers side by side",
+        legend,
+        chart,
+        paragraphs(["Marks: the picks.", more], "quiet"),
+        paragraphs([hint], "quiet keys"),
+    )
 
 
 def _designs(study: DeviceStudy) -> str:
@@ -151,12 +158,11 @@ def _shown(name: str, columns: Mapping[str, Sequence[Any]], i: int) -> str:
 
 def _repeat(name: str, resolved: Mapping[str, Any]) -> str:
     """The command that repeats the study, and its configuration."""
-    config = element(
-        "details",
-        element("summary", "The resolved configuration (config.yaml)"),
-        element("pre", text(yaml_source.dump(dict(resolved)))),
+    return section(
+        "Repeat it",
+        element("pre", text(f"python -m nas.devices --config {in_a_command(name)}")),
+        configuration(resolved),
     )
-    return section("Repeat it", element("pre", text(f"python -m nas.devices --config {name}")), config)
 
 
 def frontier_data(study: DeviceStudy) -> dict[str, Any]:

@@ -2,17 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
+from nas.files import yaml_source
 from objectives.written_text import escaped
+
+LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
 
 WORDS = (
     "run",
     "strategy",
     "within",
+    "pick",
     "compared",
     "architecture",
     "device",
     "binds",
+    "purpose",
+    "what it is",
     "model",
     "remarks",
 )  # columns of text
@@ -79,3 +86,11 @@ def facts(content: Mapping[str, str]) -> str:
         *(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in content.items()),
         class_="facts",
     )
+
+
+def configuration(resolved: Mapping[str, Any]) -> str:
+    """A resolved configuration, folded away; a very long one is cut, saying where all of it is."""
+    written = yaml_source.dump(dict(resolved))
+    cut = "" if len(written) <= LONGEST_CONFIG else "\n… config.yaml holds all of it"
+    summary = element("summary", "The resolved configuration (config.yaml)")
+    return element("details", summary, element("pre", text(written[:LONGEST_CONFIG] + cut)))

@@ -14,8 +14,8 @@ from nas.reporting.markup import text
 SHARED = ("data.js", "theme.js")  # what every page's script begins with
 
 
-def page(title: str, body: str, data: Any, scripts: Sequence[str]) -> str:
-    """A page: finished HTML as its body, data for its scripts, names of scripts beside this file.
+def page(title: str, body: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
+    """A page: finished HTML as its body, data for its scripts, names of scripts and further style sheets beside this file.
 
     Raises:
         PlasError: no BokehJS in this environment.
@@ -25,7 +25,7 @@ def page(title: str, body: str, data: Any, scripts: Sequence[str]) -> str:
     return Template(_asset("page.html")).substitute(
         policy=policy(inlined),
         title=text(title),
-        style=_asset("page.css"),
+        style="\n".join(_asset(name) for name in ("page.css", *styles)),
         body=body,
         data=embedded(data),
         scripts="\n".join(f"<script>{script}</script>" for script in inlined),

@@ -1,6 +1,5 @@
 """The page of a run: the answer first, then the frontier to explore, what it rests on, and how to repeat it."""
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,16 +8,15 @@ from nas.answer.drawn import convergence
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
 from nas.answer.sentences import certainty, headline, limits, reading
-from nas.files import yaml_source
 from nas.frontier.blind_axes import blind_lines
 from nas.frontier.diagnosis import lines
-from nas.reporting.markup import element, facts, footer, paragraphs, section, table, text
+from nas.reporting.markup import configuration, element, facts, footer, paragraphs, section, table, text
 from nas.reporting.page import page
 from nas.reporting.rows import rows_of
 from nas.reporting.run_data import run_data
+from objectives.written_text import in_a_command
 
 SCRIPTS = ("chart.js", "panel.js", "budgets.js", "run.js")
-LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
 
 
 def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
@@ -50,11 +48,6 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
         ]
     )
     return page(name, body, run_data(outcome, rows, written), SCRIPTS)
-
-
-def in_a_command(name: str) -> str:
-    """A folder's name as a shell takes it for one argument."""
-    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 def _answer(outcome: Outcome) -> str:
@@ -136,17 +129,11 @@ def _certain(outcome: Outcome) -> str:
 
 def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     """The command that repeats the run, its configuration, what it ran with."""
-    config = yaml_source.dump(dict(resolved))
-    cut = "" if len(config) <= LONGEST_CONFIG else "\n… config.yaml holds all of it"
     return section(
         "Repeat it",
         paragraphs(["In the folder that holds the run's folder:"]),
         element("pre", text(f"python -m nas.run --config {name}")),
-        element(
-            "details",
-            element("summary", "The resolved configuration (config.yaml)"),
-            element("pre", text(config[:LONGEST_CONFIG] + cut)),
-        ),
+        configuration(resolved),
         element("h3", "Versions"),
         facts(versions),
     )

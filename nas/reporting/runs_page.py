@@ -30,7 +30,7 @@ def runs_page(runs: Sequence[NamedRun]) -> str:
     chart = element("div", id="overlay", class_="chart", role="img", aria_label=label)
     main = element(
         "main",
-        section("Frontiers", element("div", id="axes", class_="controls"), chart, paragraphs([_HINT], "quiet")),
+        section("Frontiers", element("div", id="axes", class_="controls"), chart, paragraphs([_HINT], "quiet keys")),
         section("What each found", table(HEADER, _found(runs)), paragraphs(_meaning(runs), "quiet")),
         section("What they differ in", paragraphs(differing(runs))),
         section("Lowest predicted loss within each run's budgets", table(("run", *OWN_HEADER), _picks(runs))),

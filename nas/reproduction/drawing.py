@@ -12,10 +12,11 @@ from nas.closed_forms.regime_map import map_figure
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
 from nas.problem.objective import Budget
+from nas.reproduction.series import NAMES, PRECISIONS
 from nas.reproduction.whole_spaces import PHASES, problem, whole
 
-COLOURS = {"fp16": FRONTIER, "int8": EXACT}
-MOVING = ("depth", "width", "n_experts", "ffn_ratio")
+COLOURS = dict(zip(PRECISIONS, (FRONTIER, EXACT), strict=True))
+MOVING = tuple(NAMES)
 
 
 def draw(folder: Path) -> dict[str, str]:

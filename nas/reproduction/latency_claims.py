@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from nas.answer.sentences import describe
-from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
-from nas.reproduction.whole_spaces import problem, whole
+from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
+from nas.reproduction.gains import MODEL, PRINTED_GAIN
+from nas.reproduction.whole_spaces import everything, problem, whole
 from nas.study.baselines import baseline
 from search_spaces.architectures import one
 from search_spaces.arrays import FloatArray
@@ -16,6 +17,7 @@ EXAMPLE = one(
 )
 HEAD = 151_936
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "jetson_agx_thor", "rtx_4090", "m4_max_40c")
+LENGTHS = (256, 1024, 4096, 16_384, 65_536)
 EXPLAIN = "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4"
 
 
@@ -24,38 +26,45 @@ def milliseconds(metric: str, **study: object) -> float:
     return float(problem(**study).assess(EXAMPLE)[metric][0])
 
 
-def slopes(metric: str, key: str, values: tuple[int, ...], **study: object) -> str:
-    """Exponents of a latency between successive values of a workload key."""
-    times: FloatArray = np.array([milliseconds(metric, **{key: value}, **study) for value in values])
-    found = np.diff(np.log(times)) / np.diff(np.log(values))
-    return " → ".join(f"{x:.2f}" for x in found)
+def slopes(metric: str, **study: object) -> FloatArray:
+    """Exponents of a latency of the example design between successive input lengths."""
+    times: FloatArray = np.array([milliseconds(metric, input_tokens=length, **study) for length in LENGTHS])
+    found: FloatArray = np.diff(np.log(times)) / np.diff(np.log(LENGTHS))
+    return found
 
 
-def scaling() -> list[Claim]:
-    """Input length, output length, batch."""
-    return [*over_input(), over_output(), over_batch()]
+def length_exponents() -> dict[str, FloatArray]:
+    """The exponents of prefill, scores in memory and fused, and of decoding."""
+    return {
+        "prefill, scores in memory": slopes("prefill_ms", attention="unfused"),
+        "prefill, fused attention": slopes("prefill_ms", attention="fused"),
+        "decode": slopes("decode_ms"),
+    }
 
 
 def over_input() -> list[Claim]:
     """Exponents of prefill and decode in the input length."""
-    lengths = (256, 1024, 4096, 16_384, 65_536)
-    unfused, fused = (slopes("prefill_ms", "input_tokens", lengths, attention=a) for a in ("unfused", "fused"))
-    decode = slopes("decode_ms", "input_tokens", lengths)
+    found = length_exponents()
+    unfused, fused, decode = (" → ".join(f"{x:.2f}" for x in exponents) for exponents in found.values())
+    last = {
+        name: Number(f"{name}, at the longest input", 1 if name == "decode" else 2, float(x[-1]), exponent=True)
+        for name, x in found.items()
+    }
     return [
         Claim(
-            "Prefill latency scales quadratically with input length",
-            "app:latency_details",
+            stated("prefill-length"),
             CONDITIONS,
-            f"Exponent between {', '.join(f'{n:,}' for n in lengths)} tokens: {unfused} with scores in memory, {fused} with fused attention. "
+            f"Exponent between {', '.join(f'{n:,}' for n in LENGTHS)} tokens: {unfused} with scores in memory, {fused} with fused attention. "
             "Linear operators dominate up to some thousand tokens; the square comes after.",
             f"{EXPLAIN} --input-tokens 4096",
+            tuple(number for name, number in last.items() if name != "decode"),
         ),
         Claim(
-            "Decode latency scales linearly with context",
-            "app:latency_details",
+            stated("decode-length"),
             CONDITIONS,
             f"Exponent between the same lengths: {decode}. Affine: weights are a constant that hides the slope until the KV cache outweighs them.",
             f"{EXPLAIN} --input-tokens 65536",
+            (last["decode"],),
         ),
     ]
 
@@ -65,8 +74,7 @@ def over_output() -> Claim:
     written = (16, 64, 256, 1024)
     share = [milliseconds("decode_ms", output_tokens=n) / milliseconds("total_ms", output_tokens=n) for n in written]
     return Claim(
-        "Decoding dominates the total for long generations",
-        "app:latency_details",
+        stated("decode-share"),
         HOLDS,
         f"Its share of 1,024 in and {', '.join(map(str, written))} out: {', '.join(percent(s) for s in share)}.",
         f"{EXPLAIN} --output-tokens 256",
@@ -81,8 +89,7 @@ def over_batch() -> Claim:
         f"{p.removesuffix('_ms')} {', '.join(f'{ms:.3g}' for ms in values)} ms" for p, values in each.items()
     )
     return Claim(
-        "Batching helps both phases with diminishing returns; decode stays memory-bound",
-        "app:latency_details",
+        stated("batching"),
         CONDITIONS,
         f"Time per sequence at batch {', '.join(map(str, batches))}: {gained}. Prefill gains little, since 1,024 tokens already read "
         "most experts; decoding gains until every expert is touched by some token, which the closed form leaves out.",
@@ -94,45 +101,44 @@ def projections() -> Claim:
     """FFN share and KV saving as printed."""
     shares = [6 * 4 / (6 * 4 + 4 + 4 / gqa) for gqa in (1, 8)]
     return Claim(
-        "FFN is 60 to 70 % of FLOPs at r ≈ 4; gqa 8 saves 44 % of projections",
-        "tab:ffn_comparison",
+        stated("ffn-share"),
         CONDITIONS,
         f"6r/ξ_F at r = 4: {percent(shares[0])} with gqa 1, {percent(shares[1])} with gqa 8, of the linear operators; with the scores' 4S/d at S = d and gqa 1 "
         f"{percent(24 / (24 + 8 + 4))}. "
         f"Projections: {percent(1 - (2 + 2 / 8) / 4)} saved, as printed.",
         "python -m nas.explain --model qwen2.5_0.5b",
+        (Number("% of projections saved", 44, 100 * (1 - (2 + 2 / 8) / 4)),),
     )
 
 
-def qwen() -> list[Claim]:
+def qwen() -> Claim:
     """19.42 % lower perplexity at equal latency."""
-    known, said = baseline("qwen2.5_0.5b"), []
+    known, said, numbers = baseline(MODEL), [], list[Number]()
     for vocabulary in (0, HEAD):
         made = problem(vocabulary=vocabulary)
         theirs = made.assess(made.with_own_vocabulary(known.architecture))
-        every = made.evaluate(made.space.genotypes(np.arange(made.space.size)), ("loss", "total_ms", "memory_gb"))
+        every = everything(made, ("loss", "total_ms", "memory_gb"))
         fits = (every.metrics["total_ms"] <= theirs["total_ms"][0]) & (every.metrics["memory_gb"] <= 64)
         row = int(np.where(fits, every.metrics["loss"], np.inf).argmin())
         lower = 1 - math.exp(every.metrics["loss"][row] - theirs["loss"][0])
         name = f"LM head of {vocabulary:,} on both" if vocabulary else "layers alone"
+        numbers.append(Number(f"% lower perplexity, {name}", PRINTED_GAIN, 100 * lower))
         said.append(
             f"{name}: {100 * lower:.1f} % lower at {theirs['total_ms'][0]:.1f} ms ({describe(made.architectures(every.genotypes[row : row + 1]))})"
         )
     loss = float(made.scenario.law.loss(known.architecture)[0])
-    return [
-        Claim(
-            "19.42 % lower perplexity than Qwen2.5-0.5B at equal latency (50.88 against 63.14)",
-            "sec:empirical_validation",
-            UNKNOWN,
-            f"The arithmetic holds: 1 − 50.88/63.14 = {100 * (1 - 50.88 / 63.14):.2f} %. Measured perplexity needs the trained models. Predicted "
-            f"by the law: {'; '.join(said)}. Qwen's r of 5.43 is outside the law's range, and its predicted perplexity {math.exp(loss):.1f} is on "
-            "another data set.",
-            "python -m nas.run --algo exact",
-        ),
-    ]
+    return Claim(
+        stated("qwen"),
+        UNKNOWN,
+        f"The arithmetic holds: 1 − 50.88/63.14 = {100 * (1 - 50.88 / 63.14):.2f} %. Measured perplexity needs the trained models. Predicted "
+        f"by the law: {'; '.join(said)}. Qwen's r of 5.43 is outside the law's range, and its predicted perplexity {math.exp(loss):.1f} is on "
+        "another data set.",
+        "python -m nas.run --algo exact",
+        tuple(numbers),
+    )
 
 
-def transfer() -> list[Claim]:
+def device_transfer() -> Claim:
     """No transfer between devices."""
     home = whole(device=DEVICES[0])
     kept, regrets = {}, {}
@@ -150,18 +156,14 @@ def transfer() -> list[Claim]:
     def line(phase: str) -> str:
         return ", ".join(f"{d} {percent(kept[phase, d])} ({regrets[phase, d]:.4f} nats)" for d in DEVICES[1:])
 
-    return [
-        Claim(
-            "Optimal architectures do not transfer across platforms",
-            "sec:findings_summary",
-            CONDITIONS,
-            f"Share of each device's exact loss–total frontier that AGX Orin's holds too, and the 90th percentile of what AGX Orin's designs lose "
-            f"there: {line('total_ms')}. Loss–decode: {line('decode_ms')}. Decoding is bound by bandwidth alone, so its frontier is nearly the same "
-            "everywhere; what changes between devices is which point of it a budget in ms buys. Between workloads the frontiers differ (below).",
-            "python -m nas.run --algo exact --device rtx_4090",
-        ),
-        workload_transfer(),
-    ]
+    return Claim(
+        stated("devices"),
+        CONDITIONS,
+        f"Share of each device's exact loss–total frontier that AGX Orin's holds too, and the 90th percentile of what AGX Orin's designs lose "
+        f"there: {line('total_ms')}. Loss–decode: {line('decode_ms')}. Decoding is bound by bandwidth alone, so its frontier is nearly the same "
+        "everywhere; what changes between devices is which point of it a budget in ms buys. Between workloads the frontiers differ (below).",
+        "python -m nas.run --algo exact --device rtx_4090",
+    )
 
 
 def workload_transfer() -> Claim:
@@ -170,8 +172,7 @@ def workload_transfer() -> Claim:
     mine, theirs = set(home.frontier("total_ms").tolist()), other.frontier("total_ms")
     share = len(mine & set(theirs.tolist())) / len(theirs)
     return Claim(
-        "Optimal architectures do not transfer across deployment scenarios",
-        "sec:findings_summary",
+        stated("workloads"),
         HOLDS if share < 0.9 else FAILS,
         f"Of the loss–total frontier of 256 in / 256 out, {percent(share)} is on that of 1,024 in / 16 out.",
         "python -m nas.run --algo exact --input-tokens 256 --output-tokens 256",
@@ -182,26 +183,23 @@ def study_costs() -> list[Claim]:
     """GPU-hours, fit quality, saved time."""
     return [
         Claim(
-            "170 × 8 × 10 = 13,600 GPU-hours",
-            "app:pretrain_details",
+            stated("gpu-hours"),
             HOLDS,
             f"{170 * 8 * 10:,}. A prediction and its check take seconds on a laptop; training three to five designs to validate it, {5 * 8 * 10} of those hours at most.",
+            numbers=(Number("GPU-hours", 13_600, 170 * 8 * 10),),
         ),
         Claim(
-            "Architecture selection from months to under a week",
-            "sec:theory:insights",
+            stated("weeks"),
             UNKNOWN,
             "The search itself takes seconds. Months and weeks are of training, which depends on the clusters of both.",
         ),
         Claim(
-            "Fit: R² 0.975 in training, 0.952 held out",
-            "fig:loss_fit",
+            stated("fit"),
             UNKNOWN,
             "The losses of the 170 models are not published; the text splits them 120/17, the figure 138/32.",
         ),
         Claim(
-            "Rooflines correlate strongly with measured latency",
-            "sec:roofline_prediction",
+            stated("correlation"),
             UNKNOWN,
             "No measurement is printed.",
         ),
@@ -210,4 +208,6 @@ def study_costs() -> list[Claim]:
 
 def claims() -> list[Claim]:
     """All of them."""
-    return [*scaling(), projections(), *qwen(), *transfer(), *study_costs()]
+    return judged(
+        (over_input, over_output, over_batch, projections, qwen, device_transfer, workload_transfer, study_costs)
+    )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from nas.reproduction import latency_claims, prediction_claims, search_claims, theory_claims
@@ -73,13 +73,3 @@ def _claim_rows(claims: list[Claim]) -> Iterator[tuple[str, ...]]:
 def _table(header: Sequence[str], rows: Any) -> list[str]:
     body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return ["| " + " | ".join(header) + " |", "|" + "---|" * len(header), *body]
-
-
-def as_json(found: Reproduction) -> dict[str, Any]:
-    """Claims and corrections as plain content."""
-    return {
-        "verdicts": found.verdicts,
-        "claims": [{"section": title, **asdict(c)} for title, claims in found.sections.items() for c in claims],
-        "sensitivity": [dict(zip(HEADER, row, strict=True)) for row in found.sensitivity],
-        "corrections": [asdict(c) for c in found.corrections],
-    }

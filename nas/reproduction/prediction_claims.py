@@ -10,7 +10,7 @@ from nas.closed_forms.frame import Frame
 from nas.closed_forms.program import Program, solve
 from nas.closed_forms.rounding import round_off
 from nas.problem.objective import Budget
-from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
+from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
 from nas.reproduction.latency_claims import EXAMPLE
 from nas.reproduction.theory_claims import RATE, THEORY, frame, optimum, setting, unbounded
 from nas.reproduction.whole_spaces import PHASES, problem, whole
@@ -63,8 +63,7 @@ def alignment() -> Claim:
         )
     at = exact_loss("prefill_ms", FASTEST) - predicted_loss("prefill_ms", FASTEST)
     return Claim(
-        "The theoretical predictions align closely with the empirical Pareto frontiers",
-        "sec:theory",
+        stated("alignment"),
         CONDITIONS,
         f"Summary of the section. Loss that the closed forms promise below the exact frontier of the operator model, over {POINTS} budgets: {'; '.join(said)}. "
         f"At {FASTEST} ms of prefill they promise {at:.2f} nats too much. Close for decoding alone: the prefill reads more experts and scores than its closed form counts.",
@@ -96,8 +95,7 @@ def prefill_forms() -> Claim:
             for name, exact in (("r", p["ffn_ratio"]), ("gqa", p["gqa"])):
                 worst[name] = max(worst[name], abs(found[name] / exact - 1))
     return Claim(
-        "Prefill: the printed r* and gqa* [eq:r-prefill, eq:gqa-prefill]",
-        "eq:r-prefill",
+        stated("prefill-forms"),
         HOLDS if max(worst.values()) < 1e-6 else FAILS,
         f"At 8 numerical optima (d 1024 and 2048, 0.2 to 4 GFLOP a token, nothing but ρ bounded) r* is met to {_digits(worst['r'])}, gqa* to {_digits(worst['gqa'])}. "
         "Implicit, since ξ_F holds both; one bracketed root solves them.",
@@ -122,8 +120,7 @@ def saturation() -> Claim:
     free = optimum(unbounded(1024), decode=0.5e9)
     used = float(free.program.excess(free.logs)[0])
     return Claim(
-        "The optimal depth always saturates the active constraint",
-        "sec:theory:other",
+        stated("saturation"),
         CONDITIONS,
         f"Without bounds the budget is used up ({100 * np.exp(used):.4f} % at d = 1024, 0.5 GB a step), by all variables together. On the grid the exact optimum uses "
         f"{said} of its budget. With depth at its bound it saturates nothing: at 400 ms of decoding l {point['depth']:.0f}, and r {point['ffn_ratio']:.2f} takes the rest.",
@@ -144,8 +141,7 @@ def marginal_returns() -> Claim:
         strict.append(shares[0])
         said.append("{} {} of the faster half, {} of the slower".format(NAMES[metric], *map(percent, shares)))
     return Claim(
-        "Under strict latency constraints width gives more loss reduction per unit of latency than depth",
-        "sec:arch_evolution",
+        stated("marginal-returns"),
         HOLDS if min(strict) > MOSTLY else FAILS,
         f"Share of the exact frontier's designs of which one step wider on the grid, everything else kept, buys more nats per ms than one step deeper: {'; '.join(said)}. "
         "Under strict budgets it is a toss; width leads under the looser ones. At an optimum between the bounds both buy the same.",
@@ -182,8 +178,7 @@ def prefill_bound() -> Claim:
     example = whole().problem.assess(EXAMPLE)["prefill_ms"][0]
     plain = COSTS["prefill_ms"](setting())(np.log([16, 2048, 0.5, 8, RATE]))
     return Claim(
-        "Prefill is primarily compute-bound at moderate sequence lengths",
-        "sec:workload_config",
+        stated("compute-bound"),
         CONDITIONS,
         f"Share of the prefill's time in operators bound by compute, median over its exact frontier at 1,024 tokens: {', '.join(said)}; fused, dense designs {percent(float(np.median(shares[dense])))}, "
         f"sparse ones {percent(float(np.median(shares[~dense])))}. The example design, fused, at 256, 1,024, 4,096, 16,384 tokens: {', '.join(map(percent, lengths))}; its prefill takes "
@@ -210,7 +205,7 @@ def deviation() -> Claim:
     device = load_device(MEASURED)
     profile, _ = calibration_for(device, Asked(PRECISIONS["int4"].name))
     assert profile is not None
-    said = []
+    said, numbers = [], list[Number]()
     for name, shapes in (("Qwen3-0.6B", baseline("qwen3_0.6b").architecture), ("the example design", EXAMPLE)):
         ideal, real = (
             problem(
@@ -218,15 +213,18 @@ def deviation() -> Claim:
             ).assess(shapes)
             for c in ("none", "shipped")
         )
-        more = (float(real[metric][0] / ideal[metric][0]) - 1 for metric in ("prefill_ms", "decode_ms"))
+        more = [float(real[metric][0] / ideal[metric][0]) - 1 for metric in ("prefill_ms", "decode_ms")]
+        numbers += [
+            Number(f"% more {phase}, {name}", 20, 100 * x) for phase, x in zip(("prefill", "decode"), more, strict=True)
+        ]
         said.append("{} {} more prefill and {} more decode time".format(name, *map(percent, more)))
     return Claim(
-        "Kernel launches, caches and fusion may cause deviations of 10–20 % from the rooflines",
-        "sec:theory:insights",
+        stated("deviation"),
         FAILS,
         f"{device.name}, {profile.engine}, {profile.precision}: factors fitted to published measurements are {profile.compute_efficiency:.2f} of the peak, {profile.bandwidth_efficiency:.2f} of the bandwidth, "
         f"{1e6 * profile.overhead_s('decode'):.1f} µs a launch. Layers alone, against the idealised roofline: {'; '.join(said)}.",
         "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4 --preset device",
+        tuple(numbers),
     )
 
 
@@ -238,15 +236,14 @@ def worked_designs() -> list[Claim]:
     named = optimum(unbounded(1024).between(depth=(20.0, 20.0), activation_rate=(0.2, 0.2)), **limits)
     return [
         Claim(
-            "ρ ≈ 0.15, for example K = 2, E = 16",
-            "thm:memory-only",
+            stated("nearest-pair"),
             FAILS,
             f"K/E = {2 / 16:.3f}. The nearest to 0.15 in the printed axes by ratio is {_nearest(0.15)}; the formula's 0.1730 at d = 2048 lies nearest to {_nearest(0.173)}.",
             THEORY,
+            (Number("ρ of K = 2, E = 16", 0.15, 2 / 16),),
         ),
         Claim(
-            "A 20-layer model of width 1024 with K = 2, E = 10 validates the prediction",
-            "sec:theory:insights",
+            stated("worked-design"),
             UNKNOWN,
             f"No result of it is printed, and E = 10 is not in the space (E is {', '.join(map(str, experts.tolist()))}), so that it is none of its designs. By the law, at the example's 4 GB and 0.5 GB a step, l 20 and "
             f"ρ 0.20 with the best r and gqa have loss {named.value:.4f}; the optimum at this width, l {free.point['depth']:.1f} and ρ {free.point['activation_rate']:.4f}, has {free.value:.4f}.",
@@ -263,12 +260,4 @@ def _nearest(rate: float) -> str:
 
 def claims() -> list[Claim]:
     """All of them."""
-    return [
-        alignment(),
-        prefill_forms(),
-        saturation(),
-        marginal_returns(),
-        prefill_bound(),
-        deviation(),
-        *worked_designs(),
-    ]
+    return judged((alignment, prefill_forms, saturation, marginal_returns, prefill_bound, deviation, worked_designs))

@@ -1,6 +1,5 @@
 """The space, the frontiers and what they are made of."""
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +8,10 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from nas.answer.sentences import describe
-from nas.frontier.picks import answers
-from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, percent
+from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
+from nas.reproduction.gains import PRINTED_GAIN, gains_at_equal_latency
 from nas.reproduction.sensitivity import COARSE, without_router
-from nas.reproduction.whole_spaces import NEEDED, PHASES, Whole, problem, whole
-from nas.study.baselines import baseline
+from nas.reproduction.whole_spaces import NEEDED, PHASES, Whole, look_at, problem, whole
 from nas.study.configuration import PAPER_APPLICATIONS
 from search_spaces.arrays import FloatArray
 
@@ -33,12 +31,12 @@ def space_size() -> Claim:
     size = whole().problem.space.size
     grid = len(whole().problem.space.specification.axes.expert_ffn_ratio or [])
     return Claim(
-        "1,942 candidate architectures",
-        "tab:scaling_space_app",
+        stated("space-size"),
         UNKNOWN,
         f"The printed axes give {size // grid:,} valid designs per FFN ratio (n_kv must divide n_h); with our grid of {grid} "
         f"ratios of one expert {size:,}. No grid is printed, and no grid gives 1,942, which {size // grid:,} does not divide.",
         "python -m nas.list spaces",
+        (Number("designs of the space", 1942, size),),
     )
 
 
@@ -46,12 +44,12 @@ def fast_enough() -> Claim:
     """50,000 configurations in 20 minutes."""
     fine = problem(space="fine")
     sample = fine.space.sample(MANY, np.random.default_rng(0))
+    look_at(fine.space.size, MANY)
     start = time.perf_counter()
     fine.evaluate(sample, NEEDED)
     minutes = (time.perf_counter() - start) / 60
     return Claim(
-        "50,000+ configurations in approximately 20 minutes",
-        "sec:roofline_prediction",
+        stated("throughput"),
         UNKNOWN,
         f"Their code and machine are not published. Ours evaluates {MANY:,} random designs of the `fine` space, operator model, in less than {'one minute' if minutes < 1 else f'{np.ceil(minutes):.0f} minutes'}.",
         "python benchmarks/throughput.py",
@@ -61,8 +59,7 @@ def fast_enough() -> Claim:
 def enumerable() -> Claim:
     """Prohibitively large to enumerate."""
     return Claim(
-        "The space is prohibitively large to enumerate",
-        "sec:formulation",
+        stated("enumerable"),
         FAILS,
         f"All {whole().problem.space.size:,} designs are evaluated in a fraction of a second; the frontiers on this page are exact.",
         "python -m nas.run --algo exact",
@@ -89,16 +86,14 @@ def int8() -> list[Claim]:
     least, most = min(s.min() for s in found.values()), max(s.max() for s in found.values())
     return [
         Claim(
-            "INT8 gains less than the theoretical 2×",
-            "sec:precision_tradeoff",
+            stated("int8-gain"),
             HOLDS if most < 2 else FAILS,
             f"Median speed-up at equal loss along the FP16 frontier: {said}. Decoding comes close to 2, since weights dominate "
             "its traffic; the loss of INT8 weights themselves is not in the law.",
             "python -m nas.run --algo exact --precision int8",
         ),
         Claim(
-            "INT8 consistently shifts the frontier to lower latency",
-            "fig:pareto_frontier",
+            stated("int8-shift"),
             HOLDS if least > 1 else CONDITIONS,
             f"Smallest speed-up on any frontier {least:.2f}. " + frontier_sizes(),
             "python -m nas.run --algo exact --precision int8",
@@ -112,28 +107,32 @@ def frontier_sizes() -> str:
     return f"Exact frontiers: {'; '.join(parts)} designs."
 
 
-def sparse_share(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+def sparse(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
     """Share of sparse designs."""
-    return percent(float((every.shapes.n_experts[rows] > 1).mean()))
+    return float((every.shapes.n_experts[rows] > 1).mean())
 
 
-def moe() -> list[Claim]:
+def sparse_share(every: Whole, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+    """The same in words."""
+    return percent(sparse(every, rows))
+
+
+def moe() -> Claim:
     """MoE is 100 % of the frontier."""
     free = ", ".join(f"{SHORT[phase]} {sparse_share(whole(), without_router(phase))}" for phase in PHASES)
     models = "; ".join(f"{MODELS[m]}: {by_phase(sparse_share, latency=m)}" for m in MODELS)
     rows = whole().frontier("prefill_ms")
     dense = rows[whole().shapes.n_experts[rows] == 1]
     slowest = whole().metrics["prefill_ms"][dense].max() if len(dense) else 0.0
-    return [
-        Claim(
-            "Sparse MoE is 100 % of the Pareto-optimal designs",
-            "sec:arch_evolution",
-            CONDITIONS,
-            f"FP16, {models}. The dense exceptions are the fastest designs (prefill up to {slowest:.3g} ms). "
-            f"Without router cost: {free}. More of what the paper leaves open in the table below.",
-            "python -m nas.run --algo exact",
-        )
-    ]
+    shares = {phase: 100 * sparse(whole(), whole().frontier(phase)) for phase in PHASES}
+    return Claim(
+        stated("moe-share"),
+        CONDITIONS,
+        f"FP16, {models}. The dense exceptions are the fastest designs (prefill up to {slowest:.3g} ms). "
+        f"Without router cost: {free}. More of what the paper leaves open in the table below.",
+        "python -m nas.run --algo exact",
+        tuple(Number(f"% sparse, {SHORT[phase]}", 100, share) for phase, share in shares.items()),
+    )
 
 
 def wide_and_shallow() -> Claim:
@@ -149,17 +148,11 @@ def wide_and_shallow() -> Claim:
     wide = time_[every.columns["width"][rows] == every.columns["width"].max()].min()
     deep = time_[every.columns["depth"][rows] == every.columns["depth"].max()].min()
     return Claim(
-        "Wide and shallow: depth below 20; width reaches its bound before depth",
-        "sec:arch_evolution",
+        stated("wide-and-shallow"),
         CONDITIONS,
         f"{by_phase(shape)}; Qwen2.5-0.5B has 24 layers and d/l 37. Width is at its bound from {wide:.0f} ms of total time, depth from "
         f"{deep:.0f} ms. Depth exceeds 20 as soon as the budget lets width reach the end of its axis.",
     )
-
-
-def experts() -> list[Claim]:
-    """Expert counts by phase and workload, and how many of them a token takes."""
-    return [experts_by_phase(), top_1(), experts_in_total()]
 
 
 def experts_by_phase() -> Claim:
@@ -173,8 +166,7 @@ def experts_by_phase() -> Claim:
     decode = whole()
     most = float((decode.columns["n_experts"][decode.frontier("decode_ms")] == 16).mean())
     return Claim(
-        "Prefill favours few experts, more as the budget relaxes; decode the most",
-        "sec:arch_evolution",
+        stated("experts-by-phase"),
         CONDITIONS,
         f"Mean E, operator model: {by_phase(mean)}; {percent(most)} of the decode frontier has E = 16. In the closed form, which does not "
         f"know ρ, the largest E is everywhere: {by_phase(mean, latency='closed_form')}. The finding needs the operator model.",
@@ -188,8 +180,7 @@ def top_1() -> Claim:
         return percent(float((every.shapes.top_k[rows] == 1).mean()))
 
     return Claim(
-        "Top-1 routing is preferred in both phases",
-        "sec:arch_evolution",
+        stated("top-1"),
         CONDITIONS,
         f"Share of K = 1, operator model: {by_phase(share)}; closed form: {by_phase(share, latency='closed_form')}.",
     )
@@ -205,11 +196,14 @@ def experts_in_total() -> Claim:
     workloads = ((1, 1024, 16), (1, 512, 64), (1, 256, 256), (1, 16, 1024))
     totals = "; ".join(f"{w[1]} in / {w[2]} out {eights(whole(workload=w))}" for w in workloads)
     return Claim(
-        "Total latency converges to about 8 experts under balanced input and output",
-        "sec:arch_evolution",
+        stated("eight-experts"),
         FAILS,
         f"Share of E = 8 on the loss–total frontier: {totals}. Eight is a compromise of prefill-heavy workloads; where decoding "
         "dominates, 16 does.",
+        numbers=tuple(
+            Number(f"mean E, {w[1]} in / {w[2]} out", 8, whole(workload=w).mean("n_experts", "total_ms"))
+            for w in workloads
+        ),
     )
 
 
@@ -221,8 +215,7 @@ def compact_ffn() -> Claim:
         return f"median {np.median(r):.3g}, {percent(float((r < 1).mean()))} below 1, {percent(float((r < 4).mean()))} below 4"
 
     return Claim(
-        "The FFN ratio is far below 4, often below 1",
-        "sec:arch_evolution",
+        stated("ffn-ratio"),
         HOLDS,
         f"Total activated ratio r = K r_single: {by_phase(ratio)}. With r_single from 1 up: "
         f"{by_phase(ratio, ratios=COARSE)}. Small ratios are at the end of the grid, which the paper does not print.",
@@ -238,8 +231,7 @@ def applications() -> Claim:
         (metric, most), shape = next(iter(limit.items())), describe(every.shapes[row : row + 1])
         said.append(f"{name} ({metric} ≤ {most}): {shape}, loss {every.metrics['loss'][row]:.4f}")
     return Claim(
-        "Four applications live in different regions of the frontier",
-        "tab:applications",
+        stated("applications"),
         HOLDS,
         "; ".join(said) + ". The budgets count layers alone on datasheet peaks; a device takes longer (README).",
         "python -m nas.run --algo exact",
@@ -248,24 +240,15 @@ def applications() -> Claim:
 
 def equal_memory() -> Claim:
     """The headline at equal latency, with memory looked at as well."""
-    made = problem(baselines=["qwen2.5_0.5b"])
-    everything = made.evaluate(made.space.genotypes(np.arange(made.space.size)))
-    known = baseline("qwen2.5_0.5b")
-    theirs, said = made.assess(known.architecture), []
-    for pick in answers(made, everything):
-        if pick.answer is None or not pick.question.baseline or pick.question.vocabulary:
-            continue
-        lower = 100 * (1 - math.exp(pick.answer.metrics["loss"][0] - theirs["loss"][0]))
-        side = pick.question.label.partition("layers alone")[2].removeprefix(", ") or "any memory"
-        shape = describe(made.architectures(pick.answer.genotypes))
-        said.append(f"{side} {lower:.1f} % lower with {pick.answer.metrics['memory_gb'][0]:.3g} GB ({shape})")
+    gains, theirs = gains_at_equal_latency()
+    said = [f"{g.name} {g.percent:.1f} % lower with {g.memory_gb:.3g} GB ({g.design})" for g in gains]
     return Claim(
-        "The comparison with Qwen2.5-0.5B at equal latency leaves memory open",
-        "sec:empirical_validation",
+        stated("equal-memory"),
         CONDITIONS,
-        f"Qwen2.5-0.5B holds {theirs['memory_gb'][0]:.3g} GB of weights without embeddings. Predicted perplexity at its total time, "
+        f"Qwen2.5-0.5B holds {theirs:.3g} GB of weights without embeddings. Predicted perplexity at its total time, "
         f"layers alone: {'; '.join(said)}. Most of the headline is bought with memory.",
         "python -m nas.run --algo exact",
+        tuple(Number(f"% lower perplexity, {g.name}", PRINTED_GAIN, g.percent) for g in gains),
     )
 
 
@@ -278,8 +261,7 @@ def evolution() -> Claim:
         return " ".join(f"{name} {spearmanr(order, every.columns[name][rows]).statistic:+.2f}" for name in names)
 
     return Claim(
-        "Depth, width, experts and FFN ratio shift systematically with the budget",
-        "fig:config_evolution",
+        stated("evolution"),
         CONDITIONS,
         f"Rank correlation with latency along the frontier: {by_phase(ranks)}. Depth, width and experts do; the FFN ratio stays small and rises only at the slow end. "
         "Picture below.",
@@ -288,7 +270,5 @@ def evolution() -> Claim:
 
 def claims() -> list[Claim]:
     """All of them, in the paper's order."""
-    return [
-        *(space_size(), enumerable(), fast_enough(), *int8(), *moe(), wide_and_shallow()),
-        *(*experts(), compact_ffn(), applications(), equal_memory(), evolution()),
-    ]
+    makers = (space_size, enumerable, fast_enough, int8, moe, wide_and_shallow, experts_by_phase, top_1)
+    return judged((*makers, experts_in_total, compact_ffn, applications, equal_memory, evolution))

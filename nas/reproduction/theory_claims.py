@@ -11,7 +11,7 @@ from nas.closed_forms.frame import Frame
 from nas.closed_forms.posynomial import Posynomial
 from nas.closed_forms.program import Box, Optimum, Program, solve
 from nas.closed_forms.regimes import paper_rule, regime, thresholds
-from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, Claim
+from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, Claim, Number, judged, stated
 from nas.reproduction.whole_spaces import problem
 
 THEORY = "python -m nas.theory --budget decode_ms=20 --budget memory_gb=4 --latency closed_form"
@@ -44,8 +44,7 @@ def theorems() -> list[Claim]:
     """ρ* in the three regimes."""
     latency = optimum(unbounded(2048), decode=1e9).point["activation_rate"]
     latency_only = Claim(
-        "Latency-only: ρ* = ρ_min",
-        "thm:latency-only",
+        stated("latency-only"),
         CONDITIONS,
         f"Numerical optimum {latency:.4f} at ρ_min = {RATE}. In the closed form, where ρ costs no time; in the operator model the prefill "
         "pays for every expert.",
@@ -63,26 +62,32 @@ def memory_only() -> list[Claim]:
     bounded = [float(solve(memory_program(m)).point["activation_rate"]) for m in (0.5, 1.0, 2.0, 4.0)]
     return [
         Claim(
-            "Memory-only: ρ* = [α_r κ_d / ((α_ρ − α_r) κ_ρ)]^(1/α_ρ) d^((β1−β2)/α_ρ), whatever the budget",
-            "eq:rho-memory",
+            stated("memory-rate"),
             CONDITIONS,
             f"Formula {wide:.4f} at d = 2048 and {narrow:.4f} at 1024; numerical optimum {found[0]:.4f} and {found[1]:.4f}. Needs r interior: "
             f"at the best width r sits at its bound 0.5 and ρ* is {', '.join(f'{x:.3f}' for x in bounded)} for 0.5, 1, 2, 4 GB.",
             THEORY,
         ),
         Claim(
-            "ρ* ∝ d^−1.19: doubling the width divides it by 2.3",
-            "cor:width-sparsity",
+            stated("width-sparsity"),
             CONDITIONS,
             f"Exponent {exponent:.4f}, factor {2**-exponent:.3f}, under the same conditions.",
             THEORY,
+            (
+                Number("ρ* over width", -1.19, exponent, exponent=True),
+                Number("ρ* divided by, at twice the width", 2.3, 2**-exponent),
+            ),
         ),
         Claim(
-            "ρ ≈ 0.15 at d = 2048 and 0.25 (elsewhere 0.20) at d = 1024",
-            "thm:memory-only",
+            stated("worked-rates"),
             FAILS,
             f"The paper's own formula and coefficients give {wide:.4f} and {narrow:.4f}; with r at most 8 at d = 1024 {_rate_with_ratio_bound():.3f}.",
             THEORY,
+            (
+                Number("ρ* at d = 2048", 0.15, wide),
+                Number("ρ* at d = 1024", 0.25, narrow),
+                Number("ρ* at d = 1024, elsewhere", 0.20, narrow),
+            ),
         ),
     ]
 
@@ -109,35 +114,30 @@ def dual_theorems() -> list[Claim]:
 
     asked = (0.2, 0.4, 0.6)
     worst = max(abs(ratio(eta, paper=False) / eta - 1) for eta in asked)
-    printed = ", ".join(f"{ratio(eta, paper=True):.4f}" for eta in asked)
+    given = {eta: ratio(eta, paper=True) for eta in asked}
+    printed = ", ".join(f"{eta:.4f}" for eta in given.values())
     rate = cases.prefill_dual_rate(0.3, 1.5, 6, 2.0)
     prefill = cases.prefill_layer(s, 1024)(1.5, 6) / cases.memory_layer(s, 1024, rate)(1.5, 6)
     return [
         Claim(
-            "Prefill and memory: ρ* = 3 η_p b_w r / (α(2 − η_p b_w) + 6r)",
-            "eq:rho-dual-prefill",
+            stated("dual-prefill"),
             HOLDS,
             f"Meets its ratio: asked 0.3, gives {prefill:.12f}. η_p is FLOP per byte; η_p b_w / 2 is what compares with 1.",
             THEORY,
         ),
         Claim(
-            "Decode and memory: ρ* by a quadratic",
-            "eq:rho-dual-decode",
+            stated("dual-decode"),
             FAILS,
             f"δ is divided by ξ_all once too often. At d = 1024, gqa = 4, r = 1, asked for η = 0.2, 0.4, 0.6 the printed ρ* gives {printed}. The "
             f"corrected ρ* = 3ηr/(α(1−η) + 3r + δ) is linear and meets η to {_power(worst)}.",
             THEORY,
+            tuple(Number(f"η of the printed ρ*, asked for {eta:g}", found, eta) for eta, found in given.items()),
         ),
     ]
 
 
 def _power(value: float) -> str:
     return "1e-12" if value < 1e-12 else f"{value:.0e}"
-
-
-def structure() -> list[Claim]:
-    """Depth against width, asymmetry of the phases, scenario independence."""
-    return [*depth_and_width(), asymmetry(), same_memory_optima()]
 
 
 def depth_and_width() -> list[Claim]:
@@ -147,16 +147,18 @@ def depth_and_width() -> list[Claim]:
     grows = np.polyfit(np.log(along[:, 1]), np.log(along[:, 0]), 1)[0]
     return [
         Claim(
-            "l* ∝ d^−2 at fixed budget",
-            "sec:theory:other",
+            stated("depth-width"),
             FAILS,
             f"Only with r, gqa and ρ held fixed. Re-optimised from d = 1024 to 2048 the exponent is {', '.join(f'{x:+.2f} ({n})' for n, x in exponents.items())}; "
             f"along the decode frontier depth grows with width, l ∝ d^{grows:+.2f}.",
             THEORY,
+            tuple(
+                Number(f"l* over width, {name}", -2, x, exponent=True)
+                for name, x in {**exponents, "along decode budgets": float(grows)}.items()
+            ),
         ),
         Claim(
-            "If l* exceeds its bound, reduce d (depth first)",
-            "sec:theory:insights",
+            stated("depth-first"),
             FAILS,
             f"With l* ∝ d^−2 a smaller d makes l* larger. Right is to cap l and solve again: {_capped()}.",
             THEORY,
@@ -168,8 +170,7 @@ def asymmetry() -> Claim:
     """r and gqa of prefill against those of decode at equal size."""
     decode, prefill = optimum(unbounded(1024), decode=0.5e9).point, optimum(unbounded(1024), prefill=0.5e9).point
     return Claim(
-        "2× asymmetry: prefill wants a smaller r and a larger gqa than decode",
-        "tab:coefficients-summary",
+        stated("asymmetry"),
         FAILS,
         f"The factor 2 is the unit: F̄_p = 2 M̄_d / b_w asks for the same design. At equal size (d = 1024, 0.5 GB) the KV term is the only difference: "
         f"decode r {decode['ffn_ratio']:.3f}, gqa {decode['gqa']:.2f} (n_kv {16 / decode['gqa']:.2f}); prefill r {prefill['ffn_ratio']:.3f}, gqa "
@@ -182,8 +183,7 @@ def same_memory_optima() -> Claim:
     """Whether the best design within memory depends on the phase."""
     same = optimum(unbounded(1024), memory=4e9).point
     return Claim(
-        "Memory-only optima are the same for prefill and decode",
-        "app:P2",
+        stated("same-memory"),
         CONDITIONS,
         f"True of weights alone (ρ* {same['activation_rate']:.4f}, r* {same['ffn_ratio']:.2f}, l* {same['depth']:.2f}). With the KV cache in the budget gqa* "
         f"follows the context: {_cached()}.",
@@ -245,8 +245,7 @@ def regimes() -> list[Claim]:
     said = "; ".join(f"η {eta:g}: {ours} (paper: {paper_rule(eta)})" for eta, ours in zip(etas, found, strict=True))
     return [
         Claim(
-            "η much less than 1 is memory-constrained, much greater latency-constrained",
-            "sec:theory:insights",
+            stated("regimes"),
             FAILS,
             f"Inverted. d = 2048, 4 GB, numerical optimum: {said}. Latency alone binds up to η_lo = {low:.4f}, memory alone from η_hi = {high:.4f}.",
             THEORY,
@@ -268,15 +267,18 @@ def example() -> Claim:
     assert dual is not None
     only = cases.memory_rate(s.scenario.law.coefficients, 1024)
     return Claim(
-        "10 TOPS, 50 GB/s, 4 GB, 100 ms single-token: η = 0.125, memory-constrained, ρ* ≈ 0.20",
-        "sec:theory:insights",
+        stated("new-hardware"),
         FAILS,
         f"One token gives η = {etas[0]:.3g}; η = {etas[1]:.3g} is ten tokens. At d = 1024 that is the dual regime with ρ* {dual.activation_rate:.4f}; "
         f"memory-only would be {only:.4f}, not 0.20.",
         "python -m nas.theory --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
+        (
+            Number("η of the example, one token", 0.125, etas[0]),
+            Number("ρ* of the example", 0.20, dual.activation_rate),
+        ),
     )
 
 
 def claims() -> list[Claim]:
     """All of them."""
-    return [*theorems(), *structure(), *regimes()]
+    return judged((theorems, depth_and_width, asymmetry, same_memory_optima, regimes))

@@ -9,14 +9,15 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path
-from nas.problem.objective import Budget, Objective
+from nas.problem.energy_words import about_energy
+from nas.problem.objective import Budget, Objective, built_in, limit_on_cost
 from nas.problem.problem import Problem
 from nas.problem.quantile_budgets import plain_limits
 from nas.problem.questions import OWN, Baseline, Question
+from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.search.asking import built
-from nas.search.constraints import Handling, problem_as_seen
-from nas.search.discovery import able_to, parameters_of, strategy_module
-from nas.search.discovery import named as strategies
+from nas.search.constraints import Handling, handling_of, problem_as_seen
+from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
 from nas.search.scenarios import asked_of, beyond_measured, scenario_of, with_preset
 from nas.search.start_designs import start_of
@@ -25,7 +26,7 @@ from nas.study import entry_points
 from nas.study.baselines import baseline_questions, baselines_of
 from nas.study.catalogue import named, named_device
 from nas.study.configuration import StudyConfig, without_password
-from nas.study.metrics import applications_of, budgets_of, objectives_of
+from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
@@ -89,6 +90,8 @@ class Study:
             "calibration": "none"
             if scenario.calibration is None
             else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "objectives": [objective.name for objective in problem.objectives],
+            "columns": list(problem.columns),
             "budgets": {budget.metric: budget.limit for budget in problem.budgets},
             "default_budget": "none",
             "applications": {
@@ -107,22 +110,12 @@ class Study:
         return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
 
 
-Announce = Callable[[Problem, StudyConfig, str], None]  # with the calibration in words
-
-
-def unannounced(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
-    """Nothing is said before a study is whole."""
-
-
 def assemble(
     raw: Mapping[str, Any],
     origins: Mapping[Path, str],
     coded: frozenset[str] | None = None,
-    announce: Announce = unannounced,
 ) -> Study:
     """A study from its raw configuration; `coded` are the keys that a user's own code gives (None: a command line).
-
-    `announce` is given the problem as soon as it stands, before a strategy is imported: that may take long.
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
@@ -136,20 +129,17 @@ def assemble(
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     baselines = baselines_of(raw, faults)
-    # A fault of the strategy is said before anything else; importing one that has none can wait.
-    parameters = None if _default_of_ours(config, raw) and not faults.lines else parameters_of(raw, faults)
+    columns_of(raw, faults)
+    parameters = parameters_of(raw, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
     assert law is not None
     assert device is not None
+    assert parameters is not None
     problem, notices, note = _joined(
         config, SearchSpace(space), law, device, objectives, budgets, applications, baselines
     )
-    announce(problem, config, note)
-    parameters = parameters or parameters_of(raw, faults)
-    faults.raise_if_any()
-    assert parameters is not None
     return _searched_by(parameters, config, problem, baselines, notices, note)
 
 
@@ -169,11 +159,6 @@ def _searched_by(
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
 
 
-def _default_of_ours(config: StudyConfig | None, raw: Mapping[str, Any]) -> bool:
-    """Whether a study's strategy is a known one without parameters given: nothing of it can be wrong."""
-    return config is not None and config.algo in strategies() and not raw.get("params")
-
-
 def _joined(
     config: StudyConfig,
     space: SearchSpace,
@@ -186,7 +171,10 @@ def _joined(
 ) -> tuple[Problem, list[str], str]:
     """The problem with its questions, what is to be said of it, and how its calibration is called."""
     problem, notices, note = problem_of(config, space, law, device, objectives, budgets)
-    asked = [Question(OWN, None), *(Question(label, Budget(*limit)) for label, limit in applications.items())]
+    asked = [
+        Question(OWN, None),
+        *(Question(label, limit_on_cost(*asked, problem.scenario)) for label, asked in applications.items()),
+    ]
     for known in baselines:
         try:
             asked += baseline_questions(problem, known)
@@ -213,49 +201,33 @@ def problem_of(
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
-    asked = asked_of(config, experts=bool(space.experts.max() > 1))
+    asked = asked_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_of(config, _with_residual_sd(config, law), device, asked)
-    plain, at_quantiles = plain_limits(budgets, scenario.calibration, note, asked)
+    minimised, of_rates = as_costs(config.objectives)
+    of_costs, on_rates = limits_of_costs(budgets, scenario)
+    plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, asked, scenario.energy)
     limits = _with_default(config, device, plain)
+    named = (*config.objectives, *(name for name, limit in budgets.items() if limit is not None))
+    columns = dict.fromkeys([*config.columns, *(name.partition("@")[0] for name in named if is_rate(name))])
     problem = Problem(
         space,
         scenario,
-        tuple(objectives[name] for name in config.objectives),
-        tuple(Budget(metric, limit) for metric, limit in limits.items()),
+        tuple(objectives.get(name) or built_in(name) for name in minimised),
+        tuple(Budget(metric, limit, rate_over(metric, columns, scenario)) for metric, limit in limits.items()),
         tuple(o for o in objectives.values() if o.function is not None),
         config.vocabulary,
         config.tied,
+        columns=tuple(columns),
     )
     _refuse_impossible(problem)
-    warning, outside = device.warning(), beyond_measured(scenario.calibration, asked)
-    return problem, [*([warning] if warning else []), *outside, *at_quantiles], note
+    of_energy = about_energy(scenario, experts=asked.experts) if problem.of_energy else []
+    outside = beyond_measured(scenario.calibration, asked)
+    said = [*outside, *of_rates, *on_rates, *at_quantiles, *of_energy]
+    return problem, [*([warning] if (warning := device.warning()) else []), *said], note
 
 
 def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
     return law if config.residual_sd is None else law.model_copy(update={"residual_sd": config.residual_sd})
-
-
-def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
-    """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
-    able = traits.constraints or not problem.budgets
-    if not traits.takes_evaluations and config.constraints not in (None, "native"):
-        raise UsageError(
-            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
-        )
-    if config.constraints is not None and (able or config.constraints != "native"):
-        return config.constraints
-    if able:
-        return "native"
-    if config.constraints == "native":
-        raise UsageError(
-            f"constraints: expected penalty or reject with {config.algo}, which has no constraints of its own, got native; "
-            f"choose one, or a strategy that has: {', '.join(able_to('constraints'))}"
-        )
-    notices.append(
-        f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
-        "--constraints reject is the alternative"
-    )
-    return "penalty"
 
 
 def under_preset(study: Study, preset: str) -> Problem:
@@ -285,9 +257,8 @@ def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float 
 def _refuse_impossible(problem: Problem) -> None:
     """Options that the closed form lacks are said before anything is evaluated."""
     first = problem.architectures(problem.space.genotypes(_zero()))
-    quantiles = [name for name in problem.metric_names if "@" in name]
     try:
-        for name in ("total_ms", *quantiles):
+        for name in ("total_ms", *problem.asked_besides):
             problem.assess(first)[name]
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -1,14 +1,41 @@
-"""Constraint handling: what a strategy is shown of violations, with the same numbers for all."""
+"""Constraint handling: which a strategy gets, and what it is shown of violations, with the same numbers for all."""
 
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.search.discovery import able_to
+from nas.search.strategy import Traits
+from nas.study.configuration import StudyConfig
 
 Handling = Literal["native", "penalty", "reject"]
+
+
+def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
+    """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
+    able = traits.constraints or not problem.budgets
+    if not traits.takes_evaluations and config.constraints not in (None, "native"):
+        raise UsageError(
+            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
+        )
+    if config.constraints is not None and (able or config.constraints != "native"):
+        return config.constraints
+    if able:
+        return "native"
+    if config.constraints == "native":
+        raise UsageError(
+            f"constraints: expected penalty or reject with {config.algo}, which has no constraints of its own, got native; "
+            f"choose one, or a strategy that has: {', '.join(able_to('constraints'))}"
+        )
+    notices.append(
+        f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
+        "--constraints reject is the alternative"
+    )
+    return "penalty"
 
 
 def problem_as_seen(problem: Problem, handling: Handling) -> Problem:

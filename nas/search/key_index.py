@@ -32,9 +32,12 @@ class KeyIndex:
 
     def add(self, keys: IntArray, at_most: int | None = None) -> BoolArray:
         """Add keys that are new, in order, all or so many; which of them were (the first of equal ones)."""
-        new = np.zeros(len(keys), dtype=bool)
-        new[np.unique(keys, return_index=True)[1]] = True
-        new &= self.rows(keys) < 0
+        new: BoolArray = self.rows(keys) < 0
+        if not new.any():
+            return new
+        first = np.zeros(len(keys), dtype=bool)
+        first[np.unique(keys, return_index=True)[1]] = True
+        new &= first
         if at_most is not None:
             new[np.flatnonzero(new)[at_most:]] = False
         start = len(self)

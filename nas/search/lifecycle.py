@@ -24,6 +24,7 @@ from nas.search.discovery import is_own
 from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
 from nas.search.worker_pool import Pace, WorkerPool
+from objectives.written_text import in_a_command
 
 
 def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
@@ -62,12 +63,12 @@ def version_changes(manifest: Manifest, study: Study) -> str:
 
 def continuing(folder: Path, algo: str) -> str:
     """The command that goes on with a run; a strategy of one's own is named again."""
-    return f"python -m nas.run --resume {folder}{f' --algo {algo}' if is_own(algo) else ''}"
+    return f"python -m nas.run --resume {in_a_command(folder)}{f' --algo {algo}' if is_own(algo) else ''}"
 
 
 def retrying(folder: Path) -> str:
     """The command that evaluates failed architectures of a run again."""
-    return f"python -m nas.run --resume {folder} --retry-failed"
+    return f"python -m nas.run --resume {in_a_command(folder)} --retry-failed"
 
 
 def store_columns(problem: Problem) -> dict[str, str]:

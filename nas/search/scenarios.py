@@ -8,7 +8,7 @@ from nas.study.configuration import StudyConfig
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
-from objectives.profile_choice import calibration_for
+from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Scenario, precision
 from objectives.transfers import Asked, transfers
 
@@ -44,6 +44,7 @@ def scenario_of(config: StudyConfig, law: Law, device: Device, asked: Asked | No
         complete=config.complete,
         head_bytes=config.head_bytes,
         calibration=profile,
+        energy=energy_for(device, profile, config.precision, config.batch),
     )
     return scenario, note
 

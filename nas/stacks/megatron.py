@@ -126,6 +126,10 @@ def cautions(model: Model) -> list[str]:
         said.append("one KV head cannot be split: keep --tensor-model-parallel-size 1")
     if not model.recipe.initialisation.residual_by_depth:
         said.append("Megatron scales what ends a residual branch by depth, which the recipe does not ask for")
+    if model.schedule.expert_std != model.schedule.residual_std:
+        said.append(
+            "Megatron gives experts the deviation of every residual branch, not the recipe's own for single experts"
+        )
     if model.weights:
         said.append("the weights in hf are not read: Megatron initialises its own, with the recipe's deviation")
     return said

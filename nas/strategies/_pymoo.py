@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from pymoo.core.duplicate import DuplicateElimination
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem as PymooProblem
@@ -21,11 +21,10 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief
 from nas.search.unseen import draw_unseen
 from nas.strategies._breeding import Breeding
+from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
-FAILED = 1e9
-MATINGS = 20
 DIVISIONS: int | None = Field(
     None,
     strict=True,
@@ -35,25 +34,13 @@ DIVISIONS: int | None = Field(
 )
 
 
-class Variation(BaseModel):
-    """Parameters of the whole family: how many individuals, and how their offspring vary."""
-
-    model_config = ConfigDict(extra="forbid")
-    population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred per generation")
-    crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
-    crossover_eta: float = Field(
-        15.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
-    )
-    mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
-    mutation_eta: float = Field(20.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
-
-    def operators(self) -> dict[str, Any]:
-        """pymoo's keyword arguments for the population size, crossover and mutation."""
-        return {
-            "pop_size": self.population,
-            "crossover": SBX(prob=self.crossover_probability, eta=self.crossover_eta),
-            "mutation": PM(prob=self.mutation_probability, eta=self.mutation_eta),
-        }
+def operators(variation: Variation) -> dict[str, Any]:
+    """pymoo's keyword arguments for the population size, crossover and mutation."""
+    return {
+        "pop_size": variation.population,
+        "crossover": SBX(prob=variation.crossover_probability, eta=variation.crossover_eta),
+        "mutation": PM(prob=variation.mutation_probability, eta=variation.mutation_eta),
+    }
 
 
 @contextmanager
@@ -95,15 +82,6 @@ class NewOnly(DuplicateElimination):  # type: ignore[misc]
         return np.flatnonzero(self.seen.add(keys, room))
 
 
-def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
-    """The given designs, filled up to the population with a random sample: distinct, never short but by the space."""
-    space = brief.problem.space
-    used = KeyIndex()
-    used.add(space.keys(brief.start))
-    drawn = draw_unseen(space.size, used, max(population - len(brief.start), 0), generator)
-    return np.concatenate([brief.start, space.genotypes(drawn)])
-
-
 def _nothing() -> None:
     """What pymoo's own optimum is kept for: a run reads everything it evaluated instead."""
 
@@ -123,10 +101,10 @@ class PymooStrategy:
             sampling=first.astype(np.float64),
             repair=SpaceRepair(self.space),
             eliminate_duplicates=NewOnly(self.space, self.seen),
-            **variation.operators(),
+            **operators(variation),
         )
         self.algorithm = copy.deepcopy(algorithm)
-        self._share_index()
+        self._breed_as_arrays(variation)
         self.problem = PymooProblem(
             n_var=first.shape[1],
             n_obj=len(brief.problem.objectives),
@@ -138,18 +116,18 @@ class PymooStrategy:
         self.algorithm.setup(self.problem, seed=brief.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
 
-    def _share_index(self) -> None:
+    def _breed_as_arrays(self, variation: Variation) -> None:
         """After the deep copy the algorithm's own duplicate filter and ours are one again."""
         self.algorithm.eliminate_duplicates.seen = self.seen
         self.algorithm.initialization.eliminate_duplicates = self.algorithm.eliminate_duplicates
         pymoos = self.algorithm.mating
         self.algorithm.mating = Breeding(
+            Brood(self.space, self.seen, variation),
             pymoos.selection,
             pymoos.crossover,
             pymoos.mutation,
             repair=pymoos.repair,
             eliminate_duplicates=self.algorithm.eliminate_duplicates,
-            n_max_iterations=MATINGS,
         )
 
     def ask(self, at_most: int) -> IntArray:

@@ -13,7 +13,8 @@ from scipy.spatial.distance import cdist
 
 from nas.search.strategy import Brief, Traits
 from nas.strategies._directions import directions
-from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
+from nas.strategies._pymoo import DIVISIONS, PymooStrategy
+from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(constraints=False, seedable=True)

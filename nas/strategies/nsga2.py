@@ -1,18 +1,18 @@
-"""NSGA-II (Deb et al. 2002) on integer genes, new architectures only (pymoo)."""
+"""NSGA-II (Deb et al. 2002) on integer genes, new architectures only."""
 
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
+from moocore import pareto_rank
 from pydantic import Field
-from pymoo.algorithms.moo.nsga2 import NSGA2
-from pymoo.operators.selection.tournament import TournamentSelection
-from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 
+from nas.problem.evaluations import Evaluations
+from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
-from nas.strategies._breeding import Steady
-from nas.strategies._pymoo import PymooStrategy, Variation
-from search_spaces.arrays import FloatArray, IntArray
+from nas.search.unseen import draw_unseen
+from nas.strategies._variation import FAILED, Brood, Variation, first_generation
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)
 
@@ -26,38 +26,132 @@ class Parameters(Variation):
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
 
-class Survival(RankAndCrowding):  # type: ignore[misc]
-    """pymoo's, which reads each attribute of each individual once."""
+@dataclass(frozen=True, eq=False)
+class Individuals:
+    """Genotypes (n, 6), objective values (n, m), sums of violations (n,), and how far their neighbours are, (n,)."""
 
-    def do(self, problem: Any, pop: Any, *arguments: Any, **options: Any) -> Any:
-        """The survivors of a population."""
-        return super().do(problem, pop.view(Steady), *arguments, **options)
+    genotypes: IntArray
+    values: FloatArray
+    violation: FloatArray
+    crowding: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.violation)
+
+    def winners(self, pairs: IntArray, random_state: np.random.Generator) -> IntArray:
+        """Of each pair of rows (n, 2) the less violating, the dominating, the less crowded, (n,); ties by a coin, in order."""
+        first, second = pairs.T
+        values, others = self.values[first], self.values[second]
+        better, worse = (values < others).any(axis=1), (values > others).any(axis=1)
+        lead = np.where(better != worse, sign(better, worse), compared(self.crowding[second], self.crowding[first]))
+        if self.violation.any():
+            sums, other_sums = self.violation[first], self.violation[second]
+            lead = np.where((sums > 0) | (other_sums > 0), compared(sums, other_sums), lead)
+        winner: IntArray = np.where(lead > 0, first, second)
+        for tie in np.flatnonzero(lead == 0):
+            winner[tie] = random_state.choice(pairs[tie])
+        return winner
 
 
-def winners(pop: Any, pairs: IntArray, *, random_state: np.random.Generator, **_: Any) -> IntArray:
-    """Rows that win their pairs (n, 2): the less violating, the dominating, the less crowded; ties by a coin, in order, (n, 1).
+def compared(values: FloatArray, others: FloatArray) -> IntArray:
+    """1 where the first value is lower, −1 where the second is, 0 where neither, (n,); infinities too."""
+    return sign(values < others, values > others)
 
-    pymoo's own rule and coins, for all pairs at once.
+
+def sign(yes: BoolArray, no: BoolArray) -> IntArray:
+    """1, −1 or, where both or neither hold, 0, (n,)."""
+    found: IntArray = yes.astype(np.int64) - no
+    return found
+
+
+def survivors(
+    values: FloatArray, violation: FloatArray, n: int, random_state: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Rows of the n best, (n,), and their crowding distances, of infeasible ones NaN, (n,).
+
+    Feasible ones in the order of their fronts, of the front that does not fit the least crowded ones, ties in random
+    order; then the least violating.
     """
-    violation = pop.get("CV")[pairs, 0]
-    values = pop.get("F")[pairs]
-    crowding = pop.get("crowding")[pairs].astype(np.float64)
-    better, worse = (values[:, 0] < values[:, 1]).any(axis=1), (values[:, 0] > values[:, 1]).any(axis=1)
-    lead = np.where(better != worse, better.astype(np.int64) - worse, -compared(crowding))
-    lead = np.where((violation > 0).any(axis=1), compared(violation), lead)
-    winner = np.where(lead > 0, pairs[:, 0], pairs[:, 1])
-    for tie in np.flatnonzero(lead == 0):
-        winner[tie] = random_state.choice(pairs[tie])
-    return winner[:, None]
+    feasible, others = np.flatnonzero(violation <= 0), np.flatnonzero(violation > 0)
+    ranks = pareto_rank(values[feasible]) if len(feasible) else feasible
+    rows, distances, room = [others[:0]], [violation[:0]], min(n, len(feasible))
+    for rank in count():
+        if room == 0:
+            break
+        front = feasible[ranks == rank]
+        crowding = crowding_distance(values[front])
+        if len(front) > room:
+            shuffled = random_state.permutation(len(front))
+            chosen = shuffled[np.argsort(crowding[shuffled])][::-1][:room]
+            front, crowding = front[chosen], crowding[chosen]
+        rows.append(front)
+        distances.append(crowding)
+        room -= len(front)
+    rest = others[np.argsort(violation[others])][: max(n - len(feasible), 0)]
+    return np.concatenate([*rows, rest]), np.concatenate([*distances, np.full(len(rest), np.nan)])
 
 
-def compared(values: FloatArray) -> IntArray:
-    """1 where the first of two values (n, 2) is lower, −1 where the second is, 0 where neither, (n,); infinities too."""
-    return (values[:, 0] < values[:, 1]).astype(np.int64) - (values[:, 0] > values[:, 1])
+def crowding_distance(values: FloatArray) -> FloatArray:
+    """Mean over objectives of the distance between both neighbours, as a share of the range, (n,); inf at the ends.
+
+    An objective that is the same for all adds nothing. Source: Deb et al. 2002, III.B; to the last bit pymoo's.
+    """
+    n, m = values.shape
+    if n <= 2:
+        return np.full(n, np.inf)
+    order = np.argsort(values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    span = ordered[-1] - ordered[0]
+    gaps = np.full((n + 1, m), np.inf)
+    gaps[1:-1] = ordered[1:] - ordered[:-1]
+    gaps = np.where(span > 0, gaps / np.where(span > 0, span, 1.0), 0.0)
+    around = np.empty((n, m))
+    np.put_along_axis(around, order, gaps[:-1] + gaps[1:], axis=0)
+    found: FloatArray = around.sum(axis=1) / m
+    return found
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
+class NSGA2:
+    """A population, and the offspring that it was asked for."""
+
+    def __init__(self, brief: Brief, parameters: Parameters) -> None:
+        self.space, self.seen, self.parameters = brief.problem.space, KeyIndex(), parameters
+        self.random_state, self.immigrants = brief.generator, np.random.default_rng([brief.seed, 1])
+        self.brood = Brood(self.space, self.seen, parameters)
+        self.asked = first_generation(brief, parameters.population, self.immigrants)
+        self.seen.add(self.space.keys(self.asked))
+        nothing = np.zeros(0)
+        self.kept = Individuals(self.asked[:0], np.zeros((0, len(brief.problem.objectives))), nothing, nothing)
+
+    def ask(self, at_most: int) -> IntArray:
+        """The first generation, then broods; what mating cannot fill is drawn at random from what is left."""
+        if len(self.kept):
+            genes = self.kept.genotypes.astype(np.float64)
+            bred = self.brood.bred(genes, self.parameters.offspring, self._pairs, self.random_state)
+            short = self.parameters.offspring - len(bred)
+            drawn = draw_unseen(self.space.size, self.seen, short, self.immigrants)
+            self.asked = np.concatenate([bred, self.space.genotypes(drawn)])
+        return self.asked
+
+    def _pairs(self, n: int) -> IntArray:
+        """Rows of n pairs of parents, each the winner of a tournament of two, (n, 2)."""
+        shuffled = [self.random_state.permutation(len(self.kept)) for _ in range(-(-4 * n // len(self.kept)))]
+        contenders = np.concatenate(shuffled)[: 4 * n].reshape(-1, 2)
+        return self.kept.winners(contenders, self.random_state).reshape(-1, 2)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Objective values and violations of what was asked; failed rows rank behind everything."""
+        failed = ~evaluations.ok
+        violations = np.where(failed[:, None], FAILED, np.maximum(evaluations.violations, 0.0))
+        violation = np.column_stack([violations, FAILED * failed]).sum(axis=1)
+        values = np.where(failed[:, None], 0.0, evaluations.values)
+        most = self.parameters.population if len(self.kept) else len(self.asked)
+        genotypes = np.concatenate([self.kept.genotypes, self.asked])
+        values, violation = np.concatenate([self.kept.values, values]), np.concatenate([self.kept.violation, violation])
+        rows, crowding = survivors(values, violation, most, self.random_state)
+        self.kept = Individuals(genotypes[rows], values[rows], violation[rows], crowding)
+
+
+def build(brief: Brief, parameters: Parameters) -> NSGA2:
     """The strategy from its brief and parameters."""
-    selection = TournamentSelection(func_comp=winners)
-    make = partial(NSGA2, selection=selection, survival=Survival(), n_offsprings=parameters.offspring)
-    return PymooStrategy(brief, parameters, make)
+    return NSGA2(brief, parameters)

@@ -5,8 +5,9 @@ from pymoo.algorithms.moo.nsga3 import NSGA3
 
 from nas.search.strategy import Brief, Traits
 from nas.strategies._directions import directions
-from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
+from nas.strategies._pymoo import DIVISIONS, PymooStrategy
 from nas.strategies._tournament import tournament
+from nas.strategies._variation import Variation
 
 TRAITS = Traits(seedable=True)
 

@@ -10,7 +10,8 @@ from pymoo.core.survival import Survival
 
 from nas.search.strategy import Brief, Traits
 from nas.strategies._directions import directions
-from nas.strategies._pymoo import DIVISIONS, PymooStrategy, Variation
+from nas.strategies._pymoo import DIVISIONS, PymooStrategy
+from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray
 
 TRAITS = Traits(seedable=True, horizon=True)

@@ -10,7 +10,8 @@ from pymoo.core.survival import Survival
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
 from nas.search.strategy import Brief, Traits
-from nas.strategies._pymoo import PymooStrategy, Variation
+from nas.strategies._pymoo import PymooStrategy
+from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray
 
 TRAITS = Traits(seedable=True)

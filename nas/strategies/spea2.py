@@ -8,7 +8,8 @@ from pymoo.algorithms.moo.nsga3 import HyperplaneNormalization
 from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 
 from nas.search.strategy import Brief, Traits
-from nas.strategies._pymoo import PymooStrategy, Variation
+from nas.strategies._pymoo import PymooStrategy
+from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray
 
 TRAITS = Traits(seedable=True)

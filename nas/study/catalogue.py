@@ -11,6 +11,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
 from nas.study import entry_points
 from nas.study.configuration import StudyConfig
+from nas.study.law_files import with_file
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
@@ -60,7 +61,8 @@ def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
         if not isinstance(content, dict):
             text = f"expected keys and values, got {type(content).__name__}; see 'plas schema {key}'"
             raise UsageError(f"{path}:1: {text}")
-        content = _with_form(content) if key == "law" else content
+        if key == "law":
+            content = with_file(_with_form(content), path) if path == FilePath(given) else _with_form(content)
     except UsageError as error:
         raise UsageError(f"{whose}{error}") from None
     return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), ()

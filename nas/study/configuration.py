@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
 from objectives.quantities import Name
 
@@ -44,7 +45,7 @@ def split_budgets(value: Any) -> Any:
 
 
 def split_budget(text: str) -> tuple[str, str]:
-    """`decode_ms=20` or `decode_ms<=20` as metric and limit, both texts.
+    """`decode_ms=20` or `decode_ms<=20` as metric and limit, both texts; the limit of `rate>=20` is `>=20`.
 
     Raises:
         ValueError: another form, with the one that is meant.
@@ -53,11 +54,14 @@ def split_budget(text: str) -> tuple[str, str]:
     if found is None:
         raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
     metric, sign, limit = found.groups()
-    if ">" in sign:
-        raise ValueError(f"expected metric<=limit, at most, got {text!r}; there is no lower limit, drop it")
-    if sign not in ("=", "<="):
-        raise ValueError(f"expected metric<=limit, at most, got {text!r}; write '{metric.strip()}<={limit.strip()}'")
-    return metric.strip(), limit.strip()
+    metric, limit = metric.strip(), limit.strip()
+    if sign not in ("=", "<=", ">="):
+        least, most = f"{metric}>={limit}", f"{metric}<={limit}"
+        if is_rate(metric):
+            raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")
+        remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
+        raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")
+    return metric, f"{'>=' * (sign == '>=')}{limit}"
 
 
 class DefaultBudget(BaseModel):
@@ -88,7 +92,7 @@ class StudyConfig(BaseModel):
         "jetson_agx_orin_64gb"
     )
     precision: Annotated[
-        Literal["fp16", "int8", "int4", "nvfp4"], Field(description="Weights and linear operators")
+        Literal["fp16", "int8", "int4", "nvfp4", "fp32"], Field(description="Weights and linear operators")
     ] = "fp16"
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
@@ -111,7 +115,14 @@ class StudyConfig(BaseModel):
     objectives: Annotated[
         list[str], BeforeValidator(split_names), Field(min_length=1, description="Metrics to minimise")
     ] = ["loss", "total_ms"]
-    budgets: Annotated[dict[str, Any], BeforeValidator(split_budgets), Field(description="metric: limit, at most")] = {}
+    budgets: Annotated[
+        dict[str, Any],
+        BeforeValidator(split_budgets),
+        Field(description="metric: limit, at most; of a rate '>=limit', at least"),
+    ] = {}
+    columns: Annotated[
+        list[str], BeforeValidator(split_names), Field(description="Metrics to compute and keep besides the ten")
+    ] = []
     default_budget: Annotated[
         DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
     ] = DefaultBudget()

@@ -7,10 +7,10 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
-from nas.problem.objective import Objective, built_in, limit_in_unit
+from nas.problem.objective import Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
+from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets, split_names
 from nas.study.own_modules import imported
 from objectives.plugins import importable
 
@@ -96,7 +96,7 @@ def _metric(name: str, place: str, module: ModuleType) -> Objective:
 
 
 def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:
-    """Limits per metric in the metric's unit; None removes a default budget."""
+    """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
     try:
         items = split_budgets(given or {})
     except ValueError as error:
@@ -109,10 +109,19 @@ def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults:
         try:
             metric = metric_of(name)
             if _add_metric(metric, (*path, name), objectives, faults):
-                limits[name] = None if limit in ("none", None) else limit_in_unit(objectives[metric].unit, limit)
+                limits[name] = None if limit in ("none", None) else limit_of(name, objectives[metric].unit, limit)
         except ValueError as error:
             faults.add((*path, name), str(error))
     return limits
+
+
+def columns_of(raw: Mapping[str, Any], faults: Faults) -> None:
+    """See that the further columns are shipped metrics."""
+    given = raw.get("columns") or []
+    names = split_names(given)
+    for i, name in enumerate(names if isinstance(names, list) else ()):
+        if isinstance(name, str) and name not in importable("objectives.metrics"):
+            faults.add(("columns", i), unknown("a shipped metric", name, importable("objectives.metrics")))
 
 
 def applications_of(

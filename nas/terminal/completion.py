@@ -57,7 +57,7 @@ VALUES: dict[str, Names] = {
     "--budget": lambda: tuple(f"{name}=" for name in METRICS()),
     "--sweep": lambda: tuple(f"{name}=" for name in METRICS()),
     "--select": lambda: ("frontier", "best", "knee", "diverse:", "budget:"),
-    "--precision": lambda: ("fp16", "int8", "int4", "nvfp4"),
+    "--precision": lambda: ("fp16", "int8", "int4", "nvfp4", "fp32"),
     "--latency": lambda: ("operator", "closed_form"),
     "--attention": lambda: ("unfused", "fused"),
     "--constraints": lambda: ("native", "penalty", "reject"),

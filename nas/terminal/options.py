@@ -46,7 +46,8 @@ Device = Annotated[
     ),
 ]
 Precision = Annotated[
-    str | None, typer.Option("--precision", help="fp16, int8, int4 or nvfp4; default fp16.", rich_help_panel=DEVICE)
+    str | None,
+    typer.Option("--precision", help="fp16, int8, int4, nvfp4 or fp32; default fp16.", rich_help_panel=DEVICE),
 ]
 Law = Annotated[
     str | None, typer.Option("--law", help="Loss law: name or YAML file; default hw_codesign.", rich_help_panel=SPACE)
@@ -93,6 +94,14 @@ Verbose = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notices.", rich_help_panel=WORKLOAD)]
 NoPlots = Annotated[
     bool, typer.Option("--no-plots", help="Draw no pictures; those already there stay.", rich_help_panel=WORKLOAD)
+]
+Chosen = Annotated[
+    str | None,
+    typer.Option(
+        "--select",
+        help="frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
+        show_default=False,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WORKLOAD)]
 

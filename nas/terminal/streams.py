@@ -164,7 +164,8 @@ def _over(stream: object, descriptor: int, kind: type[io.TextIOWrapper]) -> io.T
     if not isinstance(stream, io.TextIOWrapper):
         return kind(open(descriptor, "wb", closefd=False), encoding="utf-8", errors=HANDLER)
     lines = descriptor == 2 or stream.line_buffering
-    return kind(stream.buffer, encoding=stream.encoding, errors=HANDLER, line_buffering=lines)
+    at_once = stream.write_through  # python -u and PYTHONUNBUFFERED, under which no stream buffers lines
+    return kind(stream.buffer, encoding=stream.encoding, errors=HANDLER, line_buffering=lines, write_through=at_once)
 
 
 def encodable(text: str, stream: object) -> str:

@@ -19,6 +19,11 @@ def table(
     """Print aligned columns, as `fitted` lays them out; which are left out is said."""
     lines, dropped = fitted(header, rows, left, below=below, spare=spare)
     write(lines)
+    say_dropped(dropped)
+
+
+def say_dropped(dropped: Sequence[str]) -> None:
+    """Which columns had no room."""
     if dropped:
         say(Styled(f"  No room here for {', '.join(dropped)}: a wider screen or --json has all", FAINT))
 

@@ -1,6 +1,7 @@
 """A measured CSV becomes calibrated profiles, with how wrong they are."""
 
 import csv
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -10,17 +11,78 @@ from typing import Any
 from nas.errors import PlasError, UsageError
 from nas.exporting.bench_results import bench_lines
 from nas.files import yaml_source
-from nas.files.tables import write
+from nas.files.own_files import made_folder
+from nas.files.report_json import FILE, stamped
+from nas.files.tables import refuse_used, write, write_json
+from nas.measuring import calibration_text as text
+from nas.measuring.calibration_screen import show
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
+from nas.terminal.console import notice, say_json
+from nas.work.told import write_told
+from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, groups
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
+from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.device import Calibration, Device
 from objectives.plugins import normalised
 from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 
+UNFITTED: dict[str, Any] = {"profiles": [], "energy": []}
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `calibrate` was asked for."""
+
+    measured: Path
+    device: str
+    out: Path | None = None
+    report: Path | None = None
+    request: bool = False
+    contended: bool = False
+    json: bool = False
+
+    @property
+    def target(self) -> Path:
+        """The device file to write."""
+        return self.out or Path(f"{Path(id_and_mode(self.device)[0]).stem}_calibrated.yaml")
+
+
+def execute(request: Request) -> None:
+    """Calibrate, say how wrong it is, write the device file and the report.
+
+    Raises:
+        UsageError: nothing to read, or a place that holds something else.
+    """
+    if request.report is not None:
+        refuse_used("--report", request.report)
+    outcome = calibrate_file(
+        request.measured, request.device, request.target, request=request.request, contended=request.contended
+    )
+    named = {"table": request.measured.resolve().name, "written": request.target.name, "command": repeated(request)}
+    content = stamped("calibration", outcome.report() | named)
+    if request.json:
+        say_json(content)
+    else:
+        show(content)
+    for doubt in text.not_recommended(content):
+        notice(doubt)
+    notice(f"Written: {request.target}. {text.usage(content, str(request.target))}".rstrip())
+    if request.report is not None:
+        write_json(made_folder(request.report) / FILE, content)
+        notice(f"Report: {write_told(request.report)} opens in a browser")
+
+
+def repeated(request: Request) -> str:
+    """The command that calibrates again, typed in the folder that holds its files."""
+    base, mode = id_and_mode(request.device)
+    words = ["python", "-m", "nas.calibrate", request.measured.resolve().name]
+    words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
+    words += ["--request-overhead"] * request.request + ["--contended"] * request.contended
+    return shlex.join([*words, "--out", "again.yaml", "--report", "again"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +95,33 @@ class Outcome:
     device: Device
     mode: str
     groups: list[Calibrated]
+    energies: list[EnergyGroup]
     left_out: list[LeftOut]
     elsewhere: int
+
+    @property
+    def fitted(self) -> list[Calibrated | EnergyGroup]:
+        """Everything that was fitted: times, then energy."""
+        return [*self.groups, *self.energies]
 
     def profiled(self) -> Device:
         """The device with the new profiles and all its others; new ones replace those of the same key."""
         profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
-        return self.device.model_copy(update={"profiles": list(profiles.values())})
+        energy = {(e.mode, e.engine): e for e in (*self.device.energy, *(g.energy for g in self.energies))}
+        return self.device.model_copy(update={"profiles": list(profiles.values()), "energy": list(energy.values())})
 
     def report(self) -> dict[str, Any]:
-        """Everything that the text says, as plain content."""
+        """Everything that the text and the page say, as plain content."""
+        measured = self.device.in_mode(self.mode) if self.mode else self.device
         return {
             "device": self.device.name,
+            "mode": self.mode,
+            "peaks": {"fp16": measured.fp16, "int8": measured.int8, **measured.other_peaks},
+            "bandwidth": measured.bandwidth,
+            "confidence": self.device.confidence,
             "groups": [group_report(group) for group in self.groups],
+            "energy": [energy_report(group) for group in self.energies],
+            "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
         }
@@ -56,9 +132,10 @@ def _key(profile: Calibration) -> tuple[str, str, str, int]:
 
 
 def group_report(group: Calibrated) -> dict[str, Any]:
-    """Profile, errors by phase and prediction, and the rows that do not fit."""
+    """Profile, errors by phase and prediction, the rows that do not fit, and all rows as columns."""
     predictions = {"datasheet": group.datasheet, "in_sample": group.in_sample, "held_out": group.held_out}
     return {
+        "name": group.name,
         "profile": group.profile.model_dump(mode="json", exclude_none=True),
         "rows": len(group.rows),
         "models": group.models,
@@ -67,6 +144,27 @@ def group_report(group: Calibrated) -> dict[str, Any]:
             for phase in ("prefill", "decode")
         },
         "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
+        "remarks": group.remarks(),
+        "doubts": group.doubts(),
+        "fitted": list(group.free.names),
+        "largest_efficiency": group.free.largest,
+        "unseen_by": unseen_by(group),
+        "measurements": row_by_row(group),
+    }
+
+
+def energy_report(group: EnergyGroup) -> dict[str, Any]:
+    """Coefficients, and errors of joules: median, worst and of how many rows."""
+    predictions = {"in_sample": group.in_sample, "held_out": group.held_out, "times_predicted": group.from_times}
+    return {
+        "name": group.name,
+        "coefficients": group.energy.model_dump(mode="json", exclude_none=True),
+        "rows": len(group.rows),
+        "models": group.models,
+        "errors": {
+            name: dict(zip(("median", "worst", "rows"), group.errors(joules), strict=True))
+            for name, joules in predictions.items()
+        },
         "remarks": group.remarks(),
         "doubts": group.doubts(),
     }
@@ -121,7 +219,15 @@ def calibrated(
             done.append(calibrate(members, known, law, source, request=request))
         except ValueError as error:
             refused += [LeftOut(m.line, m.device, str(error)) for m in members]
-    return Outcome(load_device(base), mode, done, left + refused, elsewhere)
+    energies = []
+    for members in metered(rows).values():
+        alike = [m for m in rows if m.engine == members[0].engine]
+        try:
+            energies.append(calibrate_energy(members, alike, known, law, source))
+        except ValueError as error:
+            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+    refused = list(dict.fromkeys(refused))
+    return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
 
 
 def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
@@ -135,7 +241,7 @@ def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False,
     earlier = written_before(out, load_device(id_and_mode(device)[0]))
     lines = bench_lines(path) if path.is_dir() else csv_lines(path)
     outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
-    if not outcome.groups:
+    if not outcome.fitted:
         raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
     found = outcome.profiled()
     if earlier is not None:
@@ -174,7 +280,7 @@ def written_before(out: Path, device: Device) -> Device | None:
         return None
     with suppress(UsageError, OSError, UnicodeDecodeError):
         earlier = load_device(str(out))
-        same = earlier.model_copy(update={"profiles": []}) == device.model_copy(update={"profiles": []})
+        same = earlier.model_copy(update=UNFITTED) == device.model_copy(update=UNFITTED)
         if same and out.read_text(encoding="utf-8") == device_text(earlier):
             return earlier
     raise UsageError(

@@ -32,6 +32,7 @@ from nas.search.lifecycle import terminable
 from nas.study.configuration import split_names
 from nas.terminal.console import notice, say_json
 from nas.terminal.progress import Stages, Ticker
+from objectives.written_text import in_a_command
 
 
 def execute(request: Request) -> None:
@@ -117,7 +118,7 @@ def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
 def continuing(folder: Path, config: ComparisonConfig) -> str:
     """The flags that go on with a comparison; strategies of one's own are named again."""
     own = [name for name in dict.fromkeys([*config.algos, *config.variants.values()]) if is_own(name)]
-    return f"--resume {folder}{f' --algos {chr(44).join(own)}' if own else ''}"
+    return f"--resume {in_a_command(folder)}{f' --algos {chr(44).join(own)}' if own else ''}"
 
 
 def kept_traces(folder: Path) -> tuple[Path, ...]:

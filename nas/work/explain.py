@@ -16,6 +16,7 @@ from nas.exact.gains import Gains, gains
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
 from nas.frontier.preferences import check_form, parse_budget, select
+from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import architecture_from, baseline
@@ -23,6 +24,7 @@ from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
@@ -62,7 +64,9 @@ def explain(request: Request) -> None:
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
-    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario)]
+    sparse = bool(chosen.n_experts[0] > 1)
+    of_energy = about_energy(study.problem.scenario, experts=sparse)
+    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario), *of_energy]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
@@ -80,7 +84,7 @@ def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
     """What the study's budgets, and the one that chose, hold back; or why that cannot be said."""
     problem = study.problem
     if how.startswith("budget:"):
-        budget = parse_budget(how.partition(":")[2], problem.metric_names)
+        budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
         others = tuple(b for b in problem.budgets if b.metric != budget.metric)
         problem = replace(problem, budgets=(*others, budget))
     try:
@@ -127,10 +131,10 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
     study = study_of(run, request.flags, request.settings)
     if request.index is None:
         feasible = run.evaluations.feasible.any()
-        rows = select(run.evaluations, request.how, run.scale()).tolist() if feasible else []
+        rows = select(run.evaluations, request.how, run.scale(), run.workload).tolist() if feasible else []
         if len(rows) == 0:
             raise InfeasibleError(
-                f"{path}: nothing feasible to explain; python -m nas.select {path} says why, --index N explains any row"
+                f"{path}: nothing feasible to explain; python -m nas.select {in_a_command(path)} says why, --index N explains any row"
             )
         row = rows[0]
     elif request.index < len(run.evaluations):
@@ -172,10 +176,10 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     )
     say(Styled("\nBudgets", TITLE))
     for budget in e.budgets:
-        state = "over" if budget["violation"] > 0 else "binds" if budget["violation"] > -0.02 else "slack"
-        say(
-            f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g} ({100 * budget['violation']:+.1f} %): {state}"
-        )
+        apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
+        rate = budget.get("rate", "")
+        least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
+        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g}: {apart}{least}")
     if not e.budgets:
         say("  none")
     _show_steps(e)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.answer.sentences import count, describe
+from nas.answer.sentences import count, describe, hardware, workload
 from nas.errors import UsageError
 from nas.exporting.candidates import Chosen, chosen, with_vocabulary
 from nas.exporting.families import family_of
@@ -23,6 +23,8 @@ from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
+from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 
@@ -179,6 +181,9 @@ def _show(request: Request, prepared: Export) -> None:
     names = ", ".join(shown(name) for name in prepared.stacks)
     say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
     say(f"  {recipe_line(recipe)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
+    study = prepared.chosen.study
+    place = hardware(study.problem, study.config, study.calibration_note)
+    say(f"  Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}")
     _table(prepared)
     for model, change in zip(models, prepared.rounded, strict=True):
         if change is not None:
@@ -193,7 +198,7 @@ def _show(request: Request, prepared: Export) -> None:
                 else f" ({', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''})"
             )
             say(f"Caution, {name}{whom}: {text}")
-    say(f"Check: python -m nas.export --verify {request.out}")
+    say(f"Check: python -m nas.export --verify {in_a_command(request.out)}")
 
 
 def _table(prepared: Export, most: int = 20) -> None:
@@ -236,8 +241,10 @@ def _doubts(prepared: Export) -> list[str]:
             "Predicted times and memory_gb leave out embedding and LM head, which the parameters count; --preset device or "
             "--vocabulary N includes them in the times"
         )
+    law = problem.scenario.law
+    said += [line for line in (origin_line(law), verdict_line(law)) if line]
     if any(_outside(prepared)):
-        said.append(f"* outside the range that law {problem.scenario.law.name} was fitted on")
+        said.append(f"* outside the range that law {law.name} was fitted on")
     for budget in problem.budgets:
         over = int((budget.violation(prepared.columns[budget.metric]) > 0).sum())
         if over:

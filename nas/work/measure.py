@@ -11,6 +11,7 @@ from typing import Any
 from nas.answer.model_remarks import windowed
 from nas.errors import PlasError, UsageError
 from nas.files.faults import unknown
+from nas.measuring import power, summary
 from nas.measuring.agreement import TIMES, agreement, questions
 from nas.measuring.chosen import chosen, rows_of_run
 from nas.measuring.hardware import measure_hardware
@@ -45,6 +46,7 @@ class Request:
     files: Path | None = None
     device: str = ""
     torch_device: str = "cpu"
+    power: str = "auto"
     precision: str | None = None
     threads: int = 0
     rounds: int = 3
@@ -85,13 +87,15 @@ def carry_out(request: Request) -> None:
         raise PlasError(f"{request.out}: expected times, got {failed} failed measurements: {states(record.lines)}")
     say(
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
-        f"{request.out / 'measured.csv'} is what 'plas calibrate' reads"
+        f"next: plas calibrate {request.out / 'measured.csv'}"
     )
     for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
         if window := windowed(known):
             say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
     if request.source is not None and request.source.is_dir():
         print_agreement(request.source, request.how, record.lines, plan.settings)
+    else:
+        table(summary.TIMES, summary.times(record.lines))
 
 
 def states(lines: Sequence[dict[str, Any]]) -> str:
@@ -135,6 +139,8 @@ def plan_of(request: Request) -> Plan:
         "seed": request.seed,
         "torch_device": request.torch_device,
     }
+    if power := _power(request):
+        settings["power"] = power
     return Plan(
         chosen(request.source, request.how, request.models, request.vocabulary),
         settings,
@@ -145,6 +151,23 @@ def plan_of(request: Request) -> Plan:
         request.files,
         request.retry_failed,
     )
+
+
+def _power(request: Request) -> str:
+    """What meters the energy: as asked, else what is here; "" is nothing.
+
+    Raises:
+        UsageError: what was asked for is not here.
+    """
+    if request.power in ("auto", "none"):
+        return power.source(request.torch_device) if request.power == "auto" else ""
+    if request.power not in power.SOURCES:
+        raise UsageError(f"--power: {unknown('a source', request.power, ('auto', 'none', *power.SOURCES))}")
+    if not power.present(request.power):
+        raise UsageError(
+            f"--power: expected {request.power} on this machine, got none that can be read; choose auto or none"
+        )
+    return request.power
 
 
 def print_agreement(source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:

@@ -4,10 +4,13 @@ import os
 import webbrowser
 from pathlib import Path
 
+from nas.comparison.progress import PLAN
 from nas.errors import UsageError
+from nas.record.store import FILE, begun
 from nas.terminal.console import notice, say
+from objectives.written_text import in_a_command
 
-REPORT = "report.html"
+REPORT, RECORD = "report.html", "reproduction.json"
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
@@ -36,8 +39,17 @@ def report_of(path: Path) -> Path:
     if report.is_file() and report.suffix == ".html":
         return report.absolute()
     if path.is_dir():
-        raise UsageError(f"{path}: expected a {REPORT} in it, got none; python -m nas.report {path} makes it")
+        raise UsageError(f"{path}: expected a {REPORT} in it, got none; {_remedy(path)}")
     raise UsageError(f"{path}: expected a folder with a {REPORT}, got {'another file' if path.exists() else 'nothing'}")
+
+
+def _remedy(path: Path) -> str:
+    """What writes the report that a folder lacks."""
+    if (path / PLAN).is_file():
+        return f"python -m nas.compare --resume {in_a_command(path)} makes it"
+    if begun(path / FILE) or (path / RECORD).is_file():
+        return f"python -m nas.report {in_a_command(path)} makes it"
+    return "name the folder of a run, a comparison, a study of devices or a reproduction"
 
 
 def opened(report: Path) -> bool:

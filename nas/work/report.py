@@ -1,6 +1,6 @@
-"""The work of `report`: a run's page beside its files, or a page of several runs."""
+"""The work of `report`: the page of a run beside its files, or a page of several runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,17 @@ from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.recalled import recalled
 from nas.errors import UsageError
-from nas.files import yaml_source
+from nas.files import report_json, yaml_source
 from nas.files.tables import refuse_existing, write
 from nas.record.folder import current
 from nas.reporting.run_page import run_page
 from nas.reporting.runs import NamedRun, distinct_names
 from nas.reporting.runs_page import runs_page
 from nas.terminal.console import notice
+from objectives.written_text import in_a_command
 
 FILE, COMPARISON = "report.html", "comparison.yaml"
+TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,30 @@ def report(request: Request) -> Path:
     """Write the page; where it is.
 
     Raises:
-        UsageError: not a run folder, or a file that exists.
+        UsageError: not a folder that it knows, or a file that exists.
         PlasError: a damaged run, a folder that cannot be written.
+    """
+
+    def made() -> str:
+        for path in request.runs:
+            refuse_comparison(path)
+            refuse_told(path)
+        return _page([recorded_run(path) for path in request.runs])
+
+    return delivered(request, made)
+
+
+def delivered(request: Request, page: Callable[[], str]) -> Path:
+    """Write a page where it was asked for, else beside the files of the one folder; where it is.
+
+    Raises:
+        UsageError: a file that exists.
+        PlasError: a folder that cannot be written.
     """
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
-    for path in request.runs:
-        refuse_comparison(path)
-    write(target, _page([recorded_run(path) for path in request.runs]))
+    write(target, page())
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target
@@ -55,8 +72,18 @@ def refuse_comparison(path: Path) -> None:
     """
     if (path / COMPARISON).is_file():
         raise UsageError(
-            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {path}'"
+            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
+
+
+def refuse_told(path: Path) -> None:
+    """Say that a page of its own stands beside no other.
+
+    Raises:
+        UsageError: the folder holds a fit's, a calibration's or a reproduction's report.
+    """
+    if any((path / name).is_file() for name in TOLD):
+        raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 
 def _page(runs: list[RecordedRun]) -> str:

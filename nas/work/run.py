@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nas.answer.outcome import Outcome, conclude, summary, write_files
+from nas.answer.outcome import Outcome, conclude
+from nas.answer.outcome_files import summary, write_files
 from nas.answer.screen import show
 from nas.answer.sentences import describe
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
@@ -39,8 +40,7 @@ from nas.study.layers import layered
 from nas.terminal.console import notice, say_json
 from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
-from nas.work.report import write_report
-from nas.work.run_request import Request, assembled, continued
+from nas.work.run_request import Request, announce, assembled, continued
 
 if TYPE_CHECKING:
     from nas.answer.optuna_mirror import OptunaMirror
@@ -122,6 +122,7 @@ def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMi
 
 def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | None") -> Outcome:
     """Lay out a run folder and search."""
+    announce(study, request)
     store, manifest = laid_out(study, folder)
     return searched(study, store, None, manifest, request, mirror)
 
@@ -148,6 +149,7 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
                 f"evaluations: expected at least {len(recorded.evaluations)}, which {folder} holds, got {study.limit}; ask for more"
             )
         mirror = mirrored(study, folder, recorded)
+        announce(study, request)
         store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
         manifest = read_manifest(folder, study)
         if (changed := version_changes(manifest, study)) and not request.quiet:
@@ -250,11 +252,9 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: 
 
 def draw(outcome: Outcome, folder: Path) -> None:
     """The run's pictures and its page."""
-    from nas.answer.pictures import draw_all
+    from nas.work.drawing import draw_run
 
-    with own_files.drawing(folder) as plots:
-        draw_all(outcome, plots)
-    write_report(outcome, folder)
+    draw_run(outcome, folder)
 
 
 def best_so_far(search: Search, front: RunningFrontier) -> str:

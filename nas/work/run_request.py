@@ -1,5 +1,6 @@
 """What `run` was asked for, and the study that it means: the one typed, or a recorded one with another limit."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,12 +10,12 @@ from typing import Any, Literal
 
 from nas.answer.screen import show_head
 from nas.errors import UsageError
-from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
-from nas.search.assembly import Announce, Study, assemble, unannounced
-from nas.study.configuration import StudyConfig, without_password
+from nas.search.assembly import Study, assemble
+from nas.study.configuration import without_password
 from nas.study.entry_points import refuse_contested
+from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.terminal.console import notice
 from nas.terminal.streams import LostOutputError
@@ -37,38 +38,29 @@ class Request:
     pictures: bool = True
 
 
-def assembled(
-    raw: Mapping[str, Any],
-    origins: Mapping[tuple[str | int, ...], str],
-    request: Request,
-    announced: Announce | None = None,
-) -> Study:
-    """A checked study; its notices are printed, and limits its strategy cannot honour refused."""
+def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
+    """A checked study; limits and parameters that its strategy cannot honour are refused."""
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
-    study = assemble(typed_storage(raw, request), origins, announce=announced or announcement(request))
+    study = assemble(typed_storage(raw, request), origins)
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(
             f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
             "drop it, or choose random or nsga2"
         )
-    study.strategy()  # parameters that do not fit the study are refused before anything is written
-    for text in study.notices if not request.quiet else ():
-        notice(f"Warning: {text}")
+    study.strategy()
     return study
 
 
-def announcement(request: Request) -> Announce:
-    """How it is said what is searched."""
-    return unannounced if request.quiet or request.json else announce
-
-
-def announce(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
-    """Say at once what is searched."""
+def announce(study: Study, request: Request) -> None:
+    """Say what is searched and what of it is doubtful, as soon as nothing can be refused any more."""
     with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
-        show_head(problem, config, calibration_note)
-        sys.stdout.flush()
+        if not (request.quiet or request.json):
+            show_head(study.problem, study.config, study.calibration_note)
+            sys.stdout.flush()
+    for text in study.notices if not request.quiet else ():
+        notice(f"Warning: {text}")
 
 
 def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
@@ -91,11 +83,15 @@ def continued(request: Request, run: OpenRun) -> Study:
         raise UsageError(
             f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
         )
-    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request, unannounced)
+    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
     found = run_folder.difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
-    announcement(request)(study.problem, study.config, study.calibration_note)
+    if (other := changed(study.problem.scenario.law)) and not request.quiet:
+        notice(
+            f"Warning: law: {other}; this run goes on with the law that it holds. For the file as it is now, start a new run: "
+            f"python -m nas.run --config {shlex.quote(str(request.resume))} --law FILE"
+        )
     return within_horizon(study, run.resolved["evaluations"], request.quiet)
 
 

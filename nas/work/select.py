@@ -23,6 +23,7 @@ from nas.record.candidates import write_candidates
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
 from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.arrays import AnyArray, IntArray
 
 
@@ -63,7 +64,7 @@ def choose(request: Request) -> None:
     else:
         run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
     feasible = run.evaluations.feasible.any()
-    rows = select(run.evaluations, request.how, run.scale()) if feasible else np.zeros(0, dtype=np.int64)
+    rows = select(run.evaluations, request.how, run.scale(), run.workload) if feasible else np.zeros(0, dtype=np.int64)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
     sure = _sureness(run, rows, request.how)
@@ -72,12 +73,16 @@ def choose(request: Request) -> None:
         _show(run, rows, request.shown, {name: [f"{v:.3g}" for v in column.tolist()] for name, column in sure.items()})
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
-        _say_blindness(run)
+        _say_law(run)
     _said(request, len(rows))
 
 
-def _say_blindness(run: RecordedRun) -> None:
+def _say_law(run: RecordedRun) -> None:
+    """Where the run's law comes from, and what it does not see."""
     law = Law.model_validate(run.run.resolved["law"])
+    for line in (origin_line(law), verdict_line(law)):
+        if line:
+            say(f"  {line}")
     for line in blind_lines(law, blind_axes(run.space, law)):
         say(f"  {line}")
 
@@ -126,7 +131,9 @@ def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
     """The run's budgets with the given ones in place of those on the same metric; `none` removes one."""
     names = tuple(run.evaluations.metrics)
     removed = {text.partition("=")[0].strip() for text in texts if text.partition("=")[2].strip() == "none"}
-    extra = tuple(parse_budget(text, names) for text in texts if text.partition("=")[0].strip() not in removed)
+    extra = tuple(
+        parse_budget(text, names, run.workload) for text in texts if text.partition("=")[0].strip() not in removed
+    )
     kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra} | removed)
     return (*kept, *extra)
 
@@ -134,7 +141,7 @@ def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
 def _pick_of(how: str, run: RecordedRun) -> Budget | None:
     """The budget of `budget:metric=limit`."""
     kind, _, rest = how.partition(":")
-    return parse_budget(rest, tuple(run.evaluations.metrics)) if kind == "budget" else None
+    return parse_budget(rest, tuple(run.evaluations.metrics), run.workload) if kind == "budget" else None
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
@@ -167,7 +174,7 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
                 f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
             )
         _show(run, rows, request.shown, {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]})
-        _say_blindness(run)
+        _say_law(run)
     _said(request, len(rows))
 
 

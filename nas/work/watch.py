@@ -13,6 +13,7 @@ from nas.errors import UsageError
 from nas.files.tables import finite
 from nas.record.store import FILE, begun
 from nas.terminal.console import harmless, notice, say, say_json
+from objectives.written_text import in_a_command
 
 Follower = RunFollower | ComparisonFollower
 LOOK_S = 0.2
@@ -47,7 +48,7 @@ def watch(request: Request) -> None:
             time.sleep(request.every)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Stopped watching; {request.path} is left alone. Watch on with: python -m nas.watch {request.path}"
+            f"Stopped watching; {request.path} is left alone. Watch on with: python -m nas.watch {in_a_command(request.path)}"
         ) from None
 
 

@@ -135,11 +135,11 @@ def calibration(free: Freedom, vector: FloatArray, second: Peak) -> Calibration:
     if "prefill_overhead_us" in free.names:
         found["prefill_overhead"] = value["prefill_overhead_us"] * 1e-3
     alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")
+    found |= {name: value[name] for name in alike}
     return Calibration.model_construct(
         compute_efficiency=value["compute"],
         bandwidth_efficiency=value["bandwidth"],
         overhead=value["overhead_us"] * 1e-3,
         request_overhead=value["request_ms"],
         **found,
-        **{name: value[name] for name in alike},
     )

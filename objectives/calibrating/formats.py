@@ -30,7 +30,7 @@ FORMATS = {
     "fp16": _HALF,
     "f16": _HALF,
     "bf16": _HALF,
-    "fp32": Format("fp32", "", Precision("fp32", 4.0, 4.0, 4.0, 4.0, "fp16"), 4.0),
+    "fp32": Format("fp32", "fp32", PRECISIONS["fp32"], 4.0),
     "int8": Format("int8", "int8", PRECISIONS["int8"]),
     "int4": _GROUPED,
     "int4_awq": _GROUPED,

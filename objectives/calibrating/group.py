@@ -23,12 +23,12 @@ Key = tuple[str, str, int]
 
 
 def groups(measurements: Sequence[Measurement]) -> dict[Key, list[Measurement]]:
-    """Rows by engine, family of formats and batch, in their order.
+    """Rows of single phases by engine, family of formats and batch, in their order; those of whole requests are for energy.
 
     Prefill of a batch does not scale from one sequence, so that batches are calibrated apart.
     """
     found: dict[Key, list[Measurement]] = {}
-    for m in measurements:
+    for m in (m for m in measurements if m.phase != "request"):
         found.setdefault((m.engine, m.format.family, m.batch), []).append(m)
     return found
 

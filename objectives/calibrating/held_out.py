@@ -71,7 +71,8 @@ def superfluous(terms: Terms, models: AnyArray, device: Device, *, request: bool
         return ()
     told = freedom(terms, device, len(set(models)), request=request).names
     every = tuple(name for name in OPTIONAL if name in told)
-    gone, least = (), missed(())
+    gone: tuple[str, ...] = ()
+    least = missed(gone)
     while left := [name for name in every if name not in gone]:
         error, without = min((missed(names), names) for names in {every, *((*gone, name) for name in left)})
         if error >= (1.0 - MARGIN) * least:

@@ -4,7 +4,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from objectives.calibrating.formats import Format, format_of
@@ -13,15 +13,17 @@ from search_spaces.architectures import Architectures
 
 CONTENDED = "others had the processor while it was measured"
 ASSUMED_OUTPUT = 128  # tokens generated where a source does not say
+Measured = Literal["prefill", "decode", "request"]
 Resolve = Callable[[Mapping[str, str]], tuple[str, Architectures]]
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """One measured phase: milliseconds of a whole prefill, or of one decode step averaged over the output.
+    """One measured phase: milliseconds of a whole prefill, of one decode step averaged over the output, or of a request.
 
-    attended: KV length that the prefill attends to where it is not the prompt's (a static graph), else 0.
-    contended: others had the processor meanwhile.
+    A request is the prefill and all decode steps. attended: KV length that the prefill attends to where it is not the
+    prompt's (a static graph), else 0. contended: others had the processor meanwhile. joules: of the prefill, of all
+    decode steps or of the request, where it was metered; rail: what of the device was.
     """
 
     line: int
@@ -30,13 +32,20 @@ class Measurement:
     format: Format
     model: str
     architecture: Architectures
-    phase: Literal["prefill", "decode"]
+    phase: Measured
     batch: int
     prompt: int
     generated: int
     attended: int
     ms: float
     contended: bool = False
+    joules: float | None = None
+    rail: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all that was metered."""
+        return self.ms * 1e-3 * (self.generated if self.phase == "decode" else 1)
 
     @property
     def place(self) -> str:
@@ -99,9 +108,9 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
     generated = _count(row, "gen_len", ASSUMED_OUTPUT)
     model, architecture = resolve(row)
     phase, ms = _phase_ms(metric, value, batch, prompt)
-    if phase == "prefill" and prompt < 1:
+    if phase != "decode" and prompt < 1:
         raise ValueError("prompt_len: expected at least 1 token for a prefill, got 0; correct it")
-    return Measurement(
+    found = Measurement(
         line,
         row.get("device", "") or device,
         row.get("engine", ""),
@@ -116,9 +125,17 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         ms,
         row.get("contended", "") == "yes",
     )
+    return replace(found, joules=_joules(row, found.seconds), rail=row.get("rail", ""))
 
 
-def _phase_ms(metric: str, value: float, batch: int, prompt: int) -> tuple[Literal["prefill", "decode"], float]:
+def _joules(row: Mapping[str, str], seconds: float) -> float | None:
+    """Energy as given, or mean power times the time; None where neither is."""
+    if row.get("energy_j"):
+        return _positive(row, "energy_j")
+    return _positive(row, "power_w") * seconds if row.get("power_w") else None
+
+
+def _phase_ms(metric: str, value: float, batch: int, prompt: int) -> tuple[Measured, float]:
     """Phase and milliseconds of a metric: rates are aggregate over the batch."""
     if metric in ("ttft_ms", "prefill_ms"):
         return "prefill", value
@@ -128,8 +145,10 @@ def _phase_ms(metric: str, value: float, batch: int, prompt: int) -> tuple[Liter
         return "decode", value
     if metric == "decode_tok_s":
         return "decode", 1e3 * batch / value
+    if metric == "total_ms":
+        return "request", value
     raise ValueError(
-        f"metric: expected prefill_ms, ttft_ms, prefill_tok_s, tpot_ms or decode_tok_s, got {metric!r}; correct it"
+        f"metric: expected prefill_ms, ttft_ms, prefill_tok_s, tpot_ms, decode_tok_s or total_ms, got {metric!r}; correct it"
     )
 
 

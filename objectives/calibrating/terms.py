@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from objectives.calibrating.measurements import Measurement
-from objectives.device import Calibration, Device, Peak
+from objectives.device import Calibration, Device, Kind, Peak
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import Phase, phases
 from objectives.latency.roofline import OperatorTime, phase_times
@@ -54,7 +54,8 @@ class Terms:
         reading = self.requests > 0
         share = np.where(self.second_peak, c.efficiency(self.second), c.compute_efficiency)
         speed = np.where(reading, c.bandwidth("prefill"), c.bandwidth("decode"))[:, None] * np.ones_like(share)
-        for where, kind in ((self.attention, "attention"), (self.experts, "experts")):
+        kinds: tuple[tuple[AnyArray, Kind], ...] = ((self.attention, "attention"), (self.experts, "experts"))
+        for where, kind in kinds:
             compute, memory = c.factors(kind)
             share, speed = np.where(where, share * compute, share), np.where(where, speed * memory, speed)
         traffic = self.memory + self.expert_memory * self._fewer_experts(c.routing_overlap)[:, None]
@@ -136,7 +137,7 @@ def _tokens(m: Measurement) -> int:
 def _expert_seconds(m: Measurement, scenario: Scenario) -> float:
     """Seconds to read one expert's weights of one product in a pass at the datasheet's bandwidth."""
     weights = float(m.architecture.expert_size[0]) * float(m.architecture.width[0])
-    return weights * scenario.precision.weight_bytes * scenario.seconds_per_byte(m.phase)
+    return weights * scenario.precision.weight_bytes * scenario.seconds_per_byte("decode")
 
 
 def scenario_of(m: Measurement, device: Device, law: Law, calibration: Calibration | None = None) -> Scenario:

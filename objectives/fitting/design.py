@@ -15,12 +15,14 @@ from objectives.fitting.diagnostics import FACTORS
 from objectives.fitting.estimate import Fit
 from objectives.fitting.model import Model, compiled
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import SHAPE
 
+Tokens = float | FloatArray | None  # training tokens of all candidates, of each, or unknown
 Goal = Literal["coefficients", "frontier", "cost"]
 RIDGE = 1e-8
 PASSES = 3
@@ -64,7 +66,7 @@ class Knowledge:
         """Whether nothing was trained yet."""
         return not self.information.any()
 
-    def sensitivities(self, architectures: Architectures, tokens: float | None) -> FloatArray:
+    def sensitivities(self, architectures: Architectures, tokens: Tokens) -> FloatArray:
         """Derivatives of each candidate's prediction by the coefficients that have an effect, scaled, (n, p)."""
         model = compiled(self.form, table_of(architectures, tokens), self.fixed, self.reference)
         used = self.scale > NOTHING
@@ -96,11 +98,11 @@ def _columns(model: Model, vector: FloatArray) -> FloatArray:
     return np.asarray(model.derivatives(vector[None])[1][0].T)
 
 
-def table_of(architectures: Architectures, tokens: float | None) -> Table:
+def table_of(architectures: Architectures, tokens: Tokens) -> Table:
     """Candidates as a table; their loss is unknown and 1."""
     numbers = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name in SHAPE}
     n = len(architectures)
-    training = {} if tokens is None else {"tokens": np.full(n, tokens)}
+    training = {} if tokens is None else {"tokens": np.broadcast_to(np.asarray(tokens, dtype=np.float64), (n,))}
     return Table({**numbers, **training, "loss": np.ones(n)}, np.arange(n))
 
 
@@ -110,10 +112,10 @@ def plan(
     n: int,
     goal: Goal,
     targets: Architectures | None,
-    tokens: float | None,
+    tokens: Tokens,
     generator: np.random.Generator,
 ) -> Plan:
-    """n trainings: optimal designs, a space-filling quarter, a tenth repeated with another seed.
+    """n trainings: optimal designs, a space-filling quarter, a tenth repeated with another seed; targets on the most tokens.
 
     Raises:
         ValueError: fewer candidates than designs.
@@ -126,7 +128,8 @@ def plan(
             f"next: expected at most {len(architectures):,} designs, as many as there are candidates, got {n}; ask for fewer"
         )
     candidates = known.sensitivities(architectures, tokens)
-    aims = None if targets is None else known.sensitivities(targets, tokens)
+    most = None if tokens is None else float(np.max(tokens))
+    aims = None if targets is None else known.sensitivities(targets, most)
     cost = training_flops(architectures, tokens) if goal == "cost" else None
     chosen = optimal(candidates, designs, known.information, aims if goal == "frontier" else None, cost)
     filled = filling_rows(known.varying, architectures, chosen, filling, generator)
@@ -144,9 +147,9 @@ def random_sets(candidates: FloatArray, n: int, generator: np.random.Generator) 
     return [rows.T @ rows for rows in drawn]
 
 
-def training_flops(architectures: Architectures, tokens: float | None) -> FloatArray:
+def training_flops(architectures: Architectures, tokens: Tokens) -> FloatArray:
     """6 · active parameters · tokens (1 where tokens are unknown: then only ratios mean something), FLOP, (n,)."""
-    return np.asarray(6.0 * table_of(architectures, tokens).feature("active_parameters") * (tokens or 1.0))
+    return np.asarray(6.0 * feature(architectures, "active_parameters") * (1.0 if tokens is None else tokens))
 
 
 def shrunk(before: FloatArray, after: FloatArray) -> float:

@@ -203,7 +203,7 @@ def alike(fit: Fit, known: Intervals) -> list[tuple[str, str, float]]:
     ]
 
 
-def influence(fit: Fit, most: int = 5) -> list[dict[str, float]]:
+def influence(fit: Fit, most: int = 5) -> list[dict[str, Any]]:
     """Rows with the largest Cook's distance, and all outliers."""
     root = np.sqrt(fit.model.weight)
     _, jacobian = fit.model.derivatives(fit.vector[None])
@@ -215,7 +215,7 @@ def influence(fit: Fit, most: int = 5) -> list[dict[str, float]]:
     rows = set(np.argsort(-cook)[:most].tolist()) | set(np.flatnonzero(size > OUTLIER).tolist())
     return [
         {
-            "line": int(fit.table.lines[row]),
+            "line": fit.table.lines[row].item(),
             "residual": float(fit.residuals[row]),
             "robust_sds": float(size[row]),
             "leverage": float(leverage[row]),

@@ -118,7 +118,7 @@ def _restarted(fit: Fit, weights: FloatArray, seed: int) -> float:
     rows = np.flatnonzero(weights)
     table = fit.table[rows]
     numbers = {**table.numbers, "weight": weights[rows]}
-    again = type(table)(numbers, table.lines, (), "", {k: v for k, v in table._known.items() if k != "weight"})
+    again = type(table)(numbers, table.lines, (), (), {k: v for k, v in table._known.items() if k != "weight"})
     method = Method(fit.delta, 4, seed, fit.method.fixed)
     try:
         found = fitted(fit.form_name, fit.model.form, again, method)

@@ -19,12 +19,17 @@ COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-STATES = {"finished", "completed", "crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"}
-DONE = {"finished", "completed"}
+OUR_DONE = "ok"  # what a table of `plas train` calls a training that ended
+DONE = {"finished", "completed", OUR_DONE}
+STATES = DONE | {
+    *("crashed", "failed", "killed", "running", "preempting", "preempted", "scheduled"),
+    *("diverged", "out_of_memory", "timeout", "interrupted"),
+}
 PROGRESS = (
     *("step", "_step", "global_step", "train_step", "training_step"),
     *("iteration", "iter", "epoch", "checkpoint_step", "checkpoint"),
 )
+STATUS = ("state", "status")
 RUNS = ("run", "run_id", "run_name", "run_uuid", "runid")
 SETTINGS = ("learning_rate", "lr", "batch_size", "global_batch_size", "weight_decay", "warmup", "warmup_steps")
 DESIGN = (*SHAPE, *ALIASES, "parameters", "active_parameters", "seed")
@@ -61,9 +66,9 @@ def _finished(columns: Columns) -> list[tuple[str, BoolArray]]:
     """Rows of finished runs, where a tracker's column says how each ended."""
     for name, cells in columns.items():
         ends = [cell.strip().lower() for cell in cells]
-        if bare(name) in ("state", "status") and set(ends) <= STATES:
+        if bare(name) in STATUS and (set(ends) <= STATES or OUR_DONE in ends):
             done = np.array([end in DONE for end in ends])
-            left = ", ".join(sorted(set(ends) - DONE))
+            left = ", ".join(sorted(end or "(empty)" for end in set(ends) - DONE))
             return [] if done.all() else [(f"{name} {left}", done)]
     return []
 
@@ -165,7 +170,8 @@ def _progress(columns: Columns, last: str | None, path: Path) -> tuple[str, Floa
 
 def _run_columns(columns: Columns) -> list[str]:
     """Columns that name a run; beside a tracker's state of each run, its name and id do."""
-    tracked = any(bare(name) in ("state", "status") for name in columns)
+    ends = [cell.strip().lower() for name in columns if bare(name) in STATUS for cell in columns[name]]
+    tracked = bool(ends) and OUR_DONE not in ends  # a row of ours is a training, its id that of a candidate
     return [name for name in columns if bare(name) in RUNS or (tracked and bare(name) in ("name", "id"))]
 
 

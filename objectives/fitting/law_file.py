@@ -1,6 +1,7 @@
 """A fit as a law that every command takes, in full precision, with where it came from."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
+from objectives.fitting.trained_models import Table
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import RANGED, Law, Rival
@@ -68,11 +70,17 @@ def rows(matrix: FloatArray) -> tuple[str, ...]:
     return tuple(" ".join(repr(number) for number in row) for row in np.asarray(matrix).tolist())
 
 
+def _ends(table: Table, name: str) -> list[float] | None:
+    """The least and the most of a quantity; None where it is not known."""
+    return [float(table.feature(name).min()), float(table.feature(name).max())] if table.has(name) else None
+
+
 def provenance(fit: Fit, bootstraps: int) -> dict[str, object]:
     """What repeats the fit."""
     return {
-        "data_sha256": fit.table.digest,
+        "tables": [asdict(source) for source in fit.table.sources],
         "rows": len(fit.table),
+        "tokens": _ends(fit.table, "tokens"),
         "form": fit.form_name,
         "residuals": fit.model.form.residuals,
         "delta": "least squares" if np.isinf(fit.delta) else fit.delta,

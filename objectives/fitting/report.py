@@ -12,7 +12,10 @@ from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.portability import portability
+from objectives.fitting.row_by_row import row_by_row
+from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.validation import Validation, row_of, validated
+from objectives.fitting.written_formula import formulas
 from objectives.loss_law.law import Law
 
 
@@ -33,10 +36,11 @@ def report(
     shape = diagnostics.lack_of_fit(fit)
     return {
         "form": fit.form_name,
-        "data": diagnostics.described(fit.table)
-        | {"correlations": diagnostics.correlations(fit.table), "replicates": diagnostics.replicates(fit.table)},
+        "formula": formulas(fit),
+        "adds_up_to": fit.model.form.of,
+        "data": described(fit),
         "coefficients": coefficients(fit, known),
-        "terms": terms(fit),
+        "terms": terms(fit, known),
         "determined": diagnostics.determined(fit, known),
         "identifiability": diagnostics.identifiability(fit, known),
         "alike": diagnostics.alike(fit, known),
@@ -48,11 +52,21 @@ def report(
         },
         "quality": diagnostics.quality(fit),
         "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < diagnostics.REJECT},
-        "validation": {name: value for name, value in asdict(checked).items() if name != "squares"},
+        "validation": {name: value for name, value in asdict(checked).items() if name not in ("predicted", "squares")},
         "influence": diagnostics.influence(fit),
         "forms": compared(fit, checked, rivals),
         "given_law": None if carried is None else asdict(carried),
+        "rows": row_by_row(fit, checked),
         "provenance": provenance(fit, len(known.draws)),
+    }
+
+
+def described(fit: Fit) -> dict[str, Any]:
+    """The rows: ranges, factors that move together, replicates, tokens that vary unseen by the form."""
+    return diagnostics.described(fit.table) | {
+        "correlations": diagnostics.correlations(fit.table),
+        "replicates": diagnostics.replicates(fit.table),
+        "tokens": unseen_tokens(fit.table, fit.model.form),
     }
 
 
@@ -71,12 +85,17 @@ def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
     }
 
 
-def terms(fit: Fit) -> dict[str, dict[str, Any]]:
-    """Each term at the reference design, and its range over the data."""
+def terms(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
+    """Each term at the reference design with its standard error, and its range over the data."""
     model = fit.model
     values = fit.vector[: model.count, None] * model.terms(fit.vector[None, model.count :])[0]
     return {
-        name: {"at_reference": float(fit.vector[i]), "low": float(values[i].min()), "high": float(values[i].max())}
+        name: {
+            "at_reference": float(fit.vector[i]),
+            "standard_error": float(known.sd[i]),
+            "low": float(values[i].min()),
+            "high": float(values[i].max()),
+        }
         for i, name in enumerate(model.form.terms)
     } | {"reference_design": dict(model.reference)}
 

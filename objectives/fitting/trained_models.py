@@ -1,9 +1,8 @@
 """A table of trained models: a CSV with a loss per row, read without dropping or repairing anything silently."""
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
+from objectives.fitting.table_sources import Source, row_names, source_of
 from objectives.loss_law.features import COUNTS, OWNERS, feature
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
@@ -22,16 +22,18 @@ LEAST_LOSS, MOST_LOSS = 0.01, 20.0
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows that are fitted: `numbers` by column name, notes on what was read how, the file's hash.
+    """Rows that are fitted: `numbers` by column name, the line of each, notes on what was read how, the files.
 
-    A quantity of a law is a column of its name, or follows from the architecture's columns.
+    A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
+    table calls each row, (n,), where it says.
     """
 
     numbers: Mapping[str, FloatArray]
     lines: AnyArray
     notes: tuple[str, ...] = ()
-    digest: str = ""
+    sources: tuple[Source, ...] = ()
     _known: dict[str, FloatArray] = field(default_factory=dict)
+    names: AnyArray | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -91,7 +93,8 @@ class Table:
     def __getitem__(self, rows: AnyArray) -> "Table":
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
-        return Table(numbers, self.lines[rows], self.notes, self.digest, known)
+        names = None if self.names is None else self.names[rows]
+        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -133,6 +136,18 @@ def read_table(
     Raises:
         ValueError: a line a fault, each naming the column and the line of the file.
     """
+    table, sure = read_rows(path, renamed, where, last, unit)
+    return whole(table, str(path), sure=sure)
+
+
+def read_rows(
+    path: Path, renamed: Sequence[str], where: Sequence[str], last: str | None, unit: str | None
+) -> tuple[Table, bool]:
+    """The rows of one file, however few, and whether the unit of their losses was said.
+
+    Raises:
+        ValueError: a line a fault.
+    """
     sheet = read_sheet(path, is_known, MOST_ROWS)
     names, notes, loss = named(sheet.header, renamed, path)
     columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names)}
@@ -149,10 +164,25 @@ def read_table(
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     in_bits = [f"{loss} is read as bits: nats are bits · 0.693"] if bits else []
     said = (*sheet.notes, *notes, *changed, *left_out, *found, *in_bits)
-    digest = hashlib.sha256(sheet.text.encode()).hexdigest()
-    table = Table(numbers, lines[final], said, digest)
+    table = Table(numbers, lines[final], said, (source_of(path, sheet.text, int(final.sum())),))
     _refuse(table, path)
-    return Table(numbers, table.lines, (*said, *_remarks(table, sure=bits or unit is not None)), digest)
+    called = row_names(_chosen(_chosen(as_written, keep), final))
+    return replace(table, names=called), bits or unit is not None
+
+
+def whole(table: Table, name: str, *, sure: bool) -> Table:
+    """All rows of a fit with what is to be said of them; `sure`: the unit of the losses was said.
+
+    Raises:
+        ValueError: a single row, or losses that are all the same.
+    """
+    if len(table) < 2:
+        raise ValueError(f"{name}: expected a row per trained model, got one; a law needs more rows than coefficients")
+    if not np.ptp(table.loss):
+        raise ValueError(
+            f"{name}: loss: expected values that vary, got {table.loss[0]:g} in every row; a law has nothing to say"
+        )
+    return replace(table, notes=(*table.notes, *_remarks(table, sure=sure)))
 
 
 def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:
@@ -183,8 +213,6 @@ def _numbers(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> d
 
 def _refuse(table: Table, path: Path) -> None:
     faults = []
-    if len(table) < 2:
-        faults.append(f"{path}: expected a row per trained model, got one; a law needs more rows than coefficients")
     for name, values in table.numbers.items():
         if name in ("loss", "seed", "checkpoint"):
             continue
@@ -198,10 +226,6 @@ def _refuse(table: Table, path: Path) -> None:
         faults.append(
             f"{path}:{table.lines[at]}: loss: expected nats per token between {LEAST_LOSS} and {MOST_LOSS:g}, "
             f"got {table.loss[at]:g}; a perplexity is exp(loss), bits are loss/ln 2"
-        )
-    elif len(table) > 1 and not np.ptp(table.loss):
-        faults.append(
-            f"{path}: loss: expected values that vary, got {table.loss[0]:g} in every row; a law has nothing to say"
         )
     more = table.numbers.get("top_k", np.ones(1)) > table.numbers.get("n_experts", np.full(len(table), np.inf))
     if more.any():

@@ -43,8 +43,8 @@ class Order:
 class Validation:
     """Errors of 10 random folds with rank correlations; per factor with each level left out; of the largest fifth.
 
-    near_frontier: order of the rows that matter, those near the lowest loss for their size; squares: squared
-    error of each row in the folds, nats², (n,).
+    near_frontier: order of the rows that matter, those near the lowest loss for their size; predicted: each row's
+    loss in the folds, nats; squares: their squared errors, nats², (n,).
     """
 
     folds: Errors
@@ -53,6 +53,7 @@ class Validation:
     near_frontier: Order | None
     levels: Mapping[str, Errors]
     largest: Errors | None
+    predicted: FloatArray
     squares: FloatArray
 
 
@@ -66,7 +67,7 @@ def validated(fit: Fit, seed: int = 0) -> Validation:
     order_near = near_frontier(fit, predicted)
     squares = (predicted - fit.table.loss) ** 2
     return Validation(
-        _errors(fit, predicted), float(ranks[0]), float(ranks[1]), order_near, levels, _largest(fit), squares
+        _errors(fit, predicted), float(ranks[0]), float(ranks[1]), order_near, levels, _largest(fit), predicted, squares
     )
 
 

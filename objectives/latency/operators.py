@@ -227,3 +227,7 @@ def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[
     yield Operator("embedding", 0.0 * here, phase.tokens * x.width * (b_head + b_a) * here, present=here)
     traffic = x.width * vocabulary * b_head + batch * (x.width * here + vocabulary) * b_a
     yield Operator("lm_head", 2.0 * batch * x.width * vocabulary, traffic, present=here)
+
+
+#: Operators of a layer's attention or FFN, or of the head (`base`).
+OF_PART = {"base": head_operators, "attention": attention_operators, "ffn": ffn_operators}

@@ -8,6 +8,7 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import (
+    OF_PART,
     Operator,
     Phase,
     Values,
@@ -161,7 +162,7 @@ def part_seconds(
     architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
 ) -> FloatArray:
     """Seconds of a layer's attention or FFN, or of the head (`base`), in a whole phase, (n,)."""
-    operators = {"base": head_operators, "attention": attention_operators, "ffn": ffn_operators}[part]
+    operators = OF_PART[part]
     passes = phases(scenario)[phase == "decode"]
     seconds = np.zeros(len(architectures))
     for start in range(0, len(architectures), CHUNK):

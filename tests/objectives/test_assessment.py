@@ -19,12 +19,13 @@ Draw = Callable[..., Architectures]
 UNITS = {
     "loss": "nats", "perplexity": "", "prefill_ms": "ms", "decode_ms": "ms", "tpot_ms": "ms", "total_ms": "ms",
     "memory_gb": "GB", "resident_gb": "GB", "params_total": "parameters", "params_active": "parameters",
+    "ttft_ms": "ms", "tokens_per_second": "tokens/s",
 }  # fmt: skip
 LINEAR = {"loss", "perplexity"}
 
 
 def test_metrics_are_the_model_pages() -> None:
-    assert set(importable("objectives.metrics")) == set(UNITS)
+    assert set(importable("objectives.metrics")) == {*UNITS, "energy_j", "power_w", "tokens_per_joule"}
 
 
 @pytest.mark.parametrize("metric", UNITS)

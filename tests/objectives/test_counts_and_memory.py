@@ -86,7 +86,7 @@ def test_weights_are_the_papers_formula_in_its_space(case: Any, paper_architectu
     """l · ξ_W^all · d² · b_w with ξ_W^all = 2 + 2/gqa + 3r/ρ [eq:memory_footprint]."""
     x = paper_architectures
     xi = 2 + 2 / x.gqa + 3 * x.ffn_ratio / x.activation_rate
-    for precision, weight_bytes in (("fp16", 2), ("int8", 1), ("int4", 0.5), ("nvfp4", 0.5625)):
+    for precision, weight_bytes in (("fp32", 4), ("fp16", 2), ("int8", 1), ("int4", 0.5), ("nvfp4", 0.5625)):
         found = Assessment(x, case.but(precision=precision).scenario)["memory_gb"]
         np.testing.assert_allclose(found, x.depth * xi * x.width.astype(float) ** 2 * weight_bytes / 1e9, rtol=1e-13)
 

@@ -34,6 +34,8 @@ def board(*precisions: str, **changes: Any) -> Device:
         ("int8", ("nvfp4",), None),
         ("fp16", ("int8",), None),
         ("nvfp4", ("int4", "int8", "fp16"), None),
+        ("fp32", ("fp16", "fp32"), "fp32"),
+        ("fp32", ("fp16", "int4"), None),
     ],
 )
 def test_efficiencies_transfer_between_what_computes_alike(

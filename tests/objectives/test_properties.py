@@ -19,8 +19,9 @@ from search_spaces.architectures import Architectures, one
 from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE
 
 Draw = Callable[..., Architectures]
-METRICS = importable("objectives.metrics")
-GROWING = tuple(metric for metric in METRICS if metric not in ("loss", "perplexity"))
+OF_ENERGY = ("energy_j", "power_w", "tokens_per_joule")  # of devices with coefficients: test_energy.py
+METRICS = tuple(metric for metric in importable("objectives.metrics") if metric not in OF_ENERGY)
+GROWING = tuple(metric for metric in METRICS if metric not in ("loss", "perplexity", "tokens_per_second"))
 LATENCIES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 seeds = st.integers(0, 2**32 - 1)
 

@@ -1,7 +1,8 @@
 """Measure one architecture with random weights in PyTorch; needs nothing but torch.
 
 Reads a job as JSON from standard input, prints one line of JSON: prefill and decode-step milliseconds
-of every repetition, CPU and wall seconds of the measured part, threads and versions.
+of every repetition, when each began and ended on the monotonic clock, CPU and wall seconds of the measured part, threads
+and versions.
 """
 
 import json
@@ -152,8 +153,13 @@ def measure(job):
     for _ in range(job["warmup"]):
         repetition(model, job, place)
     wall, cpu = time.perf_counter(), time.process_time()
-    samples = [repetition(model, job, place) for _ in range(job["repetitions"])]
+    samples, requests = [], []
+    for _ in range(job["repetitions"]):
+        begin = time.monotonic()
+        samples.append(repetition(model, job, place))
+        requests.append((begin, time.monotonic()))
     return {
+        "requests_s": requests,
         "prefill_ms": [prefill for prefill, _ in samples],
         "decode_ms": [decode for _, decode in samples],
         "wall_s": time.perf_counter() - wall,

@@ -67,13 +67,17 @@ def measure(job):
         )
         wall, cpu = 0.0, 0.0
         samples: list[tuple[float, float]] = []
+        requests: list[tuple[float, float]] = []
         for number in range(job["warmup"] + job["repetitions"]):
             if number == job["warmup"]:
-                wall, cpu, samples = time.perf_counter(), time.process_time(), []
+                wall, cpu, samples, requests = time.perf_counter(), time.process_time(), [], []
             first = request(vllm, engine, job, number, 1)
+            begin = time.monotonic()
             whole = request(vllm, engine, job, number, job["output_tokens"] + 1)
+            requests.append((begin, time.monotonic()))
             samples.append((first, (whole - first) / job["output_tokens"]))
     return {
+        "requests_s": requests,
         "prefill_ms": [1e3 * first for first, _ in samples],
         "decode_ms": [1e3 * step for _, step in samples],
         "wall_s": time.perf_counter() - wall,

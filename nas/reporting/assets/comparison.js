@@ -3,22 +3,23 @@ const EVERY = [...new Set(DATA.studies.flatMap(study => study.strategies))].sort
 const SHOWN = {study: 0, axes: [0, 1]};
 
 function drawCurves(id, measure, label, log) {
-  const holder = document.getElementById(id), study = DATA.studies[SHOWN.study], c = colours(), counts = decoded(study.counts);
+  const holder = document.getElementById(id), study = DATA.studies[SHOWN.study], counts = decoded(study.counts);
   const plot = figure({height: 400, x_axis_type: "log", y_axis_type: log ? "log" : "linear", tools: "pan,box_zoom,wheel_zoom,reset,save",
     active_scroll: null, active_drag: "box_zoom"}, "Distinct architectures evaluated", label);
   plainTicks(plot.xaxis, true);
   plainTicks(plot.yaxis, log);
+  forgetGlyphs(id);
   const marks = study.strategies.map((name, i) => {
     const {colour, marker, dash} = series(EVERY.indexOf(name)), quartiles = decodedAll(study[measure][i]);
     const source = new Bokeh.ColumnDataSource({data: {x: counts, ...quartiles, name: Array.from(counts, () => name)}});
-    plot.varea({field: "x"}, {field: "low"}, {field: "high"}, {source, fill_color: colour, fill_alpha: 0.08, legend_label: name});
-    plot.line({field: "x"}, {field: "middle"}, {source, line_color: colour, line_dash: dash, line_width: 1.7, legend_label: name});
-    return plot.scatter({field: "x"}, {field: "middle"}, {source, marker, size: 5, fill_color: colour, line_color: colour, legend_label: name});
+    const band = plot.varea({field: "x"}, {field: "low"}, {field: "high"}, {source, fill_color: colour, fill_alpha: 0.08, muted_fill_alpha: 0.02});
+    const line = plot.line({field: "x"}, {field: "middle"}, {source, line_color: colour, line_dash: dash, line_width: 1.7, muted_line_alpha: 0.15});
+    const points = plot.scatter({field: "x"}, {field: "middle"}, {source, marker, size: 5, fill_color: colour, line_color: colour, muted_alpha: 0.1});
+    keepGlyphs(id, name, [band, line, points]);
+    return points;
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: marks, tooltips: [["strategy", "@name"], ["evaluated", "@x{0,0}"],
     ["median", "@middle{0.00000}"], ["quartiles", "@low{0.00000} to @high{0.00000}"]]}));
-  legendBeside(plot, c);
-  plot.legend.location = log ? "bottom_left" : "top_left";
   drawn(holder, plot);
 }
 
@@ -33,10 +34,11 @@ function drawFronts() {
   const of = front => new Bokeh.ColumnDataSource({data: {x: decoded(front[SHOWN.axes[0]]), y: decoded(front[SHOWN.axes[1]])}});
   plot.scatter({field: "x"}, {field: "y"}, {source: of(study.reference), marker: "circle", size: 10, fill_color: null, line_color: c.exact,
     legend_label: study.referenceLabel});
+  forgetGlyphs("fronts");
   study.strategies.forEach((name, i) => {
     const {colour, marker} = series(EVERY.indexOf(name));
-    plot.scatter({field: "x"}, {field: "y"}, {source: of(study.fronts[i]), marker, size: 6, fill_color: colour, line_color: colour, fill_alpha: 0.7,
-      legend_label: name});
+    keepGlyphs("fronts", name, [plot.scatter({field: "x"}, {field: "y"}, {source: of(study.fronts[i]), marker, size: 6, fill_color: colour, line_color: colour,
+      fill_alpha: 0.7, muted_alpha: 0.06})]);
   });
   legendBeside(plot, c);
   plot.legend.location = "top_right";
@@ -48,6 +50,7 @@ function drawStudy() {
   drawCurves("gap", "gap", study.gapLabel, true);
   drawCurves("share", "share", study.shareLabel, false);
   drawFronts();
+  legendButtons(document.getElementById("legend"), study.strategies.map(name => ({name, i: EVERY.indexOf(name)})));
 }
 
 function costFirst(study) {
@@ -64,7 +67,7 @@ function menus() {
     return make("label", {}, `${label} `, made);
   };
   const axis = place => choice(`axis-${place}`, place ? "up" : "across", study.objectives.map(o => o.label), SHOWN.axes[place],
-    k => { SHOWN.axes[place] = k; drawFronts(); });
+    k => { SHOWN.axes[place] = k; drawFronts(); showSeries(document.getElementById("legend")); });
   holder.replaceChildren(choice("which", "study", DATA.studies.map(s => s.name), SHOWN.study, chooseStudy),
     ...(study.objectives.length > 2 ? [axis(0), axis(1)] : []));
 }

@@ -40,6 +40,23 @@ function whenThemeChanges(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }
 
+// Paper gets a copy of each chart that is as wide as the page: the chart itself keeps the width of the window.
+function copiesForPrint() {
+  dropCopies();
+  for (const view of Bokeh.index.roots) {
+    const holder = view.el.closest(".chart"), copy = holder && view.el.offsetWidth ? view.export("png").canvas : null;
+    if (!copy?.width) continue;
+    copy.className = "printed";
+    copy.removeAttribute("style");
+    holder.append(copy);
+  }
+}
+
+function dropCopies() { for (const copy of document.querySelectorAll("canvas.printed")) copy.remove(); }
+
+addEventListener("beforeprint", copiesForPrint);
+addEventListener("afterprint", dropCopies);
+
 // Menus of metrics for both axes; what is chosen is written into `axes`.
 function axisMenus(axes, redraw) {
   const holder = document.getElementById("axes");

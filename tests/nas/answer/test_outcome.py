@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer.outcome import Outcome, summary, write_files
+from nas.answer.outcome import Outcome
+from nas.answer.outcome_files import summary, write_files
 from nas.answer.screen import show
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError

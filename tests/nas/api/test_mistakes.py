@@ -121,7 +121,7 @@ def test_budgets_of_a_pick_are_texts_or_mappings(small: nas.Study) -> None:
         ("total_ms", 3): 'expected "total_ms<=100" or',
         3: 'expected "total_ms<=100" or',
         "totl_ms<=3": "did you mean total_ms?",
-        "total_ms>=3": "at most, got 'total_ms>=3'",
+        "total_ms>=3": "at most, got total_ms>=3",
         "": "expected metric=limit",
     }.items():
         with pytest.raises(nas.UsageError, match=said):

@@ -25,6 +25,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.search.assembly import assemble
+from objectives.device import Calibration, Energy
 from objectives.loss_law.features import OWNERS, feature
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -34,6 +35,7 @@ FROM_LAW = {"loss", "perplexity"}
 LARGEST_TERM = 3.0  # nats, over the space
 FP4_DEVICE = "jetson_agx_thor"
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "rtx_4090", "h100_sxm", "m4_10c", "snapdragon_8_elite")
+ENERGIES = ((0.1, 5.0), (1e-13, 1e-11), (1e-12, 1e-10))  # W, J/FLOP, J/B
 EXPONENTS = (-2.0, -1.0, -0.3, 0.17, 1.0)
 
 
@@ -144,18 +146,32 @@ def law_of(chance: Chance, every: Architectures) -> Law:
     return Law.model_validate({"form": {**form, "of": of}, "coefficients": coefficients})
 
 
+def metered(chance: Chance, problem: Problem) -> Problem:
+    """The problem with coefficients of energy, any of which may be 0, and calibrated times."""
+    base, per_flop, per_byte = (chance.one(0.0, 1.0, 1.0) * chance.share(*ends) for ends in ENERGIES)
+    scenario = replace(
+        problem.scenario,
+        calibration=Calibration(bandwidth_efficiency=0.6, compute_efficiency=0.4, overhead="5 us"),
+        energy=Energy(base_power=base + 0.01, per_flop=per_flop, per_byte=per_byte),
+    )
+    return replace(problem, scenario=scenario, columns=("ttft_ms", "energy_j", "power_w"))
+
+
 def problem_of(chance: Chance) -> tuple[Problem, Evaluations]:
     """A problem of one to four objectives and none to four budgets, and its whole space evaluated."""
     raw = {"default_budget": "none", "applications": {}, "baselines": [], **scenario_of(chance)}
     problem = replace(assemble(raw, {}).problem, space=space_of(chance))
     genotypes = problem.space.genotypes(np.arange(problem.space.size))
+    if problem.scenario.latency == "operator" and chance.one(0, 1, 2) == 0:
+        problem = metered(chance, problem)
     if chance.one(*range(4)):
         law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
     whole = problem.evaluate(genotypes)
     usable = np.flatnonzero(whole.ok)
-    objectives = chance.few(chance.generator.permutation(METRIC_ORDER).tolist(), 1, 4)
-    rows = {name: chance.one(*usable.tolist()) for name in chance.few(METRIC_ORDER, 0, 4)}
+    pool = problem.metric_names
+    objectives = chance.few(chance.generator.permutation(pool).tolist(), 1, 4)
+    rows = {name: chance.one(*usable.tolist()) for name in chance.few(pool, 0, 4)}
     budgets = tuple(Budget(name, float(whole.metrics[name][row])) for name, row in rows.items())
     problem = replace(problem, objectives=tuple(map(built_in, objectives)), budgets=budgets)
     return problem, replace(whole, objectives=tuple(objectives), budgets=budgets)

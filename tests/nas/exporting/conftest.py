@@ -1,7 +1,6 @@
 """Fixtures of the export tests: models to export, and whether transformers is here."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -10,16 +9,14 @@ from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import load_recipe
 from nas.exporting.tokenizer import byte_level
 from search_spaces.architectures import Architectures, one
+from tests.nas.extras import skip_without_hf
 
 SMALL: dict[str, Any] = {"depth": 2, "width": 128, "n_kv_heads": 1, "expert_size": 96, "vocabulary": 300}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip by name what needs transformers where it is not installed."""
-    if find_spec("transformers") is None or find_spec("torch") is None:
-        for item in items:
-            if "transformers" in item.path.name:
-                item.add_marker(pytest.mark.skip(reason="needs the extra hf, which is not installed"))
+    skip_without_hf(items, "transformers")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,23 @@ def test_recipe_scaled_is_paper_at_its_reference() -> None:
     assert plan.std == pytest.approx(0.02 / math.sqrt(2), rel=1e-12)
     assert plan.residual_std == pytest.approx(0.02 / math.sqrt(2) / math.sqrt(8), rel=1e-12)
     assert (plan.steps, plan.warmup_steps) == (19_074, 38)
+
+
+def test_single_experts_start_with_the_weight_of_a_dense_branch(tmp_path: Path) -> None:
+    """With K = 1 the router weighs the chosen expert by 1/E at first; of more it makes the weights add up to 1."""
+    text = Path(str(files("nas.exporting.recipes") / "scaled.yaml")).read_text(encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(
+        text.replace("residual_by_depth: true", "residual_by_depth: true\n  single_expert_by_count: true")
+    )
+    sizes = {"depth": 4, "width": 2048, "n_kv_heads": 4, "expert_size": 1024}
+    for recipe, experts, chosen, factor in (
+        (str(tmp_path / "own.yaml"), 8, 1, 8),
+        (str(tmp_path / "own.yaml"), 8, 2, 1),
+        (str(tmp_path / "own.yaml"), 1, 1, 1),
+        ("scaled", 8, 1, 1),
+    ):
+        plan = schedule(load_recipe(recipe), one({**sizes, "n_experts": experts, "top_k": chosen}))
+        assert plan.expert_std == factor * plan.residual_std
 
 
 def test_a_faulty_recipe_names_every_fault_with_its_line(tmp_path: Path) -> None:

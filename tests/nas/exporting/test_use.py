@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from nas.exporting.model import Model
-from nas.exporting.stack_protocol import shown, stack
+from nas.exporting.readme import readme
+from nas.exporting.stack_protocol import TRAINING, shown, stack
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]
@@ -214,3 +215,14 @@ def test_bench_times(export: Path) -> None:
     ]
     assert [float(r["value"]) for r in rows] == pytest.approx([40.0, 8.0, 60.0, 10.0])
     assert {(r["model"], r["depth"], r["vocabulary"]) for r in rows} == {("b", "8", "151936")}
+
+
+@pytest.mark.parametrize("stacks", [("hf",), ("hf", "vllm"), ("hf", "megatron", "trainer")])
+def test_every_export_says_how_to_train(stacks: tuple[str, ...], small: dict[str, Any], exported: Exported) -> None:
+    """The README names the stacks whose commands train, or which to export for, and the trainer for validation runs."""
+    page = readme([exported(small["dense"])], stacks, {}, [])
+    own = [shown(name) for name in TRAINING if name in stacks]
+    assert all(f"**{name}**" in page.partition("## How to start")[0] for name in own)
+    assert all(stack(name).launch(exported(small["dense"])) in page for name in own)
+    assert ("--to trainer" in page) is (not own)
+    assert "plas train candidates.csv --data TEXT --tokens N" in page

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nas.answer.outcome import Outcome, summary
+from nas.answer.outcome import Outcome
+from nas.answer.outcome_files import summary
 from nas.answer.screen import show
 from nas.files.yaml_source import dump
 from nas.frontier.blind_axes import blind_axes

@@ -37,8 +37,12 @@ def test_parts_sum_to_the_metrics(study: dict[str, Any], key: int, problem_of: M
             assert (row.bound == "constant") == (row.operator == "request")
     assert sum(e.loss_terms.values()) == pytest.approx(e.metrics["loss"], rel=1e-12)
     assert sum(e.resident_gb.values()) == pytest.approx(e.metrics["resident_gb"], rel=1e-12)
+    known = problem.evaluate(problem.space.genotypes(np.array([key]))).metrics
+    speed = 1e3 * problem.scenario.batch / e.metrics["tpot_ms"]
     assert e.metrics == {
-        name: column[0] for name, column in problem.evaluate(problem.space.genotypes(np.array([key]))).metrics.items()
+        **{name: column[0] for name, column in known.items()},
+        "ttft_ms": e.metrics["prefill_ms"],
+        "tokens_per_second": speed,
     }
 
 

@@ -15,9 +15,11 @@ from nas.frontier.picks import best_row
 from nas.frontier.preferences import check_form, diverse, knee, parse_budget, select
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from objectives.scenario import Requests
 
 Floats = NDArray[np.float64]
 METRICS = ("loss", "decode_ms", "total_ms", "memory_gb", "params_total")
+ONE = Requests(1, 16)
 
 
 def below(points: Floats) -> Floats:
@@ -62,7 +64,7 @@ def test_where_two_objectives_have_one_best_point_the_knee_is_nearest_the_ideal(
     scale = Scale.of(problem.objectives, found.values[rows])
     points = scale.normalise(found.values[rows])
     assert len({int(np.argmin(points[:, i])) for i in range(3)}) == 2
-    assert select(found, "knee", scale).tolist() == [rows[int(np.argmin(points.sum(axis=1)))]]
+    assert select(found, "knee", scale, ONE).tolist() == [rows[int(np.argmin(points.sum(axis=1)))]]
 
 
 def test_a_straight_front_has_the_knee_nearest_the_ideal_then_the_first() -> None:
@@ -99,7 +101,7 @@ def test_diverse_takes_no_row_twice_where_designs_are_equal(k: int) -> None:
 
 def chosen(found: Evaluations, how: str, problem: Problem) -> list[int]:
     """Rows chosen on the scale of the found frontier."""
-    return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)])).tolist()
+    return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)]), ONE).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +131,7 @@ def test_budget_is_the_pick_within_one_budget_more(text: str, found: Evaluations
     (row,) = chosen(found, f"budget:{text}", problem)
     within = (found.metrics["decode_ms"] <= 12) & (found.metrics["total_ms"] <= 9)
     assert found.metrics["loss"][row] == lowest_loss(found, within)
-    assert row == best_row(found, parse_budget(text, METRICS))
+    assert row == best_row(found, parse_budget(text, METRICS, ONE))
 
 
 def test_a_budget_that_nothing_satisfies_chooses_nothing(found: Evaluations, problem: Problem) -> None:
@@ -151,7 +153,7 @@ def test_frontier_is_the_frontier(found: Evaluations, problem: Problem) -> None:
 @pytest.mark.parametrize("how", ["frontier", "best", "knee", "diverse:3", "budget:total_ms=9"])
 def test_nothing_feasible_chooses_nothing(how: str, rows_of: Callable[..., Evaluations], problem: Problem) -> None:
     nothing = rows_of({"loss": [3.0, 2.0], "total_ms": [5.0, 6.0]}, budgets={"total_ms": 1.0})
-    assert select(nothing, how, Scale.of(problem.objectives, np.array([[1.0, 1.0]]))).tolist() == []
+    assert select(nothing, how, Scale.of(problem.objectives, np.array([[1.0, 1.0]])), ONE).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_other_forms_are_refused_with_the_known_ones(how: str) -> None:
 )
 def test_other_budgets_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="budget: expected"):
-        parse_budget(text, METRICS)
+        parse_budget(text, METRICS, ONE)
 
 
 @pytest.mark.parametrize(
@@ -206,4 +208,4 @@ def test_other_budgets_are_refused(text: str) -> None:
     ],
 )
 def test_budgets_are_read_as_run_reads_them(text: str, limit: float) -> None:
-    assert parse_budget(text, METRICS).limit == pytest.approx(limit)
+    assert parse_budget(text, METRICS, ONE).limit == pytest.approx(limit)

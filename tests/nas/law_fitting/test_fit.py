@@ -13,7 +13,7 @@ import pytest
 from nas.errors import UsageError
 from nas.exact.solution import solve, way_of
 from nas.frontier.uncertainty import tied, uncertainty
-from nas.law_fitting.frontier_check import frontier_check
+from nas.law_fitting.frontier_check import frontier_check, under_draws
 from nas.law_fitting.request import Request
 from nas.search.assembly import assemble
 from nas.work.fit import execute
@@ -62,7 +62,7 @@ def runs(tmp_path: Path, space: SearchSpace) -> Path:
 def request(table: Path | None, **changes: Any) -> Request:
     """A quick fit."""
     given = {
-        "runs": table, "form": "hw_codesign", "out": None, "report": None, "rename": (), "where": (), "tokens": 1e10, "kv": "log", "fix": (),
+        "runs": () if table is None else (table,), "form": "hw_codesign", "out": None, "report": None, "rename": (), "where": (), "tokens": 1e10, "kv": "log", "fix": (),
         "delta": "auto", "starts": 4, "bootstraps": 40, "seed": 0, "law": "hw_codesign", "config": None,
         "space": None, "next": None, "goal": "coefficients",
         "candidates": None, "quiet": True, "json": False,
@@ -247,7 +247,7 @@ def test_the_frontier_check_is_that_of_the_definition(law: Law) -> None:
     """Frontiers, picks and regrets of every draw, computed anew from the losses."""
     study = assemble({"law": law.mapping(), "baselines": [], "applications": {}}, {})
     problem = study.problem
-    said = frontier_check(study, law)
+    said = frontier_check(under_draws(study, law))
     found = problem.evaluate(np.concatenate(list(problem.space.enumerate())))
     architectures, ms = problem.architectures(found.genotypes), found.metrics["total_ms"]
     fits = np.flatnonzero(found.feasible)
@@ -264,7 +264,7 @@ def test_the_frontier_check_is_that_of_the_definition(law: Law) -> None:
     shared = [len(own & other) / len(own | other) for other in map(frontier, draws[:10])]
     assert (said["members"], said["draws"]) == (len(own), 40)
     few = law.model_copy(update={"draws": law.draws[:10]})
-    assert frontier_check(study, few)["jaccard"]["mean"] == pytest.approx(np.mean(shared))
+    assert frontier_check(under_draws(study, few))["jaccard"]["mean"] == pytest.approx(np.mean(shared))
     for pick in said["picks"]:
         within = fits[ms[fits] <= pick["limit"]]
         row = within[np.argmin(law.loss(architectures[within]))]
@@ -278,21 +278,21 @@ def test_the_frontier_check_is_that_of_the_definition(law: Law) -> None:
     blind = Law.model_validate(
         {"form": "depth_width", "coefficients": {"kappa_l": 10, "alpha_l": 1.6, "kappa_d": 500, "beta": 1, "l_inf": 2}}
     ).model_copy(update={"draws": ("10 1.6 500 1 2",) * 2})
-    assert frontier_check(study, blind)["blind"] == ["n_experts", "top_k", "ffn", "n_kv_heads"]
+    assert frontier_check(under_draws(study, blind))["blind"] == ["n_experts", "top_k", "ffn", "n_kv_heads"]
 
 
 def test_a_frontier_check_says_why_not(law: Law) -> None:
     without = law.model_copy(update={"draws": ()})
     study = assemble({"law": without.mapping(), "baselines": []}, {})
-    assert "without draws" in frontier_check(study, without)["reason"]
+    assert "without draws" in frontier_check(under_draws(study, without))["reason"]
     large = assemble({"law": law.mapping(), "space": "fine", "baselines": []}, {})
-    assert "more than 50,000" in frontier_check(large, law)["reason"]
+    assert "more than 50,000" in frontier_check(under_draws(large, law))["reason"]
 
 
 def test_designs_outside_the_fitted_range_are_said(law: Law) -> None:
     narrow = law.model_copy(update={"fitted_on": {"depth": (8.0, 24.0)}})
     study = assemble({"law": narrow.mapping(), "baselines": []}, {})
-    assert 0 < frontier_check(study, narrow)["outside"]["depth"] < 1
+    assert 0 < frontier_check(under_draws(study, narrow))["outside"]["depth"] < 1
 
 
 def test_regret_is_nothing_where_every_draw_agrees(law: Law, space: SearchSpace) -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable
@@ -65,6 +66,8 @@ def test_rounds_are_interleaved_and_failures_recorded(folder: Path, measured: Ca
     assert answer.code == 0, answer
     assert (folder / "asked").read_text() == "2323"
     assert "4 measurements in record, 2 failed" in answer.out
+    assert re.search(r"good +4 \(2\.5 to 5\.5\) +2 \(2 to 2\) +0 +yes", answer.out)
+    assert re.search(r"bad +- +- +2 +-", answer.out)
     assert [(r["model"], r["metric"], r["state"]) for r in rows(folder)] == [
         ("good", "prefill_ms", "ok"),
         ("good", "tpot_ms", "ok"),
@@ -109,7 +112,7 @@ def test_other_settings_are_refused(folder: Path, measured: Callable[..., Any]) 
     measured()
     answer = measured("--batch", "4")
     assert answer.code == 2
-    assert "expected the settings of its first measurement (batch 1), got 4" in answer.err
+    assert "expected the settings that it began with (batch 1), got 4" in answer.err
 
 
 def test_the_csv_calibrates(folder: Path, measured: Callable[..., Any], inside: Callable[..., Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer.outcome import file_columns
+from nas.answer.outcome_files import file_columns
 from nas.errors import UsageError
 from nas.files.tables import csv_text
 from nas.problem.problem import Problem

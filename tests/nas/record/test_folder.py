@@ -363,6 +363,7 @@ MANGLED: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mangle", MANGLED.values(), ids=MANGLED)
 def test_files_that_follow_from_the_store_are_not_needed(
     mangle: Callable[[Path], None], copied: Path, finished: Path, inside: Inside

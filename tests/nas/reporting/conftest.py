@@ -1,5 +1,7 @@
 """A headless Chromium for the pages, and runs to make pages of."""
 
+import base64
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,36 @@ from nas.work import report as reporting
 from nas.work import run as running
 from nas.work.run_request import Request
 
+#: Text whose contrast with what lies behind it is under 4.5 (WCAG 2.1, 1.4.3): painted on a canvas, so that mixed colours count as shown.
+FAINT = """
+const pixel = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d', {willReadFrequently: true});
+const seen = colours => { pixel.clearRect(0, 0, 1, 1); for (const c of colours) { pixel.fillStyle = c; pixel.fillRect(0, 0, 1, 1); } return pixel.getImageData(0, 0, 1, 1).data; };
+const light = data => { const [r, g, b] = [...data].slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const grounds = e => e ? [...grounds(e.parentElement), getComputedStyle(e).backgroundColor] : ['white'];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+while (walker.nextNode()) {
+  const e = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || !e.checkVisibility() || ['SCRIPT', 'STYLE', 'OPTION', 'NOSCRIPT'].includes(e.tagName)) continue;
+  const behind = grounds(e), pair = [light(seen(behind)), light(seen([...behind, getComputedStyle(e).color]))].sort();
+  if ((pair[1] + 0.05) / (pair[0] + 0.05) < 4.5) found.push(e.tagName + ' ' + e.className + ': ' + e.textContent.slice(0, 40));
+}
+return found;
+"""
+#: What a reader of the page's outline misses: controls and pictures without a name, headings that skip a level.
+UNNAMED = """
+const name = e => e.getAttribute('aria-label') || e.textContent.trim() || e.closest('label')?.textContent.trim() || e.labels?.[0]?.textContent.trim();
+const bare = [...document.querySelectorAll('a, button, input, select, summary, [role]')].filter(e => !name(e)).map(e => e.outerHTML.slice(0, 80));
+const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map(e => Number(e.tagName[1]));
+const skipped = levels.filter((level, i) => level > (levels[i - 1] ?? 0) + 1).map(level => `h${level} skips`);
+return [...bare, ...skipped];
+"""
+#: Elements that end right of the paper, charts' own canvases aside.
+CUT = """
+const width = document.documentElement.clientWidth;
+return [...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > width + 1)
+  .map(e => e.tagName + ' ' + e.className + ' ' + e.textContent.slice(0, 40));
+"""
+PAPER = 718  # CSS pixels of A4 between margins of 1 cm
 PATIENCE = 60.0  # seconds for what takes one on an idle machine
 ARGUMENTS = (
     "--headless=new",
@@ -65,6 +97,43 @@ class Page:
             selector,
             str(value),
         )
+
+    def faint(self) -> list[str]:
+        """Text that is hard to read."""
+        found: list[str] = self.run(FAINT)
+        return found
+
+    def unnamed(self) -> list[str]:
+        """What has no name, and headings that skip a level."""
+        found: list[str] = self.run(UNNAMED)
+        return found
+
+    def printed(self) -> tuple[int, list[str]]:
+        """Pages of A4, and what is cut at their right."""
+        content = self.driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})["data"]
+        pages = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(content)))
+        self.run("dispatchEvent(new Event('beforeprint'))")
+        scheme = self.run("return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'")
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+        size = {"width": PAPER, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        cut: list[str] = self.run(CUT)
+        return pages, cut
+
+    def stops(self, most: int) -> list[tuple[str, bool]]:
+        """Where Tab stops, in turn from the top: the element in a word, and whether its focus is seen."""
+        self.run("document.activeElement.blur(); window.scrollTo(0, 0)")
+        found: list[tuple[str, bool]] = []
+        for _ in range(most):
+            self.driver.switch_to.active_element.send_keys("\ue004")
+            word, seen = self.run(
+                "const e = document.activeElement, s = getComputedStyle(e);"
+                "return [e.id || e.dataset.series || e.textContent.trim().slice(0, 30) || e.value || e.tagName, "
+                "s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2]"
+            )
+            found.append((word, seen))
+        return found
 
     def complaints(self) -> list[str]:
         """What the console said beside BokehJS's greeting: errors, warnings, refusals of the page's policy."""

@@ -21,11 +21,12 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.reporting import bokeh_scripts, rows
 from nas.reporting.embedding import column, embedded
-from nas.reporting.markup import element, text
+from nas.reporting.markup import configuration, element, text
 from nas.reporting.page import policy
 from nas.reporting.rows import rows_of
-from nas.reporting.run_page import in_a_command, run_page
+from nas.reporting.run_page import run_page
 from nas.work.report import Request, report
+from objectives.written_text import in_a_command
 
 RunOf = Callable[..., Path]
 Concluded = Callable[..., Outcome]
@@ -158,6 +159,11 @@ def test_marked_up_text_is_text() -> None:
         == '<p data-x="&quot;&lt;">\\u2028&lt;/script&gt;&lt;!--&amp;\\u202e\\u001b[1m</p>'
     )
     assert element("p", hidden=None, class_=False) == "<p></p>"
+
+
+def test_a_long_configuration_is_cut_saying_so() -> None:
+    assert "<pre>a: 1\n</pre>" in configuration({"a": 1})
+    assert configuration({"a": "x" * 70_000}).endswith("x\n… config.yaml holds all of it</pre></details>")
 
 
 @pytest.mark.parametrize(("name", "written"), [("a", "a"), ("a b", "'a b'"), ("$(id)", "'$(id)'"), ("-x", "./-x")])

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from nas.frontier.breakdown import explained
-from nas.reproduction import latency_claims, prediction_claims, search_claims, theory_claims
+from nas.reproduction import latency_claims, prediction_claims, record, search_claims, theory_claims
 from nas.reproduction import whole_spaces as spaces
-from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim
+from nas.reproduction.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim, statements
 from nas.reproduction.corrections import corrections
-from nas.reproduction.page import as_json, page, reproduction
+from nas.reproduction.page import page, reproduction
+from nas.reproduction.series import pictures
 
 EXPECTED = {
     "1,942": (UNKNOWN, "13,120"),
@@ -100,6 +101,20 @@ def test_every_claim_names_its_place_and_its_command(claims: list[Claim]) -> Non
     assert {claim.verdict for claim in claims} == set(VERDICTS)
     assert all(claim.label and claim.found and claim.command.startswith("python ") for claim in claims)
     assert len({claim.text for claim in claims}) == len(claims)
+    assert [claim.statement for claim in claims] == list(statements().values())
+    assert all(0 < n <= 26 for claim in claims for n in claim.statement.corrections)
+
+
+@pytest.mark.slow
+def test_numbers_and_designs_of_claims(claims: list[Claim]) -> None:
+    by_key = {claim.statement.key: claim for claim in claims}
+    assert (by_key["int8-gain"].designs, by_key["int8-gain"].settings) == (2 * 13_120, 2)
+    assert by_key["throughput"].designs == 50_000
+    assert (by_key["weeks"].designs, by_key["memory-rate"].designs) == (0, 0)
+    (rate, again) = (by_key[key].numbers for key in ("worked-rates", "moe-share"))
+    assert [(n.printed, round(n.ours, 4)) for n in rate] == [(0.15, 0.1730), (0.25, 0.3955), (0.20, 0.3955)]
+    assert [f"{n.ours:.0f}" for n in again] == ["93", "99", "98"]
+    assert sum(len(claim.numbers) for claim in claims) > 30
 
 
 @pytest.mark.slow
@@ -120,11 +135,14 @@ def test_the_command_writes_the_same_page_every_time(inside: Callable[..., Any],
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     for picture in (tmp_path / "images").iterdir():
         assert f"(images/{picture.name})" in text
-    spaces.whole.cache_clear()
+    written = (tmp_path / "report.html").read_bytes()
+    assert inside("report", tmp_path, "--quiet").code == 0
+    assert (tmp_path / "report.html").read_bytes() == written
+    spaces.evaluated.cache_clear()
     again = reproduction()
     before, _, after = page(again, {}, "images").partition("## Pictures")
     assert text.startswith(before)
     assert text.endswith(after.lstrip())
-    content = as_json(again)
-    assert sum(content["verdicts"].values()) == len(content["claims"])
-    assert json.loads(json.dumps(content)) == content
+    kept = json.loads((tmp_path / record.FILE).read_text())
+    assert sum(kept["verdicts"].values()) == len(kept["claims"])
+    assert kept == json.loads(json.dumps(record.as_json(record.recorded(again, pictures()))))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.answer.outcome import columns_of
+from nas.answer.outcome_files import columns_of
 from nas.errors import UsageError
 from nas.files.yaml_source import dump, read
 from nas.frontier.dominance import frontier_rows
@@ -405,9 +405,10 @@ def test_the_first_limit_that_is_reached_ends_the_run_and_is_said(
         assert json.loads((tmp_path / "run" / file).read_text())["stop_reason"] == reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "stable"),
-    [(0, 4), *(pytest.param(s, n, marks=pytest.mark.slow) for s in (1, 2) for n in (1, 4, 15, 40))],
+    [(0, 4), *((s, n) for s in (1, 2) for n in (1, 4, 15, 40))],
 )
 def test_stable_is_counted_from_the_last_new_member(
     stable: int, seed: int, study: Path, problem: Problem, inside: Inside, tmp_path: Path

@@ -23,7 +23,7 @@ from objectives.plugins import importable
 from search_spaces.arrays import IntArray
 
 STRATEGIES = (*importable("nas.strategies"), "nas.strategies._template")  # the last one: what init writes
-SECONDS_EACH = {"moead", "optuna_nsga2", "optuna_nsga3", "optuna_tpe"}
+SECONDS_EACH = {"agemoea2", "moead", "optuna_nsga2", "optuna_nsga3", "optuna_tpe", "rvea", "smsemoa", "spea2"}
 ASKS = 7
 OWN: dict[str, dict[str, Any]] = {"optuna_gp": {"startup": 10_000}}  # its models have tests of their own
 OBJECTIVES = [

@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(scope="module", params=[80, 120])
+@pytest.fixture(scope="module", params=[80, pytest.param(120, marks=pytest.mark.slow)])
 def bare(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Screen]:
     """The default study searched on a screen of 40 lines."""
     return request.param, on_screen(SEARCH, tmp_path_factory.mktemp("bare"), request.param)
@@ -83,11 +83,14 @@ def test_the_live_line_names_frontier_and_best_pick(tmp_path: Path) -> None:
     "command",
     [
         "select {run} --budget total_ms=50",
-        "select {run} --select diverse:5",
-        "select {run} --sweep total_ms=20:100:20",
+        pytest.param("select {run} --select diverse:5", marks=pytest.mark.slow),
+        pytest.param("select {run} --sweep total_ms=20:100:20", marks=pytest.mark.slow),
         "explain {run} --select knee",
-        "explain --model qwen1.5_moe_a2.7b --device jetson_orin_nano_super_8gb --preset device",
-        "theory --budget decode_ms=20 --budget memory_gb=64",
+        pytest.param(
+            "explain --model qwen1.5_moe_a2.7b --device jetson_orin_nano_super_8gb --preset device",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("theory --budget decode_ms=20 --budget memory_gb=64", marks=pytest.mark.slow),
         "list",
         pytest.param("run --resume {run} --verbose", marks=pytest.mark.slow),
         "select {run} --budget total_ms=0.1",

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.terminal.streams import HANDLER
+from tests.nas.work.test_calibrate import BOARD, HEADER, ROWS
 
 COMMANDS = {
     "help": ["run", "--help"],
@@ -62,7 +63,13 @@ def test_a_closed_stream_changes_no_exit_code(name: str, redirection: str, shell
         assert result.stdout == b""
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - EXPECTED))
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "list" else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(COMMANDS.keys() - EXPECTED)
+    ],
+)
 def test_a_full_disk_behind_the_output_is_one_line_and_exit_1(name: str, shell: Shell) -> None:
     result = shell(COMMANDS[name], ">/dev/full")
     assert result.returncode == 1
@@ -72,11 +79,14 @@ def test_a_full_disk_behind_the_output_is_one_line_and_exit_1(name: str, shell: 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "redirection",
     [
         ">/dev/full",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in (">&-", ">&- 2>&-", ">/dev/full 2>/dev/full")),
+        ">&-",
+        ">&- 2>&-",
+        ">/dev/full 2>/dev/full",
     ],
 )
 def test_a_run_keeps_its_files_whatever_becomes_of_its_words(redirection: str, shell: Shell, copied: Path) -> None:
@@ -88,6 +98,16 @@ def test_a_run_keeps_its_files_whatever_becomes_of_its_words(redirection: str, s
     for name in ("evaluations.csv", "frontier.csv", "picks.csv"):
         assert (copied.parent / "again" / name).read_bytes() == (copied / name).read_bytes()
     assert json.loads((copied.parent / "again" / "manifest.json").read_text())["state"] == "finished"
+
+
+@pytest.mark.slow
+def test_words_keep_their_order_where_nothing_is_buffered(shell: Shell, copied: Path) -> None:
+    (copied.parent / "board.yaml").write_text(BOARD)
+    (copied.parent / "measured.csv").write_text(HEADER + ROWS)
+    result = shell(["calibrate", "measured.csv", "--device", "board.yaml"], "2>&1", PYTHONUNBUFFERED="1")
+    said = result.stdout.decode().splitlines()
+    assert said[0].startswith("Board: 6 rows")
+    assert said[-1].startswith("Written: board_calibrated.yaml")
 
 
 def test_a_reader_that_leaves_ends_a_command_quietly(shell: Shell) -> None:

@@ -162,6 +162,8 @@ def test_only_sound_profiles_are_recommended(folder: Path, inside: Any) -> None:
     answer = inside("calibrate", "two.csv", "--device", "board.yaml", "--out", "two.yaml")
     assert "Not recommended, engine B, int4, batch 1: prefill: no model was held out" in answer.err
     assert "Use it for engine A, int4, batch 1: --device two.yaml --preset device" in answer.err
+    head, one, other = (line.split() for line in answer.out.splitlines()[1:4])
+    assert (head[-1], one[-1], other[-1]) == ("use", "yes", "no")
 
 
 def test_one_model_is_not_recommended(folder: Path, inside: Any) -> None:

@@ -145,7 +145,7 @@ def test_a_study_of_ones_own_runs_from_files_in_the_folder(own: Any, succeeded: 
     config = (folder / "config.yaml").read_text()
     assert "My board" in config
     assert "kappa_d: 480.0" in config
-    assert ".yaml" not in config
+    assert ".yaml" not in config.replace("name: law.yaml", "")  # which file the law came from; nothing is read again
 
 
 @pytest.mark.slow
@@ -387,8 +387,7 @@ def test_explain_explains_any_architecture(copied: Path, inside: Inside) -> None
         "router",
         "compute-bound",
         "Resident memory",
-        "memory_gb",
-        "slack",
+        "memory_gb 3.5232 of 64: 94.5 % left",
         "What one step along an axis buys",
         "depth 16 -> 20",
     ):
@@ -411,7 +410,10 @@ def test_explain_explains_any_architecture(copied: Path, inside: Inside) -> None
 def test_explain_of_a_run_shows_the_runs_own_numbers(copied: Path, inside: Inside) -> None:
     row = rows(copied / "evaluations.csv")[7]
     metrics = json.loads(inside("explain", copied, "--index", "7", "--json").out)["metrics"]
-    assert {name: float(row[name]) for name in metrics} == metrics
+    assert metrics.keys() - row.keys() == {"tokens_per_second", "ttft_ms"}  # follow from times that are there
+    assert {name: float(row[name]) for name in metrics.keys() & row.keys()} == {
+        name: value for name, value in metrics.items() if name in row
+    }
 
 
 def test_flags_of_explain_change_the_runs_study(copied: Path, inside: Inside) -> None:

@@ -60,7 +60,8 @@ def test_over_twenty_seeds_too(default_problem: Problem, default_evaluations: Ev
     assert max(gaps) < 0.01, gaps
 
 
-@pytest.mark.parametrize("algo", [pytest.param("nsga2", marks=pytest.mark.slow), "exact"])
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["nsga2", "exact"])
 def test_the_bare_command_prints_the_papers_answer(algo: str, commands: Any, succeeded: Checked) -> None:
     said = succeeded(commands("run", "--algo", algo, "--verbose"))
     folder = commands.folder / "runs" / f"paper-{algo}-s0"

@@ -233,9 +233,8 @@ def test_killed_at_any_moment_of_its_life_again_and_again(
     assert slow.bytes_of("run") == {file: expected[file] for file in KEPT}
 
 
-@pytest.mark.parametrize(
-    "sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=lambda s: s.name
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     sent: signal.Signals, slow: Slow, reference: Callable[[str], dict[str, bytes]], succeeded: Checked
 ) -> None:

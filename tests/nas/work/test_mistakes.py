@@ -214,3 +214,27 @@ def test_a_strategy_without_its_extra_says_which(inside: Callable[..., Any], mon
         )
     assert inside("list", "strategies").code == 0
     assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--algo", "exact", "--evaluations", "10"),
+        ("--algo", "moead", "--constraints", "native"),
+        ("--algo", "sobol", "--seed-from", "missing.csv"),
+        ("--algo", "nsga3", "--param", "divisions=200"),
+        ("--out", "taken"),
+        ("--out", "new", "--optuna-storage", "sqlite:////nowhere/study.db"),
+    ],
+    ids=lambda flags: flags[-2].lstrip("-"),
+)
+def test_what_flags_alone_can_tell_is_refused_before_anything_is_said(
+    flags: tuple[str, ...], inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "note.txt").touch()
+    answer = inside("run", *flags)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -269,8 +269,15 @@ def test_nothing_is_imported_from_a_run_folder_that_one_stands_in(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", ["typer", "numpy.linalg", "pydantic", "scipy", "nas.problem.problem"])
-@pytest.mark.parametrize("line", [("fit", "--next", 30), ("run", "--quiet"), ("reproduce",)])
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        (line, after)
+        for line in (("fit", "--next", 30), ("run", "--quiet"), ("reproduce",))
+        for after in ("typer", "numpy.linalg", "pydantic", "scipy", "nas.problem.problem")
+        if (line[0], after) != ("run", "scipy")  # which it does without
+    ],
+)
 def test_ctrl_c_while_modules_are_imported_is_exit_130_without_a_traceback(
     line: tuple[Any, ...], after: str, commands: Any
 ) -> None:

@@ -48,7 +48,7 @@ SLIPS: list[tuple[str, str, str]] = [
     ("select", "run: expected a value, got nothing", "see python -m nas.select --help"),
     ("select . --rows 0", "--rows: expected at least 1, got '0'", "correct it"),
     ("run --budget total_ms<50", "--budget: expected metric<=limit", "write 'total_ms<=50'"),
-    ("run --budget total_ms>=50", "--budget: expected metric<=limit", "there is no lower limit"),
+    ("run --budget total_ms>=50", "--budget total_ms: expected total_ms<=limit", "only rates have a lower limit"),
     ("run --budget total_ms", "--budget: expected metric=limit, got 'total_ms'", "write for example decode_ms=20"),
     ("run --budget width=1000", "--budget width: expected a metric (", "or give package.module:function"),
     ("run --budget totalms=50", "--budget totalms: expected a metric (", "did you mean total_ms?"),

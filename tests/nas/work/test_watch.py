@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -190,6 +192,38 @@ def test_open_shows_the_report_in_the_browser_or_says_where_it_is(
     if sys.platform == "linux":
         assert inside("open", copied).out.strip() == str(report)
         assert len(asked) == 1
+
+
+@pytest.mark.parametrize("name", ["a b", "grün", "x#y", "q?r", "p%20q", "$(id)", "quo'te"])
+def test_open_gives_the_browser_an_address_that_is_this_file(
+    name: str, tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def browser(address: str) -> bool:
+        asked.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", browser)
+    monkeypatch.setenv("DISPLAY", ":0")
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "report.html").write_text("<!doctype html>")
+    (tmp_path / "linked").symlink_to(tmp_path / name)
+    for folder in (name, "linked"):
+        assert inside("open", tmp_path / folder).code == 0
+        address = urlsplit(asked[-1])
+        assert (address.scheme, address.query, address.fragment) == ("file", "", "")
+        assert unquote(address.path) == str(tmp_path / folder / "report.html")
+
+
+def test_open_names_what_makes_the_report_that_a_folder_lacks(copied: Path, tmp_path: Path, inside: Inside) -> None:
+    odd = copied.rename(tmp_path / "a run's")
+    words = shlex.split(inside("open", odd).err.partition("got none; ")[2].replace(" makes it", ""))
+    assert words == ["python", "-m", "nas.report", str(odd)]
+    (tmp_path / "empty").mkdir()
+    assert "name the folder of a run" in inside("open", tmp_path / "empty").err
+    (tmp_path / "empty" / "comparison.yaml").write_text("")
+    assert "nas.compare --resume" in inside("open", tmp_path / "empty").err
 
 
 def test_open_follows_no_link_and_opens_nothing_but_a_report(copied: Path, inside: Inside, tmp_path: Path) -> None:

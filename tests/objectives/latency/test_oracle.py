@@ -82,7 +82,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "with options"])
 def test_operator_model_under_each_option(
@@ -105,7 +105,7 @@ def test_nvfp4_where_the_device_has_an_fp4_peak(
     assert_agrees(chosen, architectures, as_reference(architectures), np.arange(200))
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 def test_operator_model_on_every_device(
     case: Any, precision: str, devices: list[Any], random_architectures: Draw, as_reference: Convert
 ) -> None:

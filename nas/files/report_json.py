@@ -1,0 +1,58 @@
+"""report.json: what is said of a fit or a calibration, as content that its page is made of again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nas.errors import PlasError, UsageError
+from nas.files.own_files import refuse_links
+
+FILE, VERSION = "report.json", 1
+REPRODUCTION = "reproduction.json"  # of a reproduction, which has a layout of its own
+KINDS = ("fit", "calibration")
+MOST_BYTES = 60_000_000
+#: Keys under which nothing means nothing; a null under any other, and in lists, was a number that JSON does not know.
+NOTHING = {
+    *("unit", "replicates", "lack_of_fit", "given_law", "frontier", "near_frontier", "largest"),
+    *("folds_excess", "folds_excess_error", "worst_level_rmse", "largest_rmse", "largest_bias"),
+    *("tokens", "worth", "drop_error", "training_flops", "drop_per_1e18_flop", "stop_below", "decision"),
+}
+
+
+def stamped(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Content with what it is and the version of its layout, first."""
+    return {"kind": kind, "version": VERSION, **content}
+
+
+def read_report(folder: Path) -> dict[str, Any]:
+    """The report in a folder, maybe a stranger's.
+
+    Raises:
+        UsageError: there is none, or a link.
+        PlasError: it is damaged, too long, or of another version.
+    """
+    path = folder / FILE
+    refuse_links(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise PlasError(f"{path}: expected at most {MOST_BYTES:,} bytes, got more; make it again from fewer rows")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: expected a report, got {error.strerror}; name its folder") from None
+    except (ValueError, RecursionError):
+        raise PlasError(f"{path}: expected JSON, got something else; make it again") from None
+    if not isinstance(content, dict) or content.get("kind") not in KINDS:
+        raise UsageError(f"{path}: expected a report of a fit or a calibration, got another file; make it again")
+    if content.get("version") != VERSION:
+        found = content.get("version")
+        raise PlasError(f"{path}: expected version {VERSION}, got {found!r}; open it with the version that wrote it")
+    return {key: known(value, key) for key, value in content.items()}
+
+
+def known(value: Any, key: str = "") -> Any:
+    """Content as it was before it was written: numbers that JSON does not know are NaN again."""
+    if isinstance(value, dict):
+        return {name: known(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [known(each) for each in value]
+    return float("nan") if value is None and key not in NOTHING else value

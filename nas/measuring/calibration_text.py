@@ -1,0 +1,140 @@
+"""What is said of a calibration, from its report as plain content: for the terminal and for its page."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+HEADER = ("error", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
+SUMMARY = ("profile, error held out", "prefill", "decode", "use")
+ENERGY_HEADER = ("error, median (worst)", "in-sample", "held out", "its time predicted too")
+PHASES = ("prefill", "decode")
+SHOWN = 10  # lines of rows that are left out for one reason
+
+
+def head(content: Mapping[str, Any]) -> str:
+    """The device, and how many rows of the table were used."""
+    used, elsewhere, mode = (content[name] for name in ("rows_used", "rows_of_other_devices", "mode"))
+    others = f", {elsewhere} of other devices" if elsewhere else ""
+    return f"{content['device']}{f'@{mode}' if mode else ''}: {used} rows of {content['table']}; {len(content['left_out'])} left out{others}"
+
+
+def left_out(content: Mapping[str, Any]) -> list[str]:
+    """Each reason with the rows that it concerns."""
+    rows = content["left_out"]
+    found = []
+    for reason in sorted({row["reason"] for row in rows}):
+        lines = [row["line"] for row in rows if row["reason"] == reason]
+        where = f"line {', '.join(map(str, lines[:SHOWN]))}{' …' if len(lines) > SHOWN else ''}"
+        found.append(f"{len(lines)} row{'s' * (len(lines) > 1)}, {where}: {reason}")
+    return found
+
+
+def group_head(group: Mapping[str, Any]) -> str:
+    """A profile's name, what it was fitted to, and how its errors are told."""
+    return f"{group['name']}: {group['rows']} rows, {group['models']} models; error: median (p90)"
+
+
+def summary(content: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """A row per profile under `SUMMARY`: errors on models that the fit had not seen."""
+    return [
+        (g["name"], *(shares(g["errors"][phase]["held_out"]) for phase in PHASES), "no" if g["doubts"] else "yes")
+        for g in content["groups"]
+    ]
+
+
+def rates(profile: Mapping[str, Any]) -> str:
+    """The fitted numbers in a line."""
+    low = {"int8": profile.get("compute_efficiency_int8"), "fp4": profile.get("compute_efficiency_fp4")}
+    second = "".join(f" ({share:.3f} of the {peak.upper()} peak)" for peak, share in low.items() if share)
+    request = profile["request_overhead"]
+    return (
+        f"compute efficiency {profile['compute_efficiency']:.3f}{second}, bandwidth efficiency {profile['bandwidth_efficiency']:.3f}, "
+        f"overhead {profile['overhead'] * 1e3:.2f} us{f', {request:.0f} ms per request' if request else ''}"
+    )
+
+
+def apart(profile: Mapping[str, Any]) -> str:
+    """Coefficients of prefill, attention and experts that the rows told; empty where there are none."""
+    told = []
+    if "prefill_bandwidth_efficiency" in profile:
+        told.append(f"prefill bandwidth efficiency {profile['prefill_bandwidth_efficiency']:.3f}")
+    if "prefill_overhead" in profile:
+        told.append(f"prefill overhead {profile['prefill_overhead'] * 1e3:.2f} us")
+    compute, bandwidth = profile["attention_compute"], profile["attention_bandwidth"]
+    if (compute, bandwidth) != (1.0, 1.0):
+        told.append(f"attention {compute:.2f} of these in compute, {bandwidth:.2f} in bandwidth")
+    if profile.get("experts"):
+        told.append(
+            f"experts {profile['expert_compute']:.2f} in compute, {profile['expert_bandwidth']:.2f} in bandwidth"
+        )
+        told.append(f"routing overlap {profile['routing_overlap']:.2f}")
+    return ", ".join(told)
+
+
+def phase_rows(group: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Errors of each phase that was measured, under `HEADER`."""
+    return [
+        _phase_row(phase, group["errors"][phase]) for phase in PHASES if group["errors"][phase]["in_sample"]["rows"]
+    ]
+
+
+def _phase_row(phase: str, errors: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
+    judged = errors["held_out"] if errors["held_out"]["rows"] else errors["in_sample"]
+    cells = (judged["kendall"], judged["overshoot"], judged["overlap"])
+    said = (shares(errors[name]) for name in ("datasheet", "in_sample", "held_out"))
+    return (phase, *said, *("-" if math.isnan(cell) else f"{cell:.2f}" for cell in cells))
+
+
+def shares(errors: Mapping[str, float]) -> str:
+    """`1.2 % (3.4 %)`, or that nothing was held out."""
+    return f"{100 * errors['median']:.1f} % ({100 * errors['p90']:.1f} %)" if errors["rows"] else "no held-out"
+
+
+def remarks(group: Mapping[str, Any]) -> list[str]:
+    """Rows that the fit misses, and what looks wrong."""
+    misses = [(row["row"], row["error"]) for row in group["misfits"]]
+    return [
+        *(
+            f"does not fit, {row}: predicted {100 * abs(e):.0f} % too {'slow' if e > 0 else 'fast'}"
+            for row, e in misses
+        ),
+        *group["remarks"],
+    ]
+
+
+def energy_head(metered: Mapping[str, Any]) -> str:
+    """What coefficients of energy were fitted to."""
+    rail = metered["coefficients"].get("rail", "")
+    return f"{metered['name']}: {metered['rows']} rows, {metered['models']} models{f'; {rail}' if rail else ''}"
+
+
+def joules(coefficients: Mapping[str, Any]) -> str:
+    """What energy is a sum of."""
+    per_byte = coefficients.get("per_byte", 0.0)
+    byte = f" + {per_byte * 1e12:.3g} pJ a byte" if per_byte else ""
+    return f"{coefficients['base_power']:.3g} W x time + {coefficients['per_flop'] * 1e12:.3g} pJ a FLOP{byte}"
+
+
+def energy_row(metered: Mapping[str, Any]) -> tuple[str, ...]:
+    """Errors of joules under `ENERGY_HEADER`."""
+    found = (metered["errors"][name] for name in ("in_sample", "held_out", "times_predicted"))
+    cells = (f"{100 * e['median']:.1f} % ({100 * e['worst']:.1f} %)" if e["rows"] else "-" for e in found)
+    return ("energy", *cells)
+
+
+def not_recommended(content: Mapping[str, Any]) -> list[str]:
+    """Profiles and coefficients of energy that should not be used, with the reasons."""
+    return [f"Not recommended, {g['name']}: {'; '.join(g['doubts'])}" for g in _everything(content) if g["doubts"]]
+
+
+def _everything(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*content["groups"], *content["energy"]]
+
+
+def usage(content: Mapping[str, Any], file: str) -> str:
+    """How to use what may be used; nothing where nothing may."""
+    groups: Sequence[Mapping[str, Any]] = _everything(content)
+    sound = [group["name"] for group in groups if not group["doubts"]]
+    whose = "" if len(sound) == len(groups) else f" for {'; '.join(sound)}"
+    mode = f"@{content['mode']}" if content["mode"] else ""
+    return f"Use it{whose}: --device {file}{mode} --preset device" if sound else ""

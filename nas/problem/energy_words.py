@@ -1,0 +1,16 @@
+"""What is said of energy where something asks for it: what joules are made of, and what was never metered."""
+
+from objectives.profile_choice import energy_named, energy_unseen
+from objectives.scenario import Scenario
+
+METRICS = ("energy_j", "power_w", "tokens_per_joule")
+
+
+def about_energy(scenario: Scenario, *, experts: bool) -> list[str]:
+    """What the energy of a scenario's requests is known from; nothing where it is not known at all."""
+    energy = scenario.energy
+    if energy is None or scenario.calibration is None:
+        return []
+    tokens = scenario.input_tokens + scenario.output_tokens
+    unseen = energy_unseen(energy, scenario.precision.name, scenario.batch, tokens, experts=experts)
+    return [energy_named(energy), *([unseen] if unseen else [])]

@@ -1,0 +1,92 @@
+"""Rates, of which more is better: each is an amount over a cost, so that a limit on it is one on the cost."""
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import inf, nextafter
+
+from objectives.plugins import importable
+from objectives.scenario import Workload
+
+
+@dataclass(frozen=True)
+class Rate:
+    """rate = amount / cost, both positive; `amount` is that of a workload."""
+
+    name: str
+    cost: str
+    amount: float
+
+    def of(self, cost: float) -> float:
+        """The rate of a cost, in floating point as the metric's module divides."""
+        return self.amount / cost
+
+    def largest_cost(self, least: float) -> float:
+        """The largest cost whose rate is at least `least`: cost <= it exactly where rate >= least.
+
+        The quotient of floating-point numbers falls weakly with the cost, so that there is one; amount / least misses
+        it by a few last digits at most.
+        """
+        cost = min(max(self.amount / least, 5e-324), sys.float_info.max)
+        while self.of(cost) < least:
+            cost = nextafter(cost, 0.0)
+        while (further := nextafter(cost, inf)) < inf and self.of(further) >= least:
+            cost = further
+        return cost
+
+
+@cache
+def costs() -> dict[str, str]:
+    """The cost of every shipped rate by the rate's name."""
+    modules = {name: importlib.import_module(f"objectives.metrics.{name}") for name in importable("objectives.metrics")}
+    return {name: module.COST for name, module in modules.items() if hasattr(module, "COST")}
+
+
+def is_rate(name: str) -> bool:
+    """Whether a metric, or a quantile of it, is a rate."""
+    return name.partition("@")[0] in costs()
+
+
+def rate_of(name: str, workload: Workload) -> Rate | None:
+    """A rate of a workload by its name; None of any other metric."""
+    if name not in costs():
+        return None
+    module = importlib.import_module(f"objectives.metrics.{name}")
+    return Rate(name, module.COST, float(module.amount(workload)))
+
+
+def rate_over(cost: str, named: Iterable[str], workload: Workload) -> Rate | None:
+    """The first of some metrics that is a rate over a cost."""
+    return next((rate_of(name, workload) for name in named if costs().get(name) == cost), None)
+
+
+def as_costs(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Objectives with the cost in place of each rate, and what to say of them."""
+    said = [
+        f"{name} is greatest where {costs()[name]} is least, which is minimised: the frontier is the same"
+        for name in names
+        if name in costs()
+    ]
+    return list(dict.fromkeys(costs().get(name, name) for name in names)), said
+
+
+def limits_of_costs(
+    limits: Mapping[str, float | None], workload: Workload
+) -> tuple[dict[str, float | None], list[str]]:
+    """The same limits with `cost <= limit` in place of each `rate >= limit`, and what to say of them.
+
+    A quantile stays: `tokens_per_second@q90 >= 20` is `tpot_ms@q90 <= 50`. Of two limits on one cost the tighter holds.
+    """
+    found = {name: limit for name, limit in limits.items() if not is_rate(name)}
+    said = []
+    for name, least in limits.items():
+        base, at, level = name.partition("@")
+        rate = rate_of(base, workload)
+        if rate is None or least is None:
+            continue
+        limited, most = f"{rate.cost}{at}{level}", rate.largest_cost(least)
+        said.append(f"{name} >= {least:g} is {limited} <= {most:.6g}")
+        found[limited] = min(most, found.get(limited) or inf)
+    return found, said

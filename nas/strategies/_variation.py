@@ -1,0 +1,129 @@
+"""Offspring of genotypes, as arrays: crossover, mutation and repair, until enough are new.
+
+Several hundred children are bred for 20 new architectures once much of a space is known, in calls of twenty: what is
+slow there is the number of numpy's calls, not of genes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from nas.search.key_index import KeyIndex
+from nas.search.strategy import Brief
+from nas.search.unseen import draw_unseen
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.space import SearchSpace
+
+MATINGS = 20
+FAILED = 1e9  # violation of a row that could not be evaluated
+EACH_GENE = 0.5  # chance of a gene that differs to be crossed, and of what comes out to be exchanged
+AWAY = np.array([[-1.0], [1.0]])  # the lower child goes down from the middle of its parents, the higher one up
+
+
+class Variation(BaseModel):
+    """Parameters of the whole family: how many individuals, and how their offspring vary."""
+
+    model_config = ConfigDict(extra="forbid")
+    population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred per generation")
+    crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
+    crossover_eta: float = Field(
+        15.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
+    )
+    mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
+    mutation_eta: float = Field(20.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+
+
+@dataclass(frozen=True, eq=False)
+class Brood:
+    """Breeds architectures of a space that are not `seen` yet; what it breeds is seen from then on."""
+
+    space: SearchSpace
+    seen: KeyIndex
+    variation: Variation
+
+    def bred(
+        self, parents: FloatArray, n: int, pairs: Callable[[int], IntArray], random_state: np.random.Generator
+    ) -> IntArray:
+        """Up to n new genotypes (k, 6) of parents (rows, 6); fewer where `MATINGS` matings breed no more.
+
+        `pairs` selects so many pairs of rows, (pairs, 2). What would be surplus can still be proposed later.
+        """
+        found, short = [np.zeros((0, parents.shape[1]), dtype=np.int64)], n
+        with np.errstate(all="ignore"):
+            for _ in range(MATINGS):
+                if short == 0:
+                    break
+                children = self.varied(parents[pairs((short + 1) // 2).T], random_state)
+                genotypes = self.space.repair(np.rint(children).astype(np.int64))
+                new = np.flatnonzero(self.seen.add(self.space.keys(genotypes), short))
+                found.append(genotypes[new])
+                short -= len(new)
+        return np.concatenate(found)
+
+    def varied(self, parents: FloatArray, random_state: np.random.Generator) -> FloatArray:
+        """Both children of parents (2, n, 6), not yet rounded, first children first, (2 n, 6)."""
+        v, highest = self.variation, (self.space.gene_sizes - 1).astype(np.float64)
+        crossing: BoolArray = random_state.random((parents.shape[1],)) < v.crossover_probability
+        if crossing.any():
+            crossed = simulated_binary(parents, highest, v.crossover_eta, random_state)
+            parents = np.where(crossing[:, None], crossed, parents)
+        children = parents.reshape(-1, parents.shape[-1])
+        changed = polynomial(children, highest, v.mutation_eta, random_state)
+        mutating = random_state.random(len(children)) <= v.mutation_probability
+        return np.where(mutating[:, None], changed, children)
+
+
+def simulated_binary(
+    parents: FloatArray, highest: FloatArray, eta: float, random_state: np.random.Generator
+) -> FloatArray:
+    """Children of parents (2, n, genes) by simulated binary crossover within [0, highest], of the same shape.
+
+    Source: Deb and Agrawal 1995; to the last bit what pymoo's SBX makes of the same random numbers.
+    """
+    n, genes = parents.shape[1:]
+    random_state.random((n, 1))  # pymoo's coin of exchanging children at all, which is always so
+    crossed = random_state.random((n, genes)) < EACH_GENE
+    crossed &= parents[0] != parents[1]
+    at = np.flatnonzero(crossed)
+    pair, ceiling = parents.reshape(2, -1)[:, at], highest[at % genes]
+    low, high = np.minimum(*pair), np.maximum(*pair)
+    chance, exchanged = random_state.random(len(at)), random_state.random(len(at)) < EACH_GENE
+    spread, power = high - low, np.full(len(at), eta + 1.0)  # of a single exponent numpy takes roots in another way
+    alpha = 2.0 - np.power(1.0 + 2.0 * np.array([low, ceiling - high]) / spread, -power)
+    reach = chance * alpha
+    reach = np.power(np.where(chance <= 1.0 / alpha, reach, 1.0 / (2.0 - reach)), 1.0 / power) * spread
+    outer = np.minimum(np.maximum(0.5 * (low + high + AWAY * reach), 0.0), ceiling)
+    children = parents.copy()
+    children.reshape(2, -1)[:, at] = np.where(exchanged, outer[::-1], outer)
+    return children
+
+
+def polynomial(genes: FloatArray, highest: FloatArray, eta: float, random_state: np.random.Generator) -> FloatArray:
+    """Genes (n, genes) after polynomial mutation within [0, highest], one gene of each on average, of the same shape.
+
+    Source: Deb and Goyal 1996; to the last bit what pymoo's PM makes of the same random numbers.
+    """
+    each = genes.shape[1]
+    changed = random_state.random(genes.shape) < min(0.5, 1 / each)
+    changed &= highest > 0
+    at = np.flatnonzero(changed)
+    values, ceiling = genes.reshape(-1)[at], highest[at % each]
+    chance, power = random_state.random(len(at)), np.full(len(at), eta + 1.0)
+    down = chance <= 0.5
+    share = np.where(down, chance, 1.0 - chance)
+    left = 1.0 - np.where(down, values, ceiling - values) / ceiling
+    step = np.power(2.0 * share + (1.0 - 2.0 * share) * np.power(left, power), 1.0 / power) - 1.0
+    mutated = genes.copy()
+    mutated.reshape(-1)[at] = np.minimum(np.maximum(values + np.where(down, step, -step) * ceiling, 0.0), ceiling)
+    return mutated
+
+
+def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
+    """The given designs, filled up to the population with a random sample: distinct, never short but by the space."""
+    space = brief.problem.space
+    used = KeyIndex()
+    used.add(space.keys(brief.start))
+    drawn = draw_unseen(space.size, used, max(population - len(brief.start), 0), generator)
+    return np.concatenate([brief.start, space.genotypes(drawn)])

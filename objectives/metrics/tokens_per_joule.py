@@ -1,0 +1,19 @@
+"""Tokens generated per joule, batch · output_tokens / energy_j, tokens/J, (n,); more is better."""
+
+from objectives.assessment import Assessment
+from objectives.scenario import Workload
+from search_spaces.arrays import FloatArray
+
+UNIT = "tokens/J"
+LOG_SCALE = True
+COST = "energy_j"  # of which less is more of this
+
+
+def amount(workload: Workload) -> float:
+    """What the cost divides: tokens of a request."""
+    return float(workload.batch * workload.output_tokens)
+
+
+def evaluate(assessment: Assessment) -> FloatArray:
+    """batch · output_tokens / energy_j, tokens/J, (n,)."""
+    return amount(assessment.scenario) / assessment[COST]
