@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.calibration import dense, device, measurements, public_rows
+from benchmarks.calibration import dense, device, fitted_to, measurements, public_rows
 from nas.study.catalogue import load_law
 from nas.work.calibrate import LAW
-from objectives.calibrating.efficiencies import fit, freedom
 from objectives.calibrating.group import PHASES, groups
 from objectives.calibrating.measurements import Measurement
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
 from objectives.device import Device, Phase
 from objectives.transfers import BATCH_DOWN, BATCH_UP, EXPERTS, FORMATS, LONGER, SHORTER, Step
@@ -87,9 +87,8 @@ def _pair(name: str, what: str, source: Sequence[Measurement], target: Sequence[
 def ratios(pair: Pair) -> dict[Phase, FloatArray]:
     """Measured / predicted of the second rows from a fit to the first, by phase."""
     board, _, source, target = pair
-    seen, asked = (terms(rows, board, load_law(LAW)) for rows in (source, target))
-    fitted = fit(seen, freedom(seen, board, len({m.model for m in source})))
-    found = asked.ms / asked.predict(fitted)
+    asked = terms(target, board, load_law(LAW))
+    found = asked.ms / predict(asked, fitted_to(source, board, load_law(LAW)))
     return {phase: found[[m.phase == phase for m in target]] for phase in PHASES}
 
 

@@ -1,12 +1,20 @@
 """Devices: dense peaks, bandwidth and memory with their sources, power modes, calibration."""
 
+from statistics import median
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
 
-_UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "cache": "B"} | {
+_UNITS = {
+    "fp16": "FLOP/s",
+    "int8": "OP/s",
+    "bandwidth": "B/s",
+    "memory": "B",
+    "cache": "B",
+    "cache_bandwidth": "B/s",
+} | {
     "base_power": "W",
     "per_flop": "J",
     "per_byte": "J",
@@ -33,6 +41,7 @@ class Calibration(BaseModel):
     (scores, softmax, values) and in the linear operators of routed experts (E > 1) the factors `attention_compute`,
     `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b. `routing_overlap` ρ: of T tokens
     1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
+    With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
     prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
     experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
@@ -49,6 +58,7 @@ class Calibration(BaseModel):
     compute_efficiency_fp4: _Share | None = None
     bandwidth_efficiency: _Share = 1.0
     prefill_bandwidth_efficiency: Annotated[float, Field(gt=0, le=8)] | None = None
+    cache_efficiency: _Share | None = None
     overhead: _Milliseconds = 0.0
     prefill_overhead: _Milliseconds | None = None
     request_overhead: _Milliseconds = 0.0
@@ -80,6 +90,18 @@ class Calibration(BaseModel):
         if kind == "attention":
             return self.attention_compute, self.attention_bandwidth
         return (self.expert_compute, self.expert_bandwidth) if kind == "experts" else (1.0, 1.0)
+
+    def missed(self, phase: Phase) -> float | None:
+        """The median error of a phase on models held out, |predicted / measured − 1|; None where none was."""
+        ratios = self.held_out.get(phase)
+        return median(abs(1.0 / ratio - 1.0) for ratio in ratios) if ratios else None
+
+    def within(self, faster: float) -> "Calibration":
+        """The same where decoding reads from a cache of `faster` times the bandwidth alone, which is no slower than memory."""
+        achieved = max(faster * (self.cache_efficiency or 0.0), self.bandwidth_efficiency)
+        prefill = self.bandwidth("prefill")
+        update = {"bandwidth_efficiency": achieved, "prefill_bandwidth_efficiency": prefill, "cache_efficiency": None}
+        return self.model_copy(update=update)
 
     @property
     def request_s(self) -> float:
@@ -136,7 +158,11 @@ class Mode(BaseModel):
 
 
 class Device(BaseModel):
-    """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes."""
+    """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
+
+    `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
+    has an efficiency for them (docs/model.md, cache tier).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: Name
@@ -146,6 +172,7 @@ class Device(BaseModel):
     bandwidth: BytesPerSecond
     memory: Bytes
     cache: Bytes | None = None
+    cache_bandwidth: BytesPerSecond | None = None
     confidence: Literal["verified", "derived", "recalled", "estimate", "measured"] = "estimate"
     source: str = ""
     note: str = ""

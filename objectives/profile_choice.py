@@ -82,8 +82,8 @@ def _named(profile: Calibration, asked: Asked) -> str:
     """Engine, the precision that is priced, and in what that lies outside of what was measured."""
     parts = [f"{profile.engine or 'unnamed engine'}, {asked.precision if profile.precision else 'any precision'}"]
     parts += [transfer.said for transfer in transfers(profile, asked)]
-    for phase, ratios in profile.held_out.items():
-        off = median(abs(1.0 / ratio - 1.0) for ratio in ratios)
-        if off > FAR_OFF:
+    for phase in profile.held_out:
+        off = profile.missed(phase)
+        if off is not None and off > FAR_OFF:
             parts.append(f"{phase} {100 * off:.0f} % off on models held out")
     return "; ".join(parts)

@@ -1,6 +1,6 @@
 """Everything a metric depends on besides the architecture."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
@@ -131,6 +131,19 @@ class Scenario:
     def routing_overlap(self) -> float:
         """ρ, share of further tokens that choose experts which are read already."""
         return 0.0 if self.calibration is None else self.calibration.routing_overlap
+
+    @property
+    def cached(self) -> bool:
+        """Whether decode passes find a part of what they read in the last-level cache."""
+        known = self.calibration is not None and self.calibration.cache_efficiency is not None
+        return known and self.latency == "operator" and bool(self.device.cache) and bool(self.device.cache_bandwidth)
+
+    def in_cache(self) -> "Scenario":
+        """The same as if the last-level cache held everything that a decode pass reads."""
+        assert self.calibration is not None
+        return replace(
+            self, calibration=self.calibration.within((self.device.cache_bandwidth or 0.0) / self.device.bandwidth)
+        )
 
     @property
     def request_s(self) -> float:

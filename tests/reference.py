@@ -9,7 +9,7 @@ with the product.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 FP16: Literal["fp16"] = "fp16"
@@ -106,6 +106,9 @@ class Setting:
     expert_compute: float = 1.0
     expert_bandwidth: float = 1.0
     routing_overlap: float = 0.0
+    cache: float = 0.0
+    cache_bandwidth: float = 0.0
+    cache_efficiency: float | None = None
 
     @property
     def weight_bytes(self) -> float:
@@ -451,11 +454,29 @@ def _operator_prefill_s(arch: Arch, setting: Setting) -> float:
 
 
 def _operator_decode_s(arch: Arch, setting: Setting) -> float:
-    """S_out passes, t = 1 ... S_out, with S_q = 1 and S_kv = S_in + t."""
+    """S_out passes, t = 1 ... S_out, with S_q = 1 and S_kv = S_in + t; a share of each from the cache."""
     seconds = 0.0
     for t in range(1, setting.output_tokens + 1):
         seconds += _pass_s(arch, setting, "decode", setting.input_tokens + t)
-    return seconds
+    if setting.cache_efficiency is None or not setting.cache or not setting.cache_bandwidth:
+        return seconds
+    achieved = max(setting.cache_efficiency * setting.cache_bandwidth / setting.bandwidth, setting.bandwidth_efficiency)
+    within = replace(setting, bandwidth_efficiency=achieved, cache_efficiency=None)
+    hits = min(1.0, setting.cache / _working_set(arch, setting)) ** 2.25
+    return (1.0 - hits) * seconds + hits * _operator_decode_s(arch, within)
+
+
+def _working_set(arch: Arch, setting: Setting) -> float:
+    """Bytes that decode passes come back to: those of a mean pass, and half of the experts that it leaves out."""
+    uniform, steps = replace(setting, routing_overlap=0.0), range(1, setting.output_tokens + 1)
+    moved = 0.0
+    for t in steps:
+        layer = operators(arch, uniform, "decode", setting.input_tokens + t)
+        moved += arch.depth * sum(traffic for _, _, traffic, _ in layer)
+        moved += sum(traffic for _, _, traffic, _ in vocabulary_operators(arch, uniform, "decode"))
+    left = arch.n_experts - _expected_experts(arch.n_experts, arch.top_k, setting.batch)
+    half = 0.5 * 3.0 * arch.depth * left * arch.expert_size * arch.width * setting.weight_bytes
+    return moved / len(steps) + half
 
 
 # Sections 4, 5 and 7: latency metrics

@@ -11,8 +11,15 @@ from nas.problem.problem import Problem
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import Phase, phases
-from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times, rates
+from objectives.latency.operators import phases
+from objectives.latency.roofline import (
+    OperatorTime,
+    PhaseTimes,
+    epilogue_seconds,
+    launch_seconds,
+    phase_times,
+    rates,
+)
 from objectives.loss_law.features import feature
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -149,13 +156,17 @@ def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, lis
     for phase in phases(scenario):
         times = phase_times(x, phase, scenario)
         of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
-        found[phase.name] = [_columns(t, part, x.depth, phase, scenario) for t, part in of_layers]
-        found[phase.name] += [_columns(t, "head", np.ones(len(chosen)), phase, scenario) for t in times.head]
+        one = np.ones(len(chosen))
+        found[phase.name] = [_columns(t, part, x.depth, times, scenario) for t, part in of_layers]
+        found[phase.name] += [_columns(t, "head", one, times, scenario) for t in times.head]
     return found
 
 
-def _columns(time: OperatorTime, part: str, layers: FloatArray, phase: Phase, scenario: Scenario) -> OperatorColumns:
-    operator, (per_flop, per_byte) = time.operator, rates(time.operator, phase, scenario)
+def _columns(
+    time: OperatorTime, part: str, layers: FloatArray, times: PhaseTimes, scenario: Scenario
+) -> OperatorColumns:
+    operator, phase = time.operator, times.phase
+    per_flop, per_byte = rates(operator, phase, scenario, times.hits)
     instances, compute_bound = layers * operator.count, time.compute > time.memory
     bound = instances * time.bound * 1e3
     by_kind = {

@@ -1,4 +1,4 @@
-"""Robust fit of a calibration's coefficients to measured phases, and which of them the data can tell.
+"""Robust fit of a calibration's coefficients to measured phases, and which of them the rows can tell.
 
 Residuals are log(predicted / measured) under a soft-L1 loss, so that a row far off pulls linearly;
 priors keep what the data does not determine at usual values, bounds keep it possible.
@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
+from objectives.calibrating.least_squares import minimise
+from objectives.calibrating.prediction import Beside, predict_with_slopes
 from objectives.calibrating.terms import Terms
 from objectives.device import Calibration, Device, Peak
 from search_spaces.arrays import FloatArray
@@ -18,6 +19,7 @@ from search_spaces.arrays import FloatArray
 PRIOR_WEIGHT = 0.02  # a prior one spread away weighs like a row 2 % off
 TAIL = 0.05  # log error from which a row pulls linearly
 LONGER = 4.0  # ratio of the longest context to the shortest from which attention is told apart
+FITS = 0.5  # share of hits from which a model counts as one that the cache holds
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Parameter:
     unused: float | None = None
 
 
-#: Priors of prefill and experts are about the medians over the groups of the public table that can tell them
-#: (`benchmarks/held_out.py`): 15 µs a launch of 60-token prefills, bandwidth in the prefill 0.7 to 1.8 of the datasheet,
-#: experts at .83 to .96 of the bandwidth of dense operators, an overlap that makes uniform routing at batch 8 right.
+#: Priors are what groups of the public table that can tell them share (`benchmarks/held_out.py`): 15 µs a launch of
+#: prefills of 60 tokens; experts at .83 to .96 of the bandwidth of dense operators, and an overlap with which uniform
+#: routing at batch 8 is right. Compute of experts differs between groups on both sides of dense operators'.
 PARAMETERS = {
     "compute": Parameter(0.5, 0.5, 0.01, 1.0),
     "second": Parameter(0.4, 0.5, 0.01, 1.0),
@@ -47,35 +49,45 @@ PARAMETERS = {
     "prefill_overhead_us": Parameter(15.0, 1.2, 1e-3, 1e4),
     "attention_compute": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
     "attention_bandwidth": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
-    "expert_compute": Parameter(0.8, 0.3, 0.05, 2.0),
+    "cache_efficiency": Parameter(0.8, 0.5, 0.05, 2.0),
+    "expert_compute": Parameter(1.0, 0.5, 0.05, 2.0, unused=1.0),
     "expert_bandwidth": Parameter(0.9, 0.1, 0.2, 1.0),
     "routing_overlap": Parameter(0.45, 0.3, 0.01, 0.95),
+    "beside_compute": Parameter(1.0, 1.0, 0.05, 20.0, unused=1.0),
+    "beside_bandwidth": Parameter(1.0, 0.3, 0.2, 5.0, unused=1.0),
 }
 #: Coefficients that a group keeps only where they bring its held-out error down.
-OPTIONAL = ("prefill_bandwidth", "prefill_overhead_us", "attention_compute", "attention_bandwidth")
+OPTIONAL = (
+    *("prefill_bandwidth", "prefill_overhead_us", "attention_compute", "attention_bandwidth"),
+    *("cache_efficiency", "expert_compute", "expert_bandwidth", "routing_overlap"),
+)
+_ABSENT = ("prefill_bandwidth", "prefill_overhead_us", "cache_efficiency")  # of a profile that does not keep them
 _BASE = ("compute", "bandwidth")
 
 
 @dataclass(frozen=True)
 class Freedom:
-    """Which parameters the data may move, and which are left out; the others stay at their priors."""
+    """Which parameters the data may move; the others stay at their priors, or are none. `largest`: of an efficiency."""
 
     names: tuple[str, ...]
-    without: tuple[str, ...]
     largest: float
 
-    def but(self, names: Iterable[str]) -> "Freedom":
-        """The same without some of the optional parameters."""
-        gone = (*self.without, *names)
-        return replace(self, names=tuple(name for name in self.names if name not in gone), without=gone)
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """Those of them that must earn their place."""
+        return tuple(name for name in self.names if name in OPTIONAL)
+
+    def keeping(self, kept: Iterable[str]) -> "Freedom":
+        """The same with some of the optional parameters only."""
+        left = tuple(kept)
+        return replace(self, names=tuple(name for name in self.names if name not in OPTIONAL or name in left))
 
 
-def freedom(
-    terms: Terms, device: Device, models: int, *, request: bool = False, without: Iterable[str] = ()
-) -> Freedom:
+def freedom(terms: Terms, device: Device, models: int, *, request: bool = False) -> Freedom:
     """What rows can tell: τ and a request's constant of two models and both phases; an efficiency above 1 of an estimated peak.
 
-    Prefill apart from decode needs both phases, attention contexts that differ by `LONGER`, experts rows with experts.
+    Prefill apart from decode needs both phases, attention contexts that differ by `LONGER`, experts rows with experts,
+    a cache models that it holds and others, efficiencies at another batch rows of that.
     """
     reading = terms.requests > 0
     both = bool(reading.any() and not reading.all())
@@ -88,13 +100,15 @@ def freedom(
         "prefill_overhead_us": both,
         "attention_compute": _long(terms.lengths[reading]),
         "attention_bandwidth": _long(terms.lengths[~reading]),
+        "cache_efficiency": bool((terms.hits > FITS).any() and (terms.hits[~reading] < FITS).any()),
         "expert_compute": bool((routed & reading).any()),
         "expert_bandwidth": bool((routed & ~reading).any()),
         "routing_overlap": bool((routed & (terms.routing[:, 2] > 1) & ~reading).any()),
+        "beside_compute": bool((terms.beside & reading).any()),
+        "beside_bandwidth": bool((terms.beside & ~reading).any()),
     }
     names = (*_BASE, *(name for name, can in told.items() if can))
-    unknown = tuple(name for name in OPTIONAL if not told[name])
-    return Freedom(names, unknown, 2.0 if device.confidence == "estimate" else 1.0).but(without)
+    return Freedom(names, 2.0 if device.confidence == "estimate" else 1.0)
 
 
 def _long(lengths: FloatArray) -> bool:
@@ -107,16 +121,26 @@ def fit(terms: Terms, free: Freedom) -> Calibration:
     chosen = [PARAMETERS[name] for name in free.names]
     prior, spread = np.log([p.prior for p in chosen]), np.array([p.spread for p in chosen])
     most = [free.largest if name in ("second", *_BASE) else p.most for name, p in zip(free.names, chosen, strict=True)]
-    lower, upper = np.log([p.least for p in chosen]), np.log(most)
-    target = np.log(terms.ms)
+    bounds = np.log([p.least for p in chosen]), np.log(most)
 
-    def residuals(vector: FloatArray) -> FloatArray:
-        error = np.log(terms.predict(calibration(free, vector, terms.second))) - target
-        robust = np.sign(error) * np.sqrt(2.0 * penalty(error))
-        return np.concatenate([robust, PRIOR_WEIGHT * (vector - prior) / spread])
+    def residuals(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
+        c, beside = calibration(free, vector, terms.second)
+        ms, slopes = predict_with_slopes(terms, c, beside)
+        error = np.log(ms / terms.ms)
+        robust, slope = _robust(error)
+        rows = np.stack([slopes[name] for name in free.names], axis=1) * (slope / ms)[:, None]
+        pulled = PRIOR_WEIGHT * (vector - prior) / spread
+        return np.concatenate([robust, pulled]), np.concatenate([rows, np.diag(PRIOR_WEIGHT / spread)])
 
-    solution = least_squares(residuals, prior, bounds=(lower, upper), x_scale=spread)
-    return calibration(free, solution.x, terms.second)
+    return calibration(free, minimise(residuals, prior, bounds), terms.second)[0]
+
+
+def _robust(error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Residuals whose squares are twice the penalty, and their slopes."""
+    robust = np.sign(error) * np.sqrt(2.0 * penalty(error))
+    steep = error / np.sqrt(1.0 + (error / TAIL) ** 2)
+    slope = np.where(np.abs(error) < 1e-9, 1.0, steep / np.where(robust == 0.0, 1.0, robust))
+    return robust, slope
 
 
 def penalty(error: FloatArray) -> FloatArray:
@@ -125,21 +149,23 @@ def penalty(error: FloatArray) -> FloatArray:
     return found
 
 
-def calibration(free: Freedom, vector: FloatArray, second: Peak) -> Calibration:
-    """Parameters as a profile; those that are left out at what changes nothing, `second` the low-precision peak."""
+def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibration, Beside]:
+    """Parameters as a profile, and what differs beside it; those that are left out at what changes nothing."""
     value = {name: p.prior if p.unused is None else p.unused for name, p in PARAMETERS.items()}
     value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
-    found: dict[str, Any] = {} if "second" not in free.names else {f"compute_efficiency_{second}": value["second"]}
-    if "prefill_bandwidth" in free.names:
-        found["prefill_bandwidth_efficiency"] = value["prefill_bandwidth"]
-    if "prefill_overhead_us" in free.names:
-        found["prefill_overhead"] = value["prefill_overhead_us"] * 1e-3
+    value |= {name: None for name in _ABSENT if name not in free.names}
     alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")
-    found |= {name: value[name] for name in alike}
-    return Calibration.model_construct(
+    found: dict[str, Any] = {name: value[name] for name in (*alike, "cache_efficiency")}
+    if "second" in free.names:
+        found[f"compute_efficiency_{second}"] = value["second"]
+    launch = value["prefill_overhead_us"]
+    made = Calibration.model_construct(
         compute_efficiency=value["compute"],
         bandwidth_efficiency=value["bandwidth"],
         overhead=value["overhead_us"] * 1e-3,
+        prefill_bandwidth_efficiency=value["prefill_bandwidth"],
+        prefill_overhead=None if launch is None else launch * 1e-3,
         request_overhead=value["request_ms"],
         **found,
     )
+    return made, Beside(value["beside_compute"], value["beside_bandwidth"])

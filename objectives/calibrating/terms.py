@@ -7,13 +7,16 @@ from typing import cast
 import numpy as np
 
 from objectives.calibrating.measurements import Measurement
-from objectives.device import Calibration, Device, Kind, Peak
+from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
+from objectives.latency.cache import hit_share, working_set
 from objectives.latency.operators import Phase, phases
 from objectives.latency.roofline import OperatorTime, phase_times
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.arrays import AnyArray, FloatArray
+
+_SHARED = ("second", "cache_speed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +26,9 @@ class Terms:
     Where `second_peak` marks operators at the peak `second` instead of FP16's, `attention` the attention core's and
     `experts` routed experts'; `expert_memory` is the part of `memory` that one touched expert adds; `routing` E, K
     and T of each row, (n, 3); `epilogue` are seconds at the FP16 peak after the operator's max, (n,); `launches`
-    operators started, (n,); `requests` prefills, (n,); `lengths` the KV length of the phase's last token, (n,); `ms`
-    measured, (n,).
+    operators started, (n,); `requests` prefills, (n,); `lengths` the KV length of the phase's last token, (n,); `hits`
+    the share of traffic that the last-level cache serves, (n,), at `cache_speed` times the bandwidth (0: no such figure);
+    `beside` marks rows at another batch than the first row's, (n,); `ms` measured, (n,).
     """
 
     compute: FloatArray
@@ -38,39 +42,16 @@ class Terms:
     launches: FloatArray
     requests: FloatArray
     lengths: FloatArray
+    hits: FloatArray
+    beside: AnyArray
     ms: FloatArray
     second: Peak
+    cache_speed: float
 
     def rows(self, which: AnyArray) -> "Terms":
         """Some of the rows."""
-        columns = {name: getattr(self, name) for name in Terms.__dataclass_fields__ if name != "second"}
-        return Terms(**{name: column[which] for name, column in columns.items()}, second=self.second)
-
-    def predict(self, c: Calibration) -> FloatArray:
-        """Milliseconds under a calibration, (n,).
-
-        The attention core is taken on the side that is larger over the whole phase.
-        """
-        reading = self.requests > 0
-        share = np.where(self.second_peak, c.efficiency(self.second), c.compute_efficiency)
-        speed = np.where(reading, c.bandwidth("prefill"), c.bandwidth("decode"))[:, None] * np.ones_like(share)
-        kinds: tuple[tuple[AnyArray, Kind], ...] = ((self.attention, "attention"), (self.experts, "experts"))
-        for where, kind in kinds:
-            compute, memory = c.factors(kind)
-            share, speed = np.where(where, share * compute, share), np.where(where, speed * memory, speed)
-        traffic = self.memory + self.expert_memory * self._fewer_experts(c.routing_overlap)[:, None]
-        bound = np.maximum(self.compute / share, traffic / speed).sum(axis=1)
-        launch = np.where(reading, c.overhead_s("prefill"), c.overhead_s("decode"))
-        seconds = bound + self.epilogue / c.compute_efficiency + self.launches * launch
-        result: FloatArray = seconds * 1e3 + self.requests * c.request_overhead
-        return result
-
-    def _fewer_experts(self, overlap: float) -> FloatArray:
-        """Distinct experts under an overlap of routing, less those without, (n,)."""
-        experts, chosen, tokens = self.routing.T
-        missed = 1.0 - chosen / experts
-        result: FloatArray = experts * (missed**tokens - missed ** (1.0 + (1.0 - overlap) * (tokens - 1.0)))
-        return result
+        columns = {name: getattr(self, name) for name in Terms.__dataclass_fields__ if name not in _SHARED}
+        return replace(self, **{name: column[which] for name, column in columns.items()})
 
 
 def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Terms:
@@ -82,9 +63,10 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
     timed = [_operators(m, device, law) for m in measurements]
     width = max((len(times) for _, times in timed), default=0)
     table = np.zeros((6, len(timed), width))
-    epilogue, launches = np.zeros((2, len(timed)))
+    epilogue, launches, hits = np.zeros((3, len(timed)))
     for i, (scenario, times) in enumerate(timed):
-        passes = _phase(measurements[i], scenario).passes
+        phase = _phase(measurements[i], scenario)
+        passes, hits[i] = phase.passes, _hits(measurements[i], phase, scenario)
         for j, time in enumerate(times):
             count, routed = _scalar(time.operator.count), time.operator.routed
             expert = routed is not None and _scalar(routed) > 0
@@ -101,7 +83,8 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
                 epilogue[i] += (
                     count * _scalar(time.operator.epilogue_flops) * passes * scenario.seconds_per_flop("fp16")
                 )
-    return _per_step(measurements, table, epilogue, launches)
+    found = _per_step(measurements, table, epilogue, launches)
+    return replace(found, hits=hits, cache_speed=(device.cache_bandwidth or 0.0) / device.bandwidth)
 
 
 def _per_step(
@@ -122,16 +105,27 @@ def _per_step(
         launches / steps,
         np.array([float(m.phase == "prefill") for m in measurements]),
         np.array([m.attended or m.prompt + (m.generated if m.phase == "decode" else 0) for m in measurements]),
+        np.zeros(len(measurements)),
+        np.array([m.batch != measurements[0].batch for m in measurements]),
         np.array([m.ms for m in measurements]),
         next(
             (m.format.precision.linear_peak for m in measurements if m.format.precision.linear_peak != "fp16"), "int8"
         ),
+        0.0,
     )
 
 
 def _tokens(m: Measurement) -> int:
     """Tokens of one pass."""
     return m.batch * (m.prompt if m.phase == "prefill" else 1)
+
+
+def _hits(m: Measurement, phase: Phase, scenario: Scenario) -> float:
+    """The share of a decode pass's traffic that the last-level cache serves, 0 where the device states none."""
+    capacity = scenario.device.cache
+    if phase.name == "prefill" or not capacity or not scenario.device.cache_bandwidth:
+        return 0.0
+    return float(hit_share(working_set(Dimensions(m.architecture), phase, scenario), capacity)[0])
 
 
 def _expert_seconds(m: Measurement, scenario: Scenario) -> float:

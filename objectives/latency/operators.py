@@ -14,6 +14,7 @@ from objectives.dimensions import Dimensions
 from objectives.scenario import Precision, Scenario
 from search_spaces.arrays import FloatArray
 
+CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
 Values = FloatArray | float
 
 

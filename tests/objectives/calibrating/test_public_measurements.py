@@ -29,6 +29,7 @@ APART = (
     "prefill_overhead",
     "attention_compute",
     "attention_bandwidth",
+    "cache_efficiency",
     "expert_compute",
     "expert_bandwidth",
     "routing_overlap",

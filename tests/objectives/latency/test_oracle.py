@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.device import Calibration
+from objectives.device import Calibration, Device
 from objectives.latency import closed_form
 from objectives.latency.operators import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
@@ -60,6 +60,11 @@ WHOLE_CALIBRATION = Calibration(
     expert_bandwidth=0.9,
     routing_overlap=0.45,
 )
+CACHED = WHOLE_CALIBRATION.model_copy(update={"cache_efficiency": 0.7})
+SMALL_CACHE, LARGE_CACHE = (
+    Device(name="cached", fp16=10, int8=20, bandwidth=50, memory=8, cache=size, cache_bandwidth="400 GB/s")
+    for size in ("300 MB", "100 GB")
+)
 FP4_CALIBRATION = Calibration(compute_efficiency=0.2, compute_efficiency_fp4=0.6, overhead="3 us")
 INT8_CALIBRATION = Calibration(compute_efficiency=0.7, compute_efficiency_int8=0.3, overhead="1 ms")
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -78,6 +83,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "calibration": {"calibration": CALIBRATION},
     "calibration with every coefficient": {"calibration": WHOLE_CALIBRATION, "batch": 4},
     "the same, fused": {"calibration": WHOLE_CALIBRATION, "batch": 8, "attention": "fused", "complete": True},
+    "a cache that holds a part": {"calibration": CACHED, "device": SMALL_CACHE, "complete": True},
+    "a cache that holds it all": {"calibration": CACHED, "device": LARGE_CACHE, "batch": 2, "output_tokens": 3},
     "calibration of int8": {"calibration": INT8_CALIBRATION, "complete": True, "attention": "fused"},
 }
 
