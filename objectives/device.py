@@ -37,7 +37,8 @@ class Calibration(BaseModel):
     Where: η_c `compute_efficiency` (and `_int8`, `_fp4` for these peaks), η_b `bandwidth_efficiency`,
     τ `overhead` per operator instance; `request_overhead` once per prefill (a server's constant).
     In the prefill `prefill_bandwidth_efficiency` and `prefill_overhead` take the place of η_b and τ where they are
-    given; the former may exceed 1, as fused element-wise operators and caches spare bytes. In the attention core
+    given; the former may exceed 1, as fused element-wise operators and caches spare bytes, and is not that of routed experts,
+    whose weights stream by as in decoding. In the attention core
     (scores, softmax, values) and in the linear operators of routed experts (E > 1) the factors `attention_compute`,
     `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b. `routing_overlap` ρ: of T tokens
     1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
@@ -95,13 +96,6 @@ class Calibration(BaseModel):
         """The median error of a phase on models held out, |predicted / measured − 1|; None where none was."""
         ratios = self.held_out.get(phase)
         return median(abs(1.0 / ratio - 1.0) for ratio in ratios) if ratios else None
-
-    def within(self, faster: float) -> "Calibration":
-        """The same where decoding reads from a cache of `faster` times the bandwidth alone, which is no slower than memory."""
-        achieved = max(faster * (self.cache_efficiency or 0.0), self.bandwidth_efficiency)
-        prefill = self.bandwidth("prefill")
-        update = {"bandwidth_efficiency": achieved, "prefill_bandwidth_efficiency": prefill, "cache_efficiency": None}
-        return self.model_copy(update=update)
 
     @property
     def request_s(self) -> float:

@@ -420,7 +420,8 @@ def operator_s(arch: Arch, setting: Setting, operator: Operator, phase: Phase) -
     """max(FLOPs / (eta_c pi), bytes / (eta_b beta)) + tau; no tau for a fused dequantise."""
     name, flops, traffic, peak = operator
     eta_b, tau = setting.bandwidth_efficiency, setting.overhead_s
-    if phase == "prefill" and setting.prefill_bandwidth_efficiency is not None:
+    routed = name in EXPERTS and arch.n_experts > 1
+    if phase == "prefill" and setting.prefill_bandwidth_efficiency is not None and not routed:
         eta_b = setting.prefill_bandwidth_efficiency
     if phase == "prefill" and setting.prefill_overhead_s is not None:
         tau = setting.prefill_overhead_s

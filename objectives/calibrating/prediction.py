@@ -34,7 +34,8 @@ def predict_with_slopes(t: Terms, c: Calibration, beside: Beside | None = None) 
     compute, second, speed = _efficiencies(t, c, reading, other)
     launch = t.launches * np.where(reading, c.overhead_s("prefill"), c.overhead_s("decode"))
     epilogue = t.epilogue / compute
-    core, found = _bound(t, c, np.where(t.second_peak, second[:, None], compute[:, None]), speed)
+    streamed = c.bandwidth_efficiency * np.where(t.beside, other.bandwidth, 1.0)
+    core, found = _bound(t, c, np.where(t.second_peak, second[:, None], compute[:, None]), speed, streamed)
     if t.cache_speed and c.cache_efficiency is not None:
         core, found = _with_cache(t, c, core, found, compute, second, other)
     found["compute"] = found["compute"] - epilogue
@@ -42,8 +43,9 @@ def predict_with_slopes(t: Terms, c: Calibration, beside: Beside | None = None) 
     found["overhead_us"] = np.where(reading & own_launches, 0.0, launch)
     found["prefill_overhead_us"] = np.where(reading & own_launches, launch, 0.0)
     if c.prefill_bandwidth_efficiency is not None:
-        found["prefill_bandwidth"] = np.where(reading, found["bandwidth"], 0.0)
-        found["bandwidth"] = np.where(reading, 0.0, found["bandwidth"])
+        apart = found["bandwidth"] - found["expert_bandwidth"]
+        found["prefill_bandwidth"] = np.where(reading, apart, 0.0)
+        found["bandwidth"] = found["bandwidth"] - found["prefill_bandwidth"]
     found["beside_compute"] = np.where(t.beside, found["compute"] + found["second"], 0.0)
     of_bytes = sum(found[name] for name in ("bandwidth", "prefill_bandwidth", "cache_efficiency") if name in found)
     found["beside_bandwidth"] = np.where(t.beside, of_bytes, 0.0)
@@ -69,21 +71,23 @@ def _with_cache(
     faster = max(c.cache_efficiency * t.cache_speed, c.bandwidth_efficiency)
     speed = faster * np.where(t.beside, other.bandwidth, 1.0)
     share = np.where(t.second_peak, second[:, None], compute[:, None])
-    within, inner = _bound(t, c, share, speed)
+    within, inner = _bound(t, c, share, speed, speed)
     blended = {name: (1.0 - t.hits) * found[name] + t.hits * inner[name] for name in found}
     blended["bandwidth"] = (1.0 - t.hits) * found["bandwidth"]
     blended["cache_efficiency"] = t.hits * inner["bandwidth"]
     return (1.0 - t.hits) * core + t.hits * within, blended
 
 
-def _bound(t: Terms, c: Calibration, share: FloatArray, speed: FloatArray) -> tuple[FloatArray, Slopes]:
-    """Seconds of the larger sides, (n,), and the slopes of the efficiencies."""
+def _bound(
+    t: Terms, c: Calibration, share: FloatArray, speed: FloatArray, streamed: FloatArray
+) -> tuple[FloatArray, Slopes]:
+    """Seconds of the larger sides, (n,), and the slopes of the efficiencies; `streamed` is the share that experts get."""
     attention, experts = c.factors("attention"), c.factors("experts")
     of_flops, of_bytes = (
         np.where(t.attention, a, np.where(t.experts, e, 1.0)) for a, e in zip(attention, experts, strict=True)
     )
     fewer, slope = _fewer_experts(t, c.routing_overlap)
-    rate = of_bytes * speed[:, None]
+    rate = of_bytes * np.where(t.experts, streamed[:, None], speed[:, None])
     compute, memory = t.compute / (share * of_flops), (t.memory + t.expert_memory * fewer[:, None]) / rate
     larger = compute >= memory
     flops, traffic = np.where(larger, compute, 0.0), np.where(larger, 0.0, memory)

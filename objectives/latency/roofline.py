@@ -82,17 +82,17 @@ def rates(
     if hits is not None:
         (per_flop, slow), (_, fast) = (rates(operator, phase, each) for each in (scenario, scenario.in_cache()))
         return per_flop, (1.0 - hits) * slow + hits * fast
-    found = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
-    per_flop, per_byte = (
-        _slowed(rate, f, operator) for rate, f in zip(found, scenario.factors(operator.kind), strict=True)
-    )
-    return per_flop, per_byte
+    of_flops, of_bytes = scenario.factors(operator.kind)
+    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
+    if operator.routed is None:
+        return per_flop / of_flops, per_byte / of_bytes
+    streamed = scenario.seconds_per_byte(phase.name, routed=True) / of_bytes
+    return _of_experts(per_flop / of_flops, per_flop, operator.routed), _of_experts(streamed, per_byte, operator.routed)
 
 
-def _slowed(rate: float, factor: float, operator: Operator) -> Values:
-    if factor == 1.0:
-        return rate
-    return rate / factor if operator.routed is None else np.where(operator.routed > 0, rate / factor, rate)
+def _of_experts(routed: float, plain: float, where: FloatArray) -> Values:
+    """A rate where there are routed experts, and where there are none; their weights stream by in the prefill too."""
+    return plain if routed == plain else np.where(where > 0, routed, plain)
 
 
 def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:

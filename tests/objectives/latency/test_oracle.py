@@ -62,7 +62,16 @@ WHOLE_CALIBRATION = Calibration(
 )
 CACHED = WHOLE_CALIBRATION.model_copy(update={"cache_efficiency": 0.7})
 SMALL_CACHE, LARGE_CACHE = (
-    Device(name="cached", fp16=10, int8=20, bandwidth=50, memory=8, cache=size, cache_bandwidth="400 GB/s")
+    Device(
+        name="cached",
+        fp16=10,
+        int8=20,
+        bandwidth=50,
+        memory=8,
+        cache=size,
+        cache_bandwidth="400 GB/s",
+        other_peaks={"fp4": 40},
+    )
     for size in ("300 MB", "100 GB")
 )
 FP4_CALIBRATION = Calibration(compute_efficiency=0.2, compute_efficiency_fp4=0.6, overhead="3 us")
