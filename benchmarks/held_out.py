@@ -67,22 +67,22 @@ class Set:
 
 SETS = (
     Set("NVIDIA edge, dense, 2,048 tokens, batch 1", lambda m, r: r["source"] == BENCH and m.batch == 1 and dense(m), (0.055, 0.15), (0.02, 0.05)),
-    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 1, (0.09, 0.24), (0.025, 0.09)),
+    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 1, (0.08, 0.15), (0.02, 0.065)),
     Set("Thor, batch 8, dense", lambda m, r: r["source"] == BENCH and m.batch == 8 and dense(m), (0.06, 0.15), (0.015, 0.06)),
-    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 8, (0.06, 0.14), (0.025, 0.06)),
+    Set("the same with MoE", lambda m, r: r["source"] == BENCH and m.batch == 8, (0.07, 0.14), (0.015, 0.06)),
     Set("51 to 61 tokens, dense, batch 1", lambda m, r: r["source"] == RUNTIME and m.batch == 1 and dense(m), (0.07, 0.18), (0.03, 0.10)),
-    Set("the same with MoE", lambda m, r: r["source"] == RUNTIME and m.batch == 1, (0.095, 0.36), (0.035, 0.10)),
-    Set("51 to 61 tokens, batch 8", lambda m, r: r["source"] == RUNTIME and m.batch == 8, (0.10, 0.45), (0.08, 0.28)),
+    Set("the same with MoE", lambda m, r: r["source"] == RUNTIME and m.batch == 1, (0.06, 0.26), (0.035, 0.14)),
+    Set("51 to 61 tokens, batch 8", lambda m, r: r["source"] == RUNTIME and m.batch == 8, (0.07, 0.22), (0.1, 0.3)),
     Set("Thor, 0.4.0, 360 tokens, batch 1 and 8", lambda m, r: r["source"] == "trt-edge-llm-0.4.0", (0.04, 0.11), (0.09, 0.21)),
-    Set("Orin Nano Super, llama.cpp, 3 power modes", lambda m, r: r["source"] == "smolperf-orin-nano", (0.09, 0.16), (0.08, 0.26)),
+    Set("Orin Nano Super, llama.cpp, 3 power modes", lambda m, r: r["source"] == "smolperf-orin-nano", (0.09, 0.17), (0.08, 0.26)),
     Set("Qualcomm Genie, w4a16", lambda m, r: m.engine == "Genie" and r["precision"] == "w4a16", (0.09, 0.19), (0.08, 0.18)),
 )  # fmt: skip
 LONG = Set(
     "one model, a long row, by length", lambda m, r: m.engine == "llama-bench May-2024", (0.03, 0.10), (0.03, 0.06)
 )
 CPU_SETS = (
-    Set("llama.cpp, two CPU cores, dense", lambda m, r: dense(m), (0.12, 0.29), (0.22, 1.1)),
-    Set("the same with MoE", lambda m, r: True, (0.12, 0.28), (0.36, 0.85)),
+    Set("llama.cpp, two CPU cores, dense", lambda m, r: dense(m), (0.11, 0.27), (0.07, 0.13)),
+    Set("the same with MoE", lambda m, r: True, (0.105, 0.24), (0.11, 0.2)),
 )
 
 

@@ -151,7 +151,7 @@ def penalty(error: FloatArray) -> FloatArray:
 
 def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibration, Beside]:
     """Parameters as a profile, and what differs beside it; those that are left out at what changes nothing."""
-    value = {name: p.prior if p.unused is None else p.unused for name, p in PARAMETERS.items()}
+    value: dict[str, Any] = {name: p.prior if p.unused is None else p.unused for name, p in PARAMETERS.items()}
     value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
     value |= {name: None for name in _ABSENT if name not in free.names}
     alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")

@@ -125,7 +125,7 @@ def _hits(m: Measurement, phase: Phase, scenario: Scenario) -> float:
     capacity = scenario.device.cache
     if phase.name == "prefill" or not capacity or not scenario.device.cache_bandwidth:
         return 0.0
-    return float(hit_share(working_set(Dimensions(m.architecture), phase, scenario), capacity)[0])
+    return _scalar(hit_share(working_set(Dimensions(m.architecture), phase, scenario), capacity))
 
 
 def _expert_seconds(m: Measurement, scenario: Scenario) -> float:
