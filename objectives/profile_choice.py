@@ -21,7 +21,8 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, str]:
     """The profile of this power mode that computes most like what is asked, and how to name it.
 
-    Among profiles of one precision the nearest batch, then the smallest held-out error. (None, reason) where no
+    Among profiles of one precision the nearest batch, then the one that was measured with the most like lengths and experts, then the
+    smallest held-out error. (None, reason) where no
     profile computes alike.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
@@ -31,9 +32,10 @@ def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, s
         what = f"no calibrated profile that {asked.precision} could use" if here else "no calibrated profile"
         return None, f"datasheet peaks, {what} for this device"
 
-    def distance(p: Calibration) -> tuple[int, float, bool, float]:
+    def distance(p: Calibration) -> tuple[int, float, int, bool, float]:
         apart = max(p.batch, asked.batch) / min(p.batch, asked.batch)
-        return sources.index(p.precision), apart, p.held_out_error is None, p.held_out_error or 0.0
+        outside = len(transfers(p, asked))
+        return sources.index(p.precision), apart, outside, p.held_out_error is None, p.held_out_error or 0.0
 
     best = min(alike, key=distance)
     return best, f"calibrated ({_named(best, asked)})"

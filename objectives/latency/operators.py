@@ -135,33 +135,25 @@ def attention_core(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[
     vectors = batch * queries * d_q * b_a
     kv_bytes = batch * x.kv_dim * p.kv_bytes
     score_flops, softmax_flops, score_bytes = 2.0 * d_q, 5.0 * n_h, n_h * b_a
+    core = partial(Operator, kind="attention")
     if scenario.attention == "fused":
         flops = 2.0 * score_flops + softmax_flops
-        yield Operator(
-            "attention",
-            flops * extra,
-            2.0 * vectors,
-            flops_per_kv=flops * pairs,
-            bytes_per_kv=2.0 * kv_bytes,
-            kind="attention",
-        )
+        yield core("attention", flops * extra, 2.0 * vectors, flops_per_kv=flops * pairs, bytes_per_kv=2.0 * kv_bytes)
         return
     matmul = partial(
-        Operator,
+        core,
         flops=score_flops * extra,
         bytes=vectors + score_bytes * extra,
         flops_per_kv=score_flops * pairs,
         bytes_per_kv=kv_bytes + score_bytes * pairs,
-        kind="attention",
     )
     yield matmul("qk_matmul")
-    yield Operator(
+    yield core(
         "softmax",
         softmax_flops * extra,
         2.0 * score_bytes * extra,
         flops_per_kv=softmax_flops * pairs,
         bytes_per_kv=2.0 * score_bytes * pairs,
-        kind="attention",
     )
     yield matmul("sv_matmul")
 
