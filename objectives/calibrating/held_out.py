@@ -115,7 +115,7 @@ def _judge(group: Group) -> Callable[[tuple[str, ...]], float] | None:
     routed = group.terms.experts.any(axis=1)
     held = [
         (~here, here & ~group.terms.beside)
-        for here in (np.isin(folds, fold) for fold in np.unique(folds))
+        for here in (np.asarray(folds == fold, dtype=np.bool_) for fold in np.unique(folds))
         if _told(group, here, routed)
     ]
     if len(np.unique(folds)) < 2 or not held:
