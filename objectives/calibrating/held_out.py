@@ -112,10 +112,10 @@ def _judge(group: Group) -> Callable[[tuple[str, ...]], float] | None:
     """Mean held-out penalty of the group's own rows by what is kept; None where nothing can be held out."""
     labels = group.models if len(set(group.models.tolist())) > 1 else group.terms.lengths
     folds = np.unique(labels, return_inverse=True)[1] % FOLDS
-    routed = group.terms.experts.any(axis=1)
+    routed: BoolArray = np.asarray(group.terms.experts.any(axis=1), dtype=np.bool_)
     held = [
         (~here, here & ~group.terms.beside)
-        for here in (np.asarray(folds == fold, dtype=np.bool_) for fold in np.unique(folds))
+        for here in (folds == fold for fold in np.unique(folds))
         if _told(group, here, routed)
     ]
     if len(np.unique(folds)) < 2 or not held:
