@@ -84,8 +84,14 @@ def _named(profile: Calibration, asked: Asked) -> str:
     """Engine, the precision that is priced, and in what that lies outside of what was measured."""
     parts = [f"{profile.engine or 'unnamed engine'}, {asked.precision if profile.precision else 'any precision'}"]
     parts += [transfer.said for transfer in transfers(profile, asked)]
-    for phase in profile.held_out:
-        off = profile.missed(phase)
-        if off is not None and off > FAR_OFF:
-            parts.append(f"{phase} {100 * off:.0f} % off on models held out")
-    return "; ".join(parts)
+    return "; ".join([*parts, *far_off(profile)])
+
+
+def far_off(profile: Calibration) -> list[str]:
+    """Each phase whose held-out median error is above `FAR_OFF`, with that error."""
+    missed = {phase: profile.missed(phase) for phase in profile.held_out}
+    return [
+        f"{phase} {100 * off:.0f} % off on models held out"
+        for phase, off in missed.items()
+        if off is not None and off > FAR_OFF
+    ]

@@ -73,7 +73,6 @@ def plain_limits(
             f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
             f"most {factor:.3g} with probability {written} %, from {models} models held out"
             + (f", times {wider:.3g} for what was not measured" if wider > 1.0 else "")
-            + f"; {note}"
         )
     return limits, said
 

@@ -50,11 +50,9 @@ def scenario_of(config: StudyConfig, law: Law, device: Device, asked: Asked | No
 
 
 def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
-    """What is to be said where times are asked for that the calibration was not measured with; nothing else."""
+    """A sentence for each way in which times are asked for that the calibration was not measured with."""
     outside = [] if calibration is None else transfers(calibration, asked)
-    if not outside:
-        return []
-    return [f"times are extrapolated: {'; '.join(transfer.said for transfer in outside)}"]
+    return [f"times are extrapolated: {transfer.said}" for transfer in outside]
 
 
 def _refuse_without_peak(config: StudyConfig, device: Device) -> None:
