@@ -22,12 +22,13 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, resolve
-from objectives.calibrating.efficiencies import fit, freedom
-from objectives.calibrating.group import Calibrated, calibrate, groups
+from objectives.calibrating.group import Calibrated, calibrate, groups, with_beside
+from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement, read
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
-from objectives.profile_choice import BATCH_8_FROM_1, Phase
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -91,11 +92,11 @@ def calibrations(rows: Sequence[dict[str, str]], chosen: Chosen, *, request: boo
     law, done = load_law(LAW), []
     for name, members in measurements(rows, chosen).items():
         known = device(name)
-        for group in groups(members).values() if known else ():
+        for group, beside in with_beside(members) if known else ():
             assert known is not None
             source = rows[group[0].line - 2]["source"]
             source = SOURCES.get(source, source)
-            done.append(calibrate(group, known, law, source, request=request))
+            done.append(calibrate(group, known, law, source, request=request, beside=beside))
     return done
 
 
@@ -152,9 +153,8 @@ def unseen_device(rows: Sequence[dict[str, str]], known_models: int) -> tuple[Fl
                 seen = np.isin(models, subset)
                 if seen.all():
                     continue
-                fitted = fit(table.rows(seen), freedom(table.rows(seen), board, known_models))
-                rest = table.rows(~seen)
-                error = np.abs(rest.predict(fitted) / rest.ms - 1.0)
+                known, rest = Group(table.rows(seen), models[seen], board), table.rows(~seen)
+                error = np.abs(predict(rest, known.fitted(choose(known).kept)) / rest.ms - 1.0)
                 prefill.append(error[rest.requests > 0])
                 decode.append(error[rest.requests == 0])
     return np.concatenate(prefill), np.concatenate(decode)
@@ -180,9 +180,8 @@ def moe_batch(rows: Sequence[dict[str, str]], source: str) -> list[tuple[str, di
         assert board is not None
         for family in {m.format.family for m in members}:
             same = [m for m in members if m.format.family == family]
-            single = terms([m for m in same if m.batch == 1], board, law)
-            models = len({m.model for m in same if m.batch == 1})
-            fitted = fit(single, freedom(single, board, models))
+            single = [m for m in same if m.batch == 1]
+            fitted = fitted_to(single, board, law)
             for m in same:
                 if m.batch == 8 and m.phase == "decode" and not dense(m):
                     ratios = {
@@ -193,8 +192,14 @@ def moe_batch(rows: Sequence[dict[str, str]], source: str) -> list[tuple[str, di
     return found
 
 
+def fitted_to(rows: Sequence[Measurement], board: Device, law: Law) -> Calibration:
+    """A calibration to rows, with the coefficients that earn their place among them."""
+    group = Group(terms(rows, board, law), np.array([m.model for m in rows]), board)
+    return group.fitted(choose(group).kept)
+
+
 def _ratio(table: Terms, fitted: Calibration) -> float:
-    return float(table.predict(fitted)[0] / table.ms[0])
+    return float(predict(table, fitted)[0] / table.ms[0])
 
 
 def shipped(rows: Sequence[dict[str, str]]) -> dict[str, list[Calibration]]:
@@ -220,26 +225,6 @@ def _place(group: Calibrated) -> tuple[str, str, int]:
     return group.rows[0].device, group.profile.precision, group.profile.batch
 
 
-def batch_transfer(rows: Sequence[dict[str, str]]) -> list[tuple[str, dict[Phase, FloatArray]]]:
-    """Per device, engine and format measured at batch 1 and 8: measured / predicted at 8 from the calibration at 1."""
-    law, found = load_law(LAW), []
-    for name, members in measurements(rows, lambda m, r: bool(m.format.study)).items():
-        known = device(name)
-        by_key = groups(members) if known else {}
-        for (engine, family, batch), single in by_key.items():
-            eight = by_key.get((engine, family, 8))
-            if known is None or batch != 1 or eight is None:
-                continue
-            table, models = terms(single, known, law), len({m.model for m in single})
-            fitted, asked = fit(table, freedom(table, known, models)), terms(eight, known, law)
-            ratio = asked.ms / asked.predict(fitted)
-            by_phase: dict[Phase, FloatArray] = {
-                phase: ratio[[m.phase == phase for m in eight]] for phase in BATCH_8_FROM_1
-            }
-            found.append((f"{name}, {engine}, {family}", by_phase))
-    return found
-
-
 def main() -> None:
     """Print the table, or the profiles."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -261,9 +246,6 @@ def main() -> None:
     for source in (BENCH, RUNTIME):
         for place, ratios in moe_batch(rows, source):
             print(f"  {source}, {place}: " + ", ".join(f"{rule} {ratio:.2f}" for rule, ratio in ratios.items()))
-    print("\nBatch 8 from the batch-1 calibration, measured / predicted")
-    for place, by_phase in batch_transfer(rows):
-        print(f"  {place}: " + ", ".join(f"{phase} {r.min():.2f} to {r.max():.2f}" for phase, r in by_phase.items()))
 
 
 def print_cases(rows: Sequence[dict[str, str]]) -> None:

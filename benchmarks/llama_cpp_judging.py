@@ -18,6 +18,7 @@ from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, calibrated, measured_rows
 from objectives.calibrating.group import Calibrated
 from objectives.calibrating.measurements import Measurement
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
 from objectives.counts import total
 from search_spaces.arrays import FloatArray
@@ -169,7 +170,7 @@ def errors_under(known: Sequence[str], unseen: Sequence[Measurement], board: str
     """Shares by which rows are missed under the profile of others, (n,)."""
     (fitted,) = calibrated(known, board, "others").groups
     there = terms(list(unseen), load_device(board), load_law(LAW))
-    return np.abs(there.predict(fitted.profile) / there.ms - 1.0)
+    return np.abs(predict(there, fitted.profile) / there.ms - 1.0)
 
 
 def batch_errors(table: Path, board: str, kind: str) -> list[str]:

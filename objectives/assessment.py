@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from objectives.latency import closed_form, roofline
+from objectives.parts import OF_NO_DEVICE
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
-
-OF_NO_DEVICE = ("loss", "perplexity", "memory_gb", "resident_gb", "params_total", "params_active")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,20 @@
 """Devices: dense peaks, bandwidth and memory with their sources, power modes, calibration."""
 
+from statistics import median
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
 
-_UNITS = {"fp16": "FLOP/s", "int8": "OP/s", "bandwidth": "B/s", "memory": "B", "cache": "B"} | {
+_UNITS = {
+    "fp16": "FLOP/s",
+    "int8": "OP/s",
+    "bandwidth": "B/s",
+    "memory": "B",
+    "cache": "B",
+    "cache_bandwidth": "B/s",
+} | {
     "base_power": "W",
     "per_flop": "J",
     "per_byte": "J",
@@ -15,6 +23,12 @@ SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 
 Peak = Literal["fp16", "int8", "fp4"]  # a device's figures that operators run at
+Phase = Literal["prefill", "decode"]
+Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
+_Share = Annotated[float, Field(gt=0, le=2)]
+_Tokens = Annotated[int, Field(ge=0)]
+_Factor = Annotated[float, Field(gt=0, le=50)]
+_Milliseconds = Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))]
 
 
 class Calibration(BaseModel):
@@ -22,6 +36,15 @@ class Calibration(BaseModel):
 
     Where: η_c `compute_efficiency` (and `_int8`, `_fp4` for these peaks), η_b `bandwidth_efficiency`,
     τ `overhead` per operator instance; `request_overhead` once per prefill (a server's constant).
+    In the prefill `prefill_bandwidth_efficiency` and `prefill_overhead` take the place of η_b and τ where they are
+    given; the former may exceed 1, as fused element-wise operators and caches spare bytes, and is not that of routed experts,
+    whose weights stream by as in decoding. In the attention core
+    (scores, softmax, values) and in the linear operators of routed experts (E > 1) the factors `attention_compute`,
+    `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b. `routing_overlap` ρ: of T tokens
+    1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
+    With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
+    prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
+    experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
     counts these models where it is told.
     """
@@ -31,21 +54,48 @@ class Calibration(BaseModel):
     precision: Name = ""
     mode: Name = ""
     batch: Annotated[int, Field(ge=1)] = 1
-    compute_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
-    compute_efficiency_int8: Annotated[float, Field(gt=0, le=2)] | None = None
-    compute_efficiency_fp4: Annotated[float, Field(gt=0, le=2)] | None = None
-    bandwidth_efficiency: Annotated[float, Field(gt=0, le=2)] = 1.0
-    overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
-    request_overhead: Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))] = 0.0
+    compute_efficiency: _Share = 1.0
+    compute_efficiency_int8: _Share | None = None
+    compute_efficiency_fp4: _Share | None = None
+    bandwidth_efficiency: _Share = 1.0
+    prefill_bandwidth_efficiency: Annotated[float, Field(gt=0, le=8)] | None = None
+    cache_efficiency: _Share | None = None
+    overhead: _Milliseconds = 0.0
+    prefill_overhead: _Milliseconds | None = None
+    request_overhead: _Milliseconds = 0.0
+    attention_compute: _Factor = 1.0
+    attention_bandwidth: _Factor = 1.0
+    expert_compute: _Factor = 1.0
+    expert_bandwidth: _Factor = 1.0
+    routing_overlap: Annotated[float, Field(ge=0, lt=1)] = 0.0
     held_out_error: Annotated[float, Field(ge=0)] | None = None
-    held_out: dict[Literal["prefill", "decode"], list[Annotated[float, Field(gt=0)]]] = {}
+    held_out: dict[Phase, list[Annotated[float, Field(gt=0)]]] = {}
     held_out_models: Annotated[int, Field(ge=1)] | None = None
+    prompts: tuple[_Tokens, _Tokens] | None = None
+    contexts: tuple[_Tokens, _Tokens] | None = None
+    experts: bool | None = None
     source: str = ""
 
-    @property
-    def overhead_s(self) -> float:
-        """τ, seconds per operator instance."""
-        return self.overhead * 1e-3
+    def overhead_s(self, phase: Phase) -> float:
+        """τ of a phase, seconds per operator instance."""
+        own = self.prefill_overhead if phase == "prefill" else None
+        return (self.overhead if own is None else own) * 1e-3
+
+    def bandwidth(self, phase: Phase) -> float:
+        """η_b of a phase."""
+        own = self.prefill_bandwidth_efficiency if phase == "prefill" else None
+        return own or self.bandwidth_efficiency
+
+    def factors(self, kind: Kind) -> tuple[float, float]:
+        """What multiplies η_c and η_b in operators of a kind."""
+        if kind == "attention":
+            return self.attention_compute, self.attention_bandwidth
+        return (self.expert_compute, self.expert_bandwidth) if kind == "experts" else (1.0, 1.0)
+
+    def missed(self, phase: Phase) -> float | None:
+        """The median error of a phase on models held out, |predicted / measured − 1|; None where none was."""
+        ratios = self.held_out.get(phase)
+        return median(abs(1.0 / ratio - 1.0) for ratio in ratios) if ratios else None
 
     @property
     def request_s(self) -> float:
@@ -102,7 +152,11 @@ class Mode(BaseModel):
 
 
 class Device(BaseModel):
-    """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes."""
+    """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
+
+    `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
+    has an efficiency for them (docs/model.md, cache tier).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: Name
@@ -112,6 +166,7 @@ class Device(BaseModel):
     bandwidth: BytesPerSecond
     memory: Bytes
     cache: Bytes | None = None
+    cache_bandwidth: BytesPerSecond | None = None
     confidence: Literal["verified", "derived", "recalled", "estimate", "measured"] = "estimate"
     source: str = ""
     note: str = ""

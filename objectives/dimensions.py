@@ -79,14 +79,16 @@ class Dimensions:
         """Norms per layer."""
         return _float(self.architectures.norms_per_layer)
 
-    def touched_experts(self, tokens: float) -> FloatArray:
-        """A = E·(1 − (1 − K/E)^T): expected distinct experts of T tokens under uniform routing, (n,).
+    def touched_experts(self, tokens: float, overlap: float = 0.0) -> FloatArray:
+        """A = E·(1 − (1 − K/E)^T'): expected distinct experts of T tokens under uniform routing, (n,).
 
-        One token touches exactly K experts; a dense layer has one.
+        Where T' = 1 + (1 − overlap)(T − 1) of them choose independently. One token touches exactly K experts; a dense
+        layer has one.
         """
         if tokens == 1:
             return self.top_k
-        return self.n_experts * (1.0 - (1.0 - self.top_k / self.n_experts) ** tokens)
+        independent = 1.0 + (1.0 - overlap) * (tokens - 1.0)
+        return self.n_experts * (1.0 - (1.0 - self.top_k / self.n_experts) ** independent)
 
 
 def _float(column: AnyArray) -> FloatArray:

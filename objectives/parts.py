@@ -10,17 +10,26 @@ where a term of the FFN part rises or falls (weakly) with E among E > 1, and wit
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+
+from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
+from objectives.latency.cache import hit_share, part_working_set
+from objectives.latency.operators import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+
+OF_NO_DEVICE = ("loss", "perplexity", "memory_gb", "resident_gb", "params_total", "params_active")
+#: What a metric would be if the cache held everything, and the bytes that decide how much it holds.
+IN_CACHE, WORKING_SET = " in cache", " working set"
 
 
 class NotASum(Exception):
@@ -43,8 +52,25 @@ class PartAssessment:
 
     def __getitem__(self, metric: str) -> Share:
         if metric not in self._known:
-            self._known[metric] = self._feature(metric) if metric in OWNERS else declaring(metric, self.own).parts(self)
+            self._known[metric] = self._computed(metric)
         return self._known[metric]
+
+    def _computed(self, metric: str) -> Share:
+        if metric in OWNERS:
+            return self._feature(metric)
+        if metric.endswith(WORKING_SET):
+            return self._working_set()
+        if metric.endswith(IN_CACHE):
+            within = replace(self, scenario=self.scenario.in_cache(), _known={})
+            return within[metric.removesuffix(IN_CACHE)]
+        share: Share = declaring(metric, self.own).parts(self)
+        return share
+
+    def _working_set(self) -> Share:
+        phase = phases(self.scenario)[1]
+        moved = part_working_set(Dimensions(self.architectures), phase, self.scenario, self.part)
+        column = np.broadcast_to(moved, len(self.architectures))
+        return Share(once=(column,)) if self.part == "base" else Share(per_layer=(column,))
 
     def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
         """Prefill or decode latency in the scenario's fidelity, ms."""
@@ -97,10 +123,36 @@ def composition(metric: str, scenario: Scenario, own: Mapping[str, Any] = Mappin
     if "@" in metric:
         return None
     declared = declaring(metric, own)
+    found: Composition | None = additive(metric) if hasattr(declared, "parts") else None
     if hasattr(declared, "composition"):
-        found: Composition | None = declared.composition(scenario)
-        return found
-    return additive(metric) if hasattr(declared, "parts") else None
+        found = declared.composition(scenario)
+    return found if found is None or not scenario.cached else _with_cache(found, scenario)
+
+
+def _with_cache(known: Composition, scenario: Scenario) -> Composition:
+    """The same where a share h of every decode pass is found in the cache: u = (1 − h) u_memory + h u_cache.
+
+    It rises with both, and with the working set, as h falls and u_cache <= u_memory: every quantity that depends on
+    times is linear in them, and takes three columns instead of one.
+    """
+    timed = [name not in OWNERS and name not in OF_NO_DEVICE for name in known.quantities]
+    quantities: dict[str, int] = {}
+    for (name, sign), apart in zip(known.quantities.items(), timed, strict=True):
+        quantities |= dict.fromkeys((name, f"{name}{IN_CACHE}", f"{name}{WORKING_SET}") if apart else (name,), sign)
+
+    def value(*columns: FloatArray) -> FloatArray:
+        left, found = iter(columns), list[FloatArray]()
+        for sign, apart in zip(known.quantities.values(), timed, strict=True):
+            found += [_blended(next(left), next(left), next(left), scenario)] if apart else [next(left)]
+            found += [] if sign else [next(left)]
+        return known.value(*found)
+
+    return Composition(MappingProxyType(quantities), value)
+
+
+def _blended(memory: FloatArray, cache: FloatArray, working_set: FloatArray, scenario: Scenario) -> FloatArray:
+    hits = hit_share(working_set, scenario.device.cache or 0.0)
+    return (1.0 - hits) * memory + hits * cache
 
 
 def declaring(metric: str, own: Mapping[str, Any]) -> Any:

@@ -1,9 +1,9 @@
 """Everything a metric depends on besides the architecture."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from objectives.device import Calibration, Device, Energy, Peak
+from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
 from objectives.loss_law.law import Law
 
 
@@ -86,6 +86,7 @@ class Scenario:
     head_bytes: float = 2.0
     calibration: Calibration | None = None
     energy: Energy | None = None
+    from_cache: bool = False
 
     def coefficients(self) -> Energy:
         """What a joule is made of.
@@ -114,16 +115,46 @@ class Scenario:
         """
         return 1.0 / ((self.calibration or Calibration()).efficiency(peak) * self.device.peak(peak))
 
-    @property
-    def seconds_per_byte(self) -> float:
-        """1/(η_b β), s/B."""
-        efficiency = 1.0 if self.calibration is None else self.calibration.bandwidth_efficiency
+    def seconds_per_byte(self, phase: Phase, *, routed: bool = False) -> float:
+        """1/(η_b β) of a phase, s/B; of routed experts, whose weights stream by, that of decoding.
+
+        In decode passes from the cache η_s β_c takes the place of η_b β where it is larger.
+        """
+        c = self.calibration or Calibration()
+        efficiency = c.bandwidth("decode" if routed else phase)
+        if self.from_cache and phase == "decode":
+            faster = (self.device.cache_bandwidth or 0.0) / self.device.bandwidth
+            efficiency = max(efficiency, (c.cache_efficiency or 0.0) * faster)
         return 1.0 / (efficiency * self.device.bandwidth)
 
+    def overhead_s(self, phase: Phase) -> float:
+        """τ of a phase, s per operator instance."""
+        return 0.0 if self.calibration is None else self.calibration.overhead_s(phase)
+
+    def factors(self, kind: Kind) -> tuple[float, float]:
+        """What multiplies η_c and η_b in operators of a kind."""
+        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind)
+
     @property
-    def overhead_s(self) -> float:
-        """τ, s per operator instance."""
-        return 0.0 if self.calibration is None else self.calibration.overhead_s
+    def routing_overlap(self) -> float:
+        """ρ, share of further tokens that choose experts which are read already."""
+        return 0.0 if self.calibration is None else self.calibration.routing_overlap
+
+    @property
+    def cached(self) -> bool:
+        """Whether decode passes find a part of what they read in the last-level cache."""
+        known = self.calibration is not None and self.calibration.cache_efficiency is not None
+        return (
+            known
+            and not self.from_cache
+            and self.latency == "operator"
+            and bool(self.device.cache)
+            and bool(self.device.cache_bandwidth)
+        )
+
+    def in_cache(self) -> "Scenario":
+        """The same as if the last-level cache held everything that a decode pass reads."""
+        return replace(self, from_cache=True)
 
     @property
     def request_s(self) -> float:

@@ -9,7 +9,7 @@ with the product.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 FP16: Literal["fp16"] = "fp16"
@@ -99,6 +99,16 @@ class Setting:
     overhead_s: float = 0.0
     fp4_peak: float = 0.0
     compute_efficiency_fp4: float = 1.0
+    prefill_bandwidth_efficiency: float | None = None
+    prefill_overhead_s: float | None = None
+    attention_compute: float = 1.0
+    attention_bandwidth: float = 1.0
+    expert_compute: float = 1.0
+    expert_bandwidth: float = 1.0
+    routing_overlap: float = 0.0
+    cache: float = 0.0
+    cache_bandwidth: float = 0.0
+    cache_efficiency: float | None = None
 
     @property
     def weight_bytes(self) -> float:
@@ -198,7 +208,7 @@ def _closed_form_decode_s(arch: Arch, setting: Setting) -> float:
 # Section 5: latency, operator model
 
 
-def _expected_experts(n_experts: int, top_k: int, tokens: int) -> float:
+def _expected_experts(n_experts: int, top_k: int, tokens: float) -> float:
     """A = E (1 - (1 - K/E)^T), the expected number of distinct experts T tokens touch."""
     return n_experts * (1.0 - (1.0 - top_k / n_experts) ** tokens)
 
@@ -325,7 +335,7 @@ def _ffn(
     d, k = arch.width, top_k
     r_d = top_k * size
     b_w, b_a, b_i = setting.weight_bytes, setting.activation_bytes, setting.input_bytes
-    touched = _expected_experts(n_experts, top_k, t)
+    touched = _expected_experts(n_experts, top_k, t if t == 1 else 1 + (1 - setting.routing_overlap) * (t - 1))
     weights = touched * size * d * b_w
     flops = 2.0 * t * r_d * d
     up_bytes = weights + t * k * d * b_i + t * r_d * b_a
@@ -393,9 +403,28 @@ def vocabulary_operators(arch: Arch, setting: Setting, phase: Phase) -> list[Ope
     ]
 
 
-def operator_s(setting: Setting, operator: Operator) -> float:
+ATTENTION = ("qk_matmul", "softmax", "sv_matmul", "fused_attention")
+EXPERTS = ("gate_proj", "up_proj", "down_proj")
+
+
+def _factors(arch: Arch, setting: Setting, name: str) -> tuple[float, float]:
+    """What multiplies eta_c and eta_b: of the attention core, and of routed experts' linear operators."""
+    if name in ATTENTION:
+        return setting.attention_compute, setting.attention_bandwidth
+    if name in EXPERTS and arch.n_experts > 1:
+        return setting.expert_compute, setting.expert_bandwidth
+    return 1.0, 1.0
+
+
+def operator_s(arch: Arch, setting: Setting, operator: Operator, phase: Phase) -> float:
     """max(FLOPs / (eta_c pi), bytes / (eta_b beta)) + tau; no tau for a fused dequantise."""
     name, flops, traffic, peak = operator
+    eta_b, tau = setting.bandwidth_efficiency, setting.overhead_s
+    routed = name in EXPERTS and arch.n_experts > 1
+    if phase == "prefill" and setting.prefill_bandwidth_efficiency is not None and not routed:
+        eta_b = setting.prefill_bandwidth_efficiency
+    if phase == "prefill" and setting.prefill_overhead_s is not None:
+        tau = setting.prefill_overhead_s
     if peak == INT8:
         rate = setting.compute_efficiency_int8 * setting.int8_peak
     elif peak == FP4:
@@ -404,8 +433,8 @@ def operator_s(setting: Setting, operator: Operator) -> float:
         rate = setting.compute_efficiency_fp16 * setting.fp16_peak
     if name.endswith(DEQUANTISE):
         return flops / rate
-    roofline = max(flops / rate, traffic / (setting.bandwidth_efficiency * setting.bandwidth))
-    return roofline + setting.overhead_s
+    more_flops, more_bytes = _factors(arch, setting, name)
+    return max(flops / (rate * more_flops), traffic / (eta_b * more_bytes * setting.bandwidth)) + tau
 
 
 def _pass_s(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> float:
@@ -414,9 +443,9 @@ def _pass_s(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> float:
     seconds = 0.0
     for _ in range(arch.depth):
         for operator in layer:
-            seconds += operator_s(setting, operator)
+            seconds += operator_s(arch, setting, operator, phase)
     for operator in vocabulary_operators(arch, setting, phase):
-        seconds += operator_s(setting, operator)
+        seconds += operator_s(arch, setting, operator, phase)
     return seconds
 
 
@@ -426,11 +455,29 @@ def _operator_prefill_s(arch: Arch, setting: Setting) -> float:
 
 
 def _operator_decode_s(arch: Arch, setting: Setting) -> float:
-    """S_out passes, t = 1 ... S_out, with S_q = 1 and S_kv = S_in + t."""
+    """S_out passes, t = 1 ... S_out, with S_q = 1 and S_kv = S_in + t; a share of each from the cache."""
     seconds = 0.0
     for t in range(1, setting.output_tokens + 1):
         seconds += _pass_s(arch, setting, "decode", setting.input_tokens + t)
-    return seconds
+    if setting.cache_efficiency is None or not setting.cache or not setting.cache_bandwidth:
+        return seconds
+    achieved = max(setting.cache_efficiency * setting.cache_bandwidth / setting.bandwidth, setting.bandwidth_efficiency)
+    within = replace(setting, bandwidth_efficiency=achieved, cache_efficiency=None)
+    hits = min(1.0, setting.cache / _working_set(arch, setting)) ** 2.25
+    return (1.0 - hits) * seconds + hits * _operator_decode_s(arch, within)
+
+
+def _working_set(arch: Arch, setting: Setting) -> float:
+    """Bytes that decode passes come back to: those of a mean pass, and half of the experts that it leaves out."""
+    uniform, steps = replace(setting, routing_overlap=0.0), range(1, setting.output_tokens + 1)
+    moved = 0.0
+    for t in steps:
+        layer = operators(arch, uniform, "decode", setting.input_tokens + t)
+        moved += arch.depth * sum(traffic for _, _, traffic, _ in layer)
+        moved += sum(traffic for _, _, traffic, _ in vocabulary_operators(arch, uniform, "decode"))
+    left = arch.n_experts - _expected_experts(arch.n_experts, arch.top_k, setting.batch)
+    half = 0.5 * 3.0 * arch.depth * left * arch.expert_size * arch.width * setting.weight_bytes
+    return moved / len(steps) + half
 
 
 # Sections 4, 5 and 7: latency metrics

@@ -7,6 +7,7 @@ import numpy as np
 from nas.frontier.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
+from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
@@ -77,7 +78,8 @@ def speeds(scenario: Scenario) -> str:
     if profile is None:
         return "datasheet peaks"
     batch = "" if profile.batch == scenario.batch else f" at batch {profile.batch}"
-    where = f"{batch} with {profile.engine or 'an unnamed engine'}"
+    engine = profile.engine or "an unnamed engine"
+    where = "; ".join([f"{batch} with {engine}", *far_off(profile)])
     if profile.precision in ("", scenario.precision.name):
         return f"efficiencies measured{where}"
     return f"efficiencies transferred from an {profile.precision} measurement{where}"

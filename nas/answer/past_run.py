@@ -15,7 +15,10 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final
+from nas.search.scenarios import beyond_measured
+from objectives.device import Calibration
 from objectives.scenario import Requests
+from objectives.transfers import Asked
 from objectives.written_text import LONGEST, escaped
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
@@ -49,6 +52,16 @@ class RecordedRun:
         """Architectures of chosen rows, with the study's vocabulary."""
         chosen = self.space.architectures(self.evaluations.genotypes[rows])
         return chosen.with_vocabulary(self.run.resolved["vocabulary"], tied=self.run.resolved["tied"])
+
+    def extrapolated(self, rows: IntArray) -> list[str]:
+        """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
+        resolved: Any = self.run.resolved
+        if not isinstance(resolved["calibration"], dict):
+            return []
+        prompt, context = resolved["input_tokens"], resolved["input_tokens"] + resolved["output_tokens"]
+        experts = bool((self.architectures(rows).n_experts > 1).any())
+        asked = Asked(resolved["precision"], resolved["batch"], prompt, context, experts)
+        return beyond_measured(Calibration.model_validate(resolved["calibration"]), asked)
 
     def columns(self, rows: IntArray) -> dict[str, AnyArray]:
         """A candidate file's columns: id, architecture, metrics."""

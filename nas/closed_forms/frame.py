@@ -59,7 +59,16 @@ class Frame:
         return replace(self.setting, experts=pair)
 
     def sides(self, metric: str, pair: tuple[int, int]) -> Sides:
-        """Compute and memory side of every operator of a latency metric, for one (E, K)."""
+        """Compute and memory side of every operator of a latency metric, for one (E, K).
+
+        Raises:
+            UsageError: times that depend on what a cache holds, which are no sums of operators.
+        """
+        if self.problem.scenario.cached:
+            raise UsageError(
+                "calibration: expected times that are sums of operators, got a profile with a cache tier; "
+                "drop cache_efficiency from it, or use --set calibration=none"
+            )
         if pair not in self._sides:
             self._sides[pair] = sides_of_phases(self.setting_of(pair))
         return sides(metric, self._sides[pair], self.problem.scenario.output_tokens)

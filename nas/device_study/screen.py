@@ -82,6 +82,22 @@ def speed_lines(cases: Sequence[Case]) -> list[str]:
     return [f"{' '.join(letters)}: {note}" for note, letters in found.items()]
 
 
+def warnings(cases: Sequence[Case]) -> list[str]:
+    """What has to be known of cases, each once: by letters where it concerns some of a few, by number of many."""
+    found: dict[str, list[str]] = {}
+    for i, case in enumerate(cases):
+        for text in case.notices:
+            found.setdefault(text, []).append(ascii_lowercase[i] if i < MOST_ROWS else "")
+
+    def where(letters: list[str]) -> str:
+        if len(letters) == len(cases):
+            return ""
+        few = len(cases) <= MOST_ROWS
+        return f" ({' '.join(letters)})" if few else f" ({len(letters):,} of {len(cases):,} cases)"
+
+    return [f"Warning: {text}{where(letters)}" for text, letters in found.items()]
+
+
 def _one(values: Sequence[str], several: str) -> str:
     distinct = dict.fromkeys(values)
     return next(iter(distinct)) if len(distinct) == 1 else f"{len(distinct)} {several}"

@@ -11,8 +11,15 @@ from nas.problem.problem import Problem
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import Phase, phases
-from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times
+from objectives.latency.operators import phases
+from objectives.latency.roofline import (
+    OperatorTime,
+    PhaseTimes,
+    epilogue_seconds,
+    launch_seconds,
+    phase_times,
+    rates,
+)
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
@@ -153,13 +160,17 @@ def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, lis
     for phase in phases(scenario):
         times = phase_times(x, phase, scenario)
         of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
-        found[phase.name] = [_columns(t, part, x.depth, phase, scenario) for t, part in of_layers]
-        found[phase.name] += [_columns(t, "head", np.ones(len(chosen)), phase, scenario) for t in times.head]
+        one = np.ones(len(chosen))
+        found[phase.name] = [_columns(t, part, x.depth, times, scenario) for t, part in of_layers]
+        found[phase.name] += [_columns(t, "head", one, times, scenario) for t in times.head]
     return found
 
 
-def _columns(time: OperatorTime, part: str, layers: FloatArray, phase: Phase, scenario: Scenario) -> OperatorColumns:
-    operator = time.operator
+def _columns(
+    time: OperatorTime, part: str, layers: FloatArray, times: PhaseTimes, scenario: Scenario
+) -> OperatorColumns:
+    operator, phase = time.operator, times.phase
+    per_flop, per_byte = rates(operator, phase, scenario, times.hits)
     instances, compute_bound = layers * operator.count, time.compute > time.memory
     bound = instances * time.bound * 1e3
     by_kind = {
@@ -171,8 +182,8 @@ def _columns(time: OperatorTime, part: str, layers: FloatArray, phase: Phase, sc
     }
     figures = (
         instances * operator.present,
-        layers * time.compute / scenario.seconds_per_flop(operator.peak) / 1e9,
-        layers * time.memory / scenario.seconds_per_byte / 1e6,
+        layers * time.compute / per_flop / 1e9,
+        layers * time.memory / per_byte / 1e6,
         layers * time.seconds * 1e3,
     )
     present, gflop, mb, ms = (np.broadcast_to(column, layers.shape) for column in figures)

@@ -23,6 +23,8 @@ def show(content: Mapping[str, Any]) -> None:
         say()
         say(text.group_head(group))
         say(f"  {text.rates(group['profile'])}")
+        if apart := text.apart(group["profile"]):
+            say(f"  {apart}")
         lines, dropped = fitted(text.HEADER, text.phase_rows(group), spare=("in-sample",))
         write_lines(lines)
         for line in text.remarks(group):

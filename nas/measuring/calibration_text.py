@@ -58,6 +58,26 @@ def rates(profile: Mapping[str, Any]) -> str:
     )
 
 
+def apart(profile: Mapping[str, Any]) -> str:
+    """Coefficients of prefill, attention and experts that the rows told; empty where there are none."""
+    told = []
+    if "prefill_bandwidth_efficiency" in profile:
+        told.append(f"prefill bandwidth efficiency {profile['prefill_bandwidth_efficiency']:.3f}")
+    if "prefill_overhead" in profile:
+        told.append(f"prefill overhead {profile['prefill_overhead'] * 1e3:.2f} us")
+    compute, bandwidth = (profile.get(f"attention_{side}", 1.0) for side in ("compute", "bandwidth"))
+    if (compute, bandwidth) != (1.0, 1.0):
+        told.append(f"attention {compute:.2f} of these in compute, {bandwidth:.2f} in bandwidth")
+    if "cache_efficiency" in profile:
+        told.append(f"cache efficiency {profile['cache_efficiency']:.3f}")
+    if profile.get("experts"):
+        told.append(
+            f"experts {profile['expert_compute']:.2f} in compute, {profile['expert_bandwidth']:.2f} in bandwidth"
+        )
+        told.append(f"routing overlap {profile['routing_overlap']:.2f}")
+    return ", ".join(told)
+
+
 def phase_rows(group: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Errors of each phase that was measured, under `HEADER`."""
     return [

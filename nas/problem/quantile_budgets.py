@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from nas.errors import UsageError
-from objectives.device import Calibration, Energy
-from objectives.profile_choice import Phase, widening
+from objectives.device import Calibration, Energy, Phase
+from objectives.transfers import Asked, widening
 
 _FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
 PHASES: dict[str, tuple[Phase, ...]] = {
@@ -42,14 +42,14 @@ def plain_limits(
     budgets: Mapping[str, float | None],
     calibration: Calibration | None,
     note: str,
-    batch: int = 1,
+    asked: Asked | None = None,
     energy: Energy | None = None,
 ) -> tuple[dict[str, float | None], list[str]]:
     """The same budgets on predictions alone, and what to say of each that was at a quantile.
 
-    measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where the profile
-    was measured at another batch than `batch`, F is widened by the worst that such a change was seen to miss by; of
-    energy no such change was ever metered.
+    measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where `asked` lies
+    outside of what the profile was measured with, F is widened by the worst that this was seen to miss by; of energy
+    no such change was ever metered.
 
     Raises:
         UsageError: no held-out errors to take a quantile of, or of too few models; energy at a batch not metered.
@@ -62,18 +62,17 @@ def plain_limits(
         written = name.partition("@q")[2]
         share = Fraction(written) / 100
         if metric in ENERGY:
-            factor, models = _energy_factor(name, share, energy, batch)
+            factor, models = _energy_factor(name, share, energy, 1 if asked is None else asked.batch)
             wider = 1.0
         else:
             factor, models = _factor(name, share, PHASES[metric], calibration, note)
             assert calibration is not None
-            wider = max(widening(calibration, batch, phase) for phase in PHASES[metric])
+            wider = max(1.0 if asked is None else widening(calibration, asked, phase) for phase in PHASES[metric])
         limits[metric] = min(limit / (factor * wider), limits.get(metric) or np.inf)
         said.append(
             f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
             f"most {factor:.3g} with probability {written} %, from {models} models held out"
-            + (f", times {wider:.3g} for batch {batch}, which was not measured" if wider > 1.0 else "")
-            + f"; {note}"
+            + (f", times {wider:.3g} for what was not measured" if wider > 1.0 else "")
         )
     return limits, said
 

@@ -186,12 +186,34 @@ def _numbers(content: Mapping[str, Any], group: Mapping[str, Any]) -> Iterator[t
     yield "bandwidth efficiency", f"{share:.4g}", "of the datasheet's", rate, told["decode"], _MEANING["bandwidth"]
     decided, overhead = "rows" if "overhead_us" in free else PRIOR, f"{profile['overhead'] * 1e3:.4g}"
     yield "overhead", overhead, "µs per operator", "", decided, _MEANING["overhead"]
+    for name, (key, scale, unit) in _APART.items():
+        if name in free and key in profile:
+            yield key.replace("_", " "), f"{profile[key] * scale:.4g}", unit, "", "rows", _MEANING[name]
     if "request_ms" in free:
         request = f"{profile['request_overhead']:.4g}"
         yield "request overhead", request, "ms per prefill", "", "rows", _MEANING["request"]
 
 
+#: Coefficients that a group keeps where they lower held-out errors: the profile's key, a factor and the unit.
+_APART = {
+    "prefill_bandwidth": ("prefill_bandwidth_efficiency", 1.0, "of the datasheet's"),
+    "prefill_overhead_us": ("prefill_overhead", 1e3, "µs per operator"),
+    "cache_efficiency": ("cache_efficiency", 1.0, "of the cache's bandwidth"),
+    "attention_compute": ("attention_compute", 1.0, "of the compute efficiency"),
+    "attention_bandwidth": ("attention_bandwidth", 1.0, "of the bandwidth efficiency"),
+    "expert_compute": ("expert_compute", 1.0, "of the compute efficiency"),
+    "expert_bandwidth": ("expert_bandwidth", 1.0, "of the bandwidth efficiency"),
+    "routing_overlap": ("routing_overlap", 1.0, "of further tokens"),
+}
 _MEANING = {
+    "prefill_bandwidth": "the same in the prefill; above 1 where fusion and caches spare bytes",
+    "prefill_overhead_us": "the same in the prefill",
+    "cache_efficiency": "what decoding reaches of what the last-level cache holds",
+    "attention_compute": "scores, softmax and values where arithmetic binds",
+    "attention_bandwidth": "scores, softmax and values where memory binds",
+    "expert_compute": "products of routed experts where arithmetic binds",
+    "expert_bandwidth": "products of routed experts where memory binds",
+    "routing_overlap": "choose experts that another token of the pass has chosen",
     "compute": "what matrix products reach when arithmetic binds: most of prefill",
     "bandwidth": "what reading weights and KV cache reaches when memory binds: most of decode",
     "overhead": "launching one operator; counts most for small models",

@@ -12,7 +12,7 @@ from nas.device_study.cases import Case
 from nas.device_study.models import ModelRow
 from nas.device_study.reasons import architecture, what_is_short
 from nas.device_study.result import DeviceStudy, Models
-from nas.device_study.screen import binding, cell, head, reading, short, speed_lines, workload
+from nas.device_study.screen import binding, cell, head, reading, short, speed_lines, warnings, workload
 from nas.device_study.tables import model_columns
 from nas.device_study.universal import Optimum
 from nas.reporting.embedding import column
@@ -56,8 +56,14 @@ def _answer(study: DeviceStudy) -> str:
     header = ("case", "device", "precision", "workload", "loss", "binds", "design", "architecture")
     rows = [(*_on(a.case), *_found(a, design.get(i))) for i, a in enumerate(study.rows)]
     why = [f"Design {number}: {said}." for number, said in enumerate(study.reasons, 1)]
-    speeds = [line for line in speed_lines([answer.case for answer in study.rows]) if len(study.rows) <= MOST_CASES]
-    return section("Answer", paragraphs([*reading(study), *why]), table(header, rows), paragraphs(speeds, "quiet"))
+    cases = [answer.case for answer in study.rows]
+    speeds = [line for line in speed_lines(cases) if len(cases) <= MOST_CASES]
+    return section(
+        "Answer",
+        paragraphs([*reading(study), *why]),
+        table(header, rows),
+        paragraphs([*speeds, *warnings(cases)], "quiet"),
+    )
 
 
 def _on(case: Case) -> tuple[str, ...]:

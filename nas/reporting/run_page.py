@@ -132,11 +132,11 @@ def _table(shown: PickTable) -> str:
 def _certain(outcome: Outcome) -> str:
     """Convergence, and every sentence on what the answer rests on."""
     scenario = outcome.study.problem.scenario
-    warning = scenario.device.warning()
+    warnings = [f"Warning: {text}" for text in outcome.study.notices]
     said = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
     drawn = convergence(outcome) is not None
     chart = element("div", id="convergence", class_="chart") if drawn else ""
-    return section("How sure", paragraphs([*said, f"Warning: {warning}" if warning else ""]), chart)
+    return section("How sure", paragraphs([*said, *warnings]), chart)
 
 
 def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:

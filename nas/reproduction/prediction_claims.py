@@ -21,6 +21,7 @@ from objectives.latency.operators import phases
 from objectives.latency.roofline import phase_times
 from objectives.profile_choice import calibration_for
 from objectives.scenario import PRECISIONS
+from objectives.transfers import Asked
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -202,7 +203,7 @@ def compute_share(rows: IntArray | None, **study: object) -> FloatArray:
 def deviation() -> Claim:
     """Idealised rooflines against the factors fitted to published measurements."""
     device = load_device(MEASURED)
-    profile, _ = calibration_for(device, PRECISIONS["int4"].name, 1)
+    profile, _ = calibration_for(device, Asked(PRECISIONS["int4"].name))
     assert profile is not None
     said, numbers = [], list[Number]()
     for name, shapes in (("Qwen3-0.6B", baseline("qwen3_0.6b").architecture), ("the example design", EXAMPLE)):
@@ -221,7 +222,7 @@ def deviation() -> Claim:
         stated("deviation"),
         FAILS,
         f"{device.name}, {profile.engine}, {profile.precision}: factors fitted to published measurements are {profile.compute_efficiency:.2f} of the peak, {profile.bandwidth_efficiency:.2f} of the bandwidth, "
-        f"{1e6 * profile.overhead_s:.1f} µs a launch. Layers alone, against the idealised roofline: {'; '.join(said)}.",
+        f"{1e6 * profile.overhead_s('decode'):.1f} µs a launch. Layers alone, against the idealised roofline: {'; '.join(said)}.",
         "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4 --preset device",
         tuple(numbers),
     )

@@ -19,7 +19,7 @@ from nas.search.asking import built
 from nas.search.constraints import Handling, handling_of, problem_as_seen
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
-from nas.search.scenarios import scenario_of, with_preset
+from nas.search.scenarios import asked_of, beyond_measured, scenario_of, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
@@ -207,10 +207,11 @@ def problem_of(
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
-    scenario, note = scenario_of(config, law, device)
+    asked = asked_of(config, experts=bool((space.experts > 1).any()))
+    scenario, note = scenario_of(config, law, device, asked)
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(budgets, scenario)
-    plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, config.batch, scenario.energy)
+    plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, asked, scenario.energy)
     limits = _with_default(config, device, plain)
     named = (*config.objectives, *(name for name, limit in budgets.items() if limit is not None))
     columns = dict.fromkeys([*config.columns, *(name.partition("@")[0] for name in named if is_rate(name))])
@@ -225,8 +226,9 @@ def problem_of(
         columns=tuple(columns),
     )
     _refuse_impossible(problem)
-    of_energy = about_energy(scenario, experts=bool((space.experts > 1).any())) if problem.of_energy else []
-    said = [*of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law)]
+    of_energy = about_energy(scenario, experts=asked.experts) if problem.of_energy else []
+    outside = beyond_measured(scenario.calibration, asked)
+    said = [*outside, *of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law)]
     return problem, [*([warning] if (warning := device.warning()) else []), *said], note
 
 

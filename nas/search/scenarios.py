@@ -10,10 +10,17 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Scenario, precision
+from objectives.transfers import Asked, transfers
 
 
-def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
-    """The scenario of a configuration, and how to name its calibration.
+def asked_of(config: StudyConfig, *, experts: bool = False) -> Asked:
+    """What a configuration asks a profile for, in a space with experts or without."""
+    context = config.input_tokens + config.output_tokens
+    return Asked(config.precision, config.batch, config.input_tokens, context, experts)
+
+
+def scenario_of(config: StudyConfig, law: Law, device: Device, asked: Asked | None = None) -> tuple[Scenario, str]:
+    """The scenario of a configuration, and how to name the calibration for what is asked, without experts unless given.
 
     Raises:
         UsageError: a precision whose peak the device does not state.
@@ -21,7 +28,7 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
     _refuse_without_peak(config, device)
     profile, note = (None, "datasheet peaks")
     if config.calibration == "shipped":
-        profile, note = calibration_for(device, config.precision, config.batch)
+        profile, note = calibration_for(device, asked or asked_of(config))
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(
@@ -40,6 +47,12 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
         energy=energy_for(device, profile, config.precision, config.batch),
     )
     return scenario, note
+
+
+def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
+    """A sentence for each way in which times are asked for that the calibration was not measured with."""
+    outside = [] if calibration is None else transfers(calibration, asked)
+    return [f"times are extrapolated: {transfer.said}" for transfer in outside]
 
 
 def _refuse_without_peak(config: StudyConfig, device: Device) -> None:

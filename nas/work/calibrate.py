@@ -19,7 +19,7 @@ from nas.terminal.console import notice, say_json
 from nas.work.calibrate_request import Request, called, read_input, repeated
 from nas.work.told import write_told
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
-from objectives.calibrating.group import Calibrated, calibrate, groups
+from objectives.calibrating.group import Calibrated, calibrate, with_beside
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
 from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.device import Calibration, Device
@@ -184,9 +184,9 @@ def calibrated(
     base, mode = id_and_mode(device)
     known, law = load_device(device), load_law(LAW)
     done, refused = [], []
-    for members in groups(rows).values():
+    for members, beside in with_beside(rows):
         try:
-            done.append(calibrate(members, known, law, source, request=request))
+            done.append(calibrate(members, known, law, source, request=request, beside=beside))
         except ValueError as error:
             refused += [LeftOut(m.line, m.device, str(error)) for m in members]
     energies = []

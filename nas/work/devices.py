@@ -36,8 +36,8 @@ def answer(request: Request) -> None:
     wanted = asked(request)
     cases = built(wanted)
     if not request.quiet:
-        for text in dict.fromkeys([*wanted.notices, *(text for case in cases.cases for text in case.notices)]):
-            notice(f"Warning: {text}")
+        for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(cases.cases)]:
+            notice(text)
     models = _models(request, wanted)
     folder = _folder(request, cases)
     try:

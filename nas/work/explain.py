@@ -19,6 +19,7 @@ from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
+from nas.search.scenarios import asked_of, beyond_measured
 from nas.study.baselines import architecture_from, baseline
 from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
@@ -66,8 +67,10 @@ def explain(request: Request) -> None:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
     sparse = bool(chosen.n_experts[0] > 1)
-    of_energy = about_energy(study.problem.scenario, experts=sparse)
-    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario), *of_energy]
+    scenario = study.problem.scenario
+    of_times = beyond_measured(scenario.calibration, asked_of(study.config, experts=sparse))
+    doubts = [*(f"Warning: {text}" for text in of_times), *about_energy(scenario, experts=sparse)]
+    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *doubts]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)

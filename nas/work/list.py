@@ -15,10 +15,17 @@ from nas.study.entry_points import PlugIn
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from objectives.device import Calibration
 from objectives.plugins import documents, first_line, importable, imports, summary
 
 Row = dict[str, Any]
-SPARE = ("profiles", "int8 TOP/s")  # columns of devices that a narrow screen goes without
+SPARE = (
+    "profiles",
+    "int8 TOP/s",
+    "models",
+    "experts",
+    "prompts",
+)  # columns of devices that a narrow screen goes without
 
 
 def show(kinds: Sequence[str], *, as_json: bool) -> None:
@@ -32,10 +39,18 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         say_json(found if len(kinds) > 1 else found[kinds[0]])
         return
     for kind, rows in found.items():
-        say(Styled(kind.capitalize(), TITLE))
-        header = list(rows[0]) if rows else []
-        table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
-        say()
+        _say_table(kind.capitalize(), rows)
+        calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
+        if calibrated:
+            _say_table("Calibrated: median error on models held out", calibrated)
+
+
+def _say_table(title: str, rows: list[Row]) -> None:
+    """Rows under their title; what is nested in a row has a table of its own."""
+    say(Styled(title, TITLE))
+    header = [name for name, value in rows[0].items() if not isinstance(value, list)] if rows else []
+    table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
+    say()
 
 
 def _shown(value: Any) -> str:
@@ -109,7 +124,12 @@ def devices() -> list[Row]:
         try:
             row = _device_row(name, offers[0].place)
         except UsageError as error:
-            row = {**dict.fromkeys(rows[0], "-"), "name": name, "what": f"Broken: {str(error).partition(chr(10))[0]}."}
+            row = {
+                **dict.fromkeys(rows[0], "-"),
+                "calibrated": [],
+                "name": name,
+                "what": f"Broken: {str(error).partition(chr(10))[0]}.",
+            }
         rows.append({**row, "what": f"{row['what']} {installed(offers)}"})
     return rows
 
@@ -126,6 +146,23 @@ def _device_row(name: str, path: str) -> Row:
         "profiles": len(d.profiles),
         "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
         "what": d.name,
+        "calibrated": [_profile_row(profile) for profile in d.profiles],
+    }
+
+
+def _profile_row(profile: Calibration) -> Row:
+    """What a profile was measured with, by whom, and how wrong it is."""
+    prompts = profile.prompts or ()
+    errors = {phase: profile.missed(phase) for phase in ("prefill", "decode")}
+    return {
+        "mode": f"@{profile.mode}" if profile.mode else "-",
+        "precision": profile.precision,
+        "batch": profile.batch,
+        "prompts": " to ".join(f"{tokens:,}" for tokens in dict.fromkeys(prompts)) or "-",
+        "experts": {True: "yes", False: "no", None: "-"}[profile.experts],
+        **{phase: "-" if off is None else f"{100 * off:.1f} %" for phase, off in errors.items()},
+        "models": profile.held_out_models or "-",
+        "measured by": profile.source.partition(": ")[0] or "-",
     }
 
 

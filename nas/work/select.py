@@ -84,7 +84,7 @@ def choose(request: Request) -> None:
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run)
-    _said(request, len(rows))
+    _said(request, run, rows)
 
 
 def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
@@ -217,7 +217,7 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
         for line in said:
             say(f"  {line}")
         _say_law(run)
-    _said(request, len(rows))
+    _said(request, run, rows)
 
 
 def _give(request: Request, columns: dict[str, AnyArray], n: int) -> None:
@@ -227,9 +227,14 @@ def _give(request: Request, columns: dict[str, AnyArray], n: int) -> None:
         say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
 
 
-def _said(request: Request, n: int) -> None:
-    if request.out is not None and not request.quiet:
-        notice(f"{n:,} candidates written to {request.out}")
+def _said(request: Request, run: RecordedRun, rows: IntArray) -> None:
+    """What the times of the chosen are extrapolated from, and where they were written."""
+    if request.quiet:
+        return
+    for text in run.extrapolated(rows):
+        notice(f"Warning: {text}")
+    if request.out is not None:
+        notice(f"{len(rows):,} candidates written to {request.out}")
 
 
 def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[str]] | None = None) -> None:

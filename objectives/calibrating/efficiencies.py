@@ -1,80 +1,171 @@
-"""Robust fit of compute efficiency per peak, bandwidth efficiency and overhead per operator.
+"""Robust fit of a calibration's coefficients to measured phases, and which of them the rows can tell.
 
 Residuals are log(predicted / measured) under a soft-L1 loss, so that a row far off pulls linearly;
 priors keep what the data does not determine at usual values, bounds keep it possible.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
+from objectives.calibrating.least_squares import minimise
+from objectives.calibrating.prediction import Beside, predict_with_slopes
 from objectives.calibrating.terms import Terms
 from objectives.device import Calibration, Device, Peak
 from search_spaces.arrays import FloatArray
 
-PRIOR = {"compute": 0.5, "second": 0.4, "bandwidth": 0.8, "overhead_us": 5.0, "request_ms": 20.0}
-SPREAD = {"compute": 0.5, "second": 0.5, "bandwidth": 0.25, "overhead_us": 1.0, "request_ms": 2.0}
 PRIOR_WEIGHT = 0.02  # a prior one spread away weighs like a row 2 % off
 TAIL = 0.05  # log error from which a row pulls linearly
+LONGER = 4.0  # ratio of the longest context to the shortest from which attention is told apart
+FITS = 0.5  # share of hits from which a model counts as one that the cache holds
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A coefficient: what it is without data, how far in log it may lie from that, and its bounds.
+
+    unused: its value where it is not a parameter at all, None where the prior then holds.
+    """
+
+    prior: float
+    spread: float
+    least: float
+    most: float
+    unused: float | None = None
+
+
+#: Priors are what groups of the public table that can tell them share (`benchmarks/held_out.py`): 15 µs a launch of
+#: prefills of 60 tokens; experts at .83 to .96 of the bandwidth of dense operators, and an overlap with which uniform
+#: routing at batch 8 is right. Compute of experts differs between groups on both sides of dense operators'.
+PARAMETERS = {
+    "compute": Parameter(0.5, 0.5, 0.01, 1.0),
+    "second": Parameter(0.4, 0.5, 0.01, 1.0),
+    "bandwidth": Parameter(0.8, 0.25, 0.01, 1.0),
+    "overhead_us": Parameter(5.0, 1.0, 1e-3, 1e4),
+    "request_ms": Parameter(20.0, 2.0, 1e-3, 1e5, unused=0.0),
+    "prefill_bandwidth": Parameter(0.8, 0.5, 0.01, 4.0),
+    "prefill_overhead_us": Parameter(15.0, 1.2, 1e-3, 1e4),
+    "attention_compute": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
+    "attention_bandwidth": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
+    "cache_efficiency": Parameter(0.8, 0.5, 0.05, 2.0),
+    "expert_compute": Parameter(1.0, 0.5, 0.05, 2.0, unused=1.0),
+    "expert_bandwidth": Parameter(0.9, 0.1, 0.2, 1.0),
+    "routing_overlap": Parameter(0.45, 0.3, 0.01, 0.95),
+    "beside_compute": Parameter(1.0, 1.0, 0.05, 20.0, unused=1.0),
+    "beside_bandwidth": Parameter(1.0, 0.3, 0.2, 5.0, unused=1.0),
+}
+#: Coefficients that a group keeps only where they bring its held-out error down.
+OPTIONAL = (
+    *("prefill_bandwidth", "prefill_overhead_us", "attention_compute", "attention_bandwidth"),
+    *("cache_efficiency", "expert_compute", "expert_bandwidth", "routing_overlap"),
+)
+_ABSENT = ("prefill_bandwidth", "prefill_overhead_us", "cache_efficiency")  # of a profile that does not keep them
+_BASE = ("compute", "bandwidth")
 
 
 @dataclass(frozen=True)
 class Freedom:
-    """Which parameters the data may move; the others stay at their priors."""
+    """Which parameters the data may move; the others stay at their priors, or are none. `largest`: of an efficiency."""
 
-    second: bool
-    overhead: bool
-    request: bool
+    names: tuple[str, ...]
     largest: float
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Free parameters in the order of the vector."""
-        extra = {"second": self.second, "overhead_us": self.overhead, "request_ms": self.request}
-        return ("compute", "bandwidth", *(name for name, free in extra.items() if free))
+    def optional(self) -> tuple[str, ...]:
+        """Those of them that must earn their place."""
+        return tuple(name for name in self.names if name in OPTIONAL)
+
+    def keeping(self, kept: Iterable[str]) -> "Freedom":
+        """The same with some of the optional parameters only."""
+        left = tuple(kept)
+        return replace(self, names=tuple(name for name in self.names if name not in OPTIONAL or name in left))
 
 
 def freedom(terms: Terms, device: Device, models: int, *, request: bool = False) -> Freedom:
-    """τ and a request's constant need two models and both phases; an efficiency above 1 an estimated peak."""
-    both = bool(terms.requests.any()) and not bool(terms.requests.all())
-    largest = 2.0 if device.confidence == "estimate" else 1.0
-    return Freedom(bool(terms.second_peak.any()), models > 1 and both, request and models > 1 and both, largest)
+    """What rows can tell: τ and a request's constant of two models and both phases; an efficiency above 1 of an estimated peak.
+
+    Prefill apart from decode needs both phases, attention contexts that differ by `LONGER`, experts rows with experts,
+    a cache models that it holds and others, efficiencies at another batch rows of that.
+    """
+    reading = terms.requests > 0
+    both = bool(reading.any() and not reading.all())
+    routed = terms.experts.any(axis=1)
+    told = {
+        "second": bool(terms.second_peak.any()),
+        "overhead_us": models > 1 and both,
+        "request_ms": request and models > 1 and both,
+        "prefill_bandwidth": both,
+        "prefill_overhead_us": both,
+        "attention_compute": _long(terms.lengths[reading]),
+        "attention_bandwidth": _long(terms.lengths[~reading]),
+        "cache_efficiency": bool((terms.hits > FITS).any() and (terms.hits[~reading] < FITS).any()),
+        "expert_compute": bool((routed & reading).any()),
+        "expert_bandwidth": bool((routed & ~reading).any()),
+        "routing_overlap": bool((routed & (terms.routing[:, 2] > 1) & ~reading).any()),
+        "beside_compute": bool((terms.beside & reading).any()),
+        "beside_bandwidth": bool((terms.beside & ~reading).any()),
+    }
+    names = (*_BASE, *(name for name, can in told.items() if can))
+    return Freedom(names, 2.0 if device.confidence == "estimate" else 1.0)
+
+
+def _long(lengths: FloatArray) -> bool:
+    """Whether contexts differ enough to tell what grows with them."""
+    return bool(len(lengths) and lengths.max() >= LONGER * max(lengths.min(), 1))
 
 
 def fit(terms: Terms, free: Freedom) -> Calibration:
     """The calibration of a group of rows that share device, mode, engine and format."""
-    names = free.names
-    prior = np.log([PRIOR[name] for name in names])
-    spread = np.array([SPREAD[name] for name in names])
-    top = {
-        "compute": free.largest,
-        "second": free.largest,
-        "bandwidth": free.largest,
-        "overhead_us": 1e4,
-        "request_ms": 1e5,
-    }
-    lower = np.log([0.01 if top[name] <= 2 else 1e-3 for name in names])
-    upper = np.log([top[name] for name in names])
-    target = np.log(terms.ms)
+    chosen = [PARAMETERS[name] for name in free.names]
+    prior, spread = np.log([p.prior for p in chosen]), np.array([p.spread for p in chosen])
+    most = [free.largest if name in ("second", *_BASE) else p.most for name, p in zip(free.names, chosen, strict=True)]
+    bounds = np.log([p.least for p in chosen]), np.log(most)
 
-    def residuals(vector: FloatArray) -> FloatArray:
-        error = np.log(terms.predict(calibration(names, vector, terms.second))) - target
-        robust = np.sign(error) * TAIL * np.sqrt(2.0 * (np.sqrt(1.0 + (error / TAIL) ** 2) - 1.0))
-        return np.concatenate([robust, PRIOR_WEIGHT * (vector - prior) / spread])
+    def residuals(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
+        c, beside = calibration(free, vector, terms.second)
+        ms, slopes = predict_with_slopes(terms, c, beside)
+        error = np.log(ms / terms.ms)
+        robust, slope = _robust(error)
+        rows = np.stack([slopes[name] for name in free.names], axis=1) * (slope / ms)[:, None]
+        pulled = PRIOR_WEIGHT * (vector - prior) / spread
+        return np.concatenate([robust, pulled]), np.concatenate([rows, np.diag(PRIOR_WEIGHT / spread)])
 
-    solution = least_squares(residuals, prior, bounds=(lower, upper), x_scale=spread)
-    return calibration(names, solution.x, terms.second)
+    return calibration(free, minimise(residuals, prior, bounds), terms.second)[0]
 
 
-def calibration(names: tuple[str, ...], vector: FloatArray, second: Peak) -> Calibration:
-    """Parameters as a profile; a request's constant is 0 unless free, `second` the low-precision peak."""
-    value = {**PRIOR, "request_ms": 0.0, **dict(zip(names, np.exp(vector).tolist(), strict=True))}
-    low = {f"compute_efficiency_{second}": value["second"]} if "second" in names else {}
-    return Calibration.model_construct(
+def _robust(error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Residuals whose squares are twice the penalty, and their slopes."""
+    robust = np.sign(error) * np.sqrt(2.0 * penalty(error))
+    steep = error / np.sqrt(1.0 + (error / TAIL) ** 2)
+    slope = np.where(np.abs(error) < 1e-9, 1.0, steep / np.where(robust == 0.0, 1.0, robust))
+    return robust, slope
+
+
+def penalty(error: FloatArray) -> FloatArray:
+    """Soft-L1 loss of log errors: half their square up to `TAIL`, linear far beyond."""
+    found: FloatArray = TAIL**2 * (np.sqrt(1.0 + (error / TAIL) ** 2) - 1.0)
+    return found
+
+
+def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibration, Beside]:
+    """Parameters as a profile, and what differs beside it; those that are left out at what changes nothing."""
+    value: dict[str, Any] = {name: p.prior if p.unused is None else p.unused for name, p in PARAMETERS.items()}
+    value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
+    value |= {name: None for name in _ABSENT if name not in free.names}
+    alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")
+    found: dict[str, Any] = {name: value[name] for name in (*alike, "cache_efficiency")}
+    if "second" in free.names:
+        found[f"compute_efficiency_{second}"] = value["second"]
+    launch = value["prefill_overhead_us"]
+    made = Calibration.model_construct(
         compute_efficiency=value["compute"],
-        **low,
         bandwidth_efficiency=value["bandwidth"],
         overhead=value["overhead_us"] * 1e-3,
+        prefill_bandwidth_efficiency=value["prefill_bandwidth"],
+        prefill_overhead=None if launch is None else launch * 1e-3,
         request_overhead=value["request_ms"],
+        **found,
     )
+    return made, Beside(value["beside_compute"], value["beside_bandwidth"])

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares, nnls
 
-from objectives.calibrating.efficiencies import TAIL, freedom
-from objectives.calibrating.efficiencies import fit as fit_times
+from objectives.calibrating.efficiencies import TAIL
+from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.counts import total
 from objectives.device import Calibration, Device, Energy
@@ -190,8 +191,8 @@ def _times_without(m: Measurement, times: Sequence[Measurement], device: Device,
     ]
     if not alike:
         return None
-    table = terms(alike, device, law)
-    return fit_times(table, freedom(table, device, len({t.model for t in alike})))
+    group = Group(terms(alike, device, law), np.array([t.model for t in alike]), device)
+    return group.fitted(choose(group).kept)
 
 
 def _seconds(m: Measurement, profile: Calibration, device: Device, law: Law) -> float:
@@ -199,7 +200,7 @@ def _seconds(m: Measurement, profile: Calibration, device: Device, law: Law) -> 
     wanted = [replace(m, phase=phase) for phase in ("prefill", "decode") if m.phase in (phase, "request")]
     table = terms(wanted, device, law)
     steps = np.array([w.generated if w.phase == "decode" else 1 for w in wanted])
-    return float((table.predict(profile) * steps).sum() * 1e-3)
+    return float((predict(table, profile) * steps).sum() * 1e-3)
 
 
 def _profile(

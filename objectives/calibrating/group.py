@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.calibrating.efficiencies import Freedom, fit, freedom
-from objectives.calibrating.held_out import Errors, errors, leave_one_model_out
+from objectives.calibrating.efficiencies import Freedom
+from objectives.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
 from objectives.calibrating.measurements import Measurement
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import Terms, terms
 from objectives.counts import total
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Phase
 from objectives.loss_law.law import Law
-from objectives.profile_choice import FAR_OFF, Phase
+from objectives.profile_choice import FAR_OFF
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
@@ -31,6 +32,15 @@ def groups(measurements: Sequence[Measurement]) -> dict[Key, list[Measurement]]:
     for m in (m for m in measurements if m.phase != "request"):
         found.setdefault((m.engine, m.format.family, m.batch), []).append(m)
     return found
+
+
+def with_beside(measurements: Sequence[Measurement]) -> list[tuple[list[Measurement], list[Measurement]]]:
+    """Every group, and the rows of its engine and family at other batches."""
+    found = groups(measurements)
+    return [
+        (rows, [m for other, those in found.items() if other[:2] == key[:2] and other != key for m in those])
+        for key, rows in found.items()
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +109,36 @@ class Calibrated:
         return found
 
 
-def calibrate(rows: list[Measurement], device: Device, law: Law, source: str, *, request: bool = False) -> Calibrated:
+def calibrate(
+    rows: list[Measurement],
+    device: Device,
+    law: Law,
+    source: str,
+    *,
+    request: bool = False,
+    beside: Sequence[Measurement] = (),
+) -> Calibrated:
     """The profile of one group and how wrong it is.
+
+    Args:
+        rows: one engine's, family's and batch's.
+        device: in its power mode.
+        law: which a scenario needs; times do not depend on it.
+        source: where the rows are from, for the profile.
+        request: whether there is a constant per request.
+        beside: rows at other batches, of which efficiencies may differ by a factor of compute and one of bandwidth.
 
     Raises:
         ValueError: a format whose peak the device lacks.
     """
-    table, names = terms(rows, device, law), [m.model for m in rows]
-    free = freedom(table, device, len(set(names)), request=request)
-    fitted = fit(table, free)
-    unseen = leave_one_model_out(table, names, device, request=request)
-    profile = _profile(fitted, rows, device, source, table, unseen)
-    return Calibrated(rows, table, profile, free, table.predict(profile), unseen, table.predict(Calibration()))
+    everything = [*rows, *beside]
+    group = Group(terms(everything, device, law), np.array([m.model for m in everything]), device, request)
+    chosen, table = choose(group), group.terms.rows(~group.terms.beside)
+    unseen = leave_one_out(group)
+    fitted_to = chosen.of(group)
+    profile = _profile(fitted_to.fitted(chosen.kept), rows, device, source, table, unseen)
+    free = fitted_to.free().keeping(chosen.kept)
+    return Calibrated(rows, table, profile, free, predict(table, profile), unseen, predict(table, Calibration()))
 
 
 def _profile(
@@ -132,12 +160,19 @@ def _profile(
             "precision": first.format.study or first.format.family,
             "mode": device.mode,
             "batch": first.batch,
+            "prompts": _range(table.lengths[table.requests > 0]),
+            "contexts": _range(table.lengths[table.requests == 0]),
+            "experts": bool(table.experts.any()),
             "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
             "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
             "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
         }
     )
+
+
+def _range(lengths: FloatArray) -> tuple[int, int] | None:
+    return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
 
 
 def _rounded(value: float) -> float:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from objectives.device import Peak
+from objectives.device import Kind, Peak
 from objectives.dimensions import Dimensions
 from objectives.scenario import Precision, Scenario
 from search_spaces.arrays import FloatArray
 
+CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
 Values = FloatArray | float
 
 
@@ -50,6 +51,7 @@ class Operator:
 
     epilogue_flops: work after the operator's max at the FP16 peak (fused dequantise), no traffic.
     fixed_seconds: time besides, once in the phase.
+    kind: whose factors on the efficiencies hold, where `routed` is 1 (everywhere without it).
     """
 
     name: str
@@ -62,6 +64,8 @@ class Operator:
     bytes_per_kv: Values | None = None
     epilogue_flops: Values | None = None
     fixed_seconds: float = 0.0
+    kind: Kind = "plain"
+    routed: FloatArray | None = None
 
 
 def linear(
@@ -76,11 +80,12 @@ def linear(
     count: float = 1.0,
     present: Values = 1.0,
     weight_flops: Values | None = None,
+    routed: FloatArray | None = None,
 ) -> Operator:
     """A linear operator: 2 · rows · weights FLOPs; weights at b_w, inputs at b_i, outputs as given.
 
     Where `n_in`, `n_out` are elements read and written in a pass, and `weight_flops` replaces the
-    weights in the FLOPs where not all that are read are applied to every token (experts).
+    weights in the FLOPs where not all that are read are applied to every token (experts); `routed` marks experts.
     """
     return Operator(
         name,
@@ -90,6 +95,8 @@ def linear(
         count,
         present,
         epilogue_flops=2.0 * n_out if p.quantises else None,
+        kind="plain" if routed is None else "experts",
+        routed=routed,
     )
 
 
@@ -128,25 +135,20 @@ def attention_core(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[
     vectors = batch * queries * d_q * b_a
     kv_bytes = batch * x.kv_dim * p.kv_bytes
     score_flops, softmax_flops, score_bytes = 2.0 * d_q, 5.0 * n_h, n_h * b_a
+    core = partial(Operator, kind="attention")
     if scenario.attention == "fused":
         flops = 2.0 * score_flops + softmax_flops
-        yield Operator(
-            "attention",
-            flops * extra,
-            2.0 * vectors,
-            flops_per_kv=flops * pairs,
-            bytes_per_kv=2.0 * kv_bytes,
-        )
+        yield core("attention", flops * extra, 2.0 * vectors, flops_per_kv=flops * pairs, bytes_per_kv=2.0 * kv_bytes)
         return
     matmul = partial(
-        Operator,
+        core,
         flops=score_flops * extra,
         bytes=vectors + score_bytes * extra,
         flops_per_kv=score_flops * pairs,
         bytes_per_kv=kv_bytes + score_bytes * pairs,
     )
     yield matmul("qk_matmul")
-    yield Operator(
+    yield core(
         "softmax",
         softmax_flops * extra,
         2.0 * score_bytes * extra,
@@ -165,11 +167,12 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
         router_bytes = (d * experts + t * experts) * b_a + t * d * b_a * x.sparse
         yield Operator("router", 2.0 * t * d * experts, router_bytes, present=x.sparse)
     yield from quantise("quantise_ffn", t * d, p)
-    weights, applied = x.touched_experts(t) * x.expert_size * d, x.activated_size * d
-    yield linear("gate_proj, up_proj", t, out, active, weights, p, out_bytes=b_a, count=2.0, weight_flops=applied)
+    touched, applied = x.touched_experts(t, scenario.routing_overlap), x.activated_size * d
+    expert = partial(linear, weights=touched * x.expert_size * d, p=p, weight_flops=applied, routed=x.sparse)
+    yield expert("gate_proj, up_proj", t, out, active, out_bytes=b_a, count=2.0)
     yield Operator("gated_activation", 5.0 * active, 3.0 * active * b_a)
     yield from quantise("quantise_down", active, p)
-    yield linear("down_proj", t, active, out, weights, p, out_bytes=b_a, weight_flops=applied)
+    yield expert("down_proj", t, active, out, out_bytes=b_a)
     if scenario.complete and x.sparse.any():
         yield Operator(
             "combine_experts", 2.0 * out * x.sparse, (x.top_k + 1.0) * t * d * b_a * x.sparse, present=x.sparse

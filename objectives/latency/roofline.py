@@ -1,13 +1,15 @@
 """Operator latency: each operator takes max(FLOPs/π, bytes/β); layers and passes add up."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from objectives.dimensions import Dimensions
+from objectives.latency.cache import hits_of
 from objectives.latency.operators import (
+    CHUNK,
     OF_PART,
     Operator,
     Phase,
@@ -21,8 +23,6 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
-
-CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,20 @@ class OperatorTime:
     bound: Values
 
 
-def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
-    """Σ over passes of max(F/(η_c π), B/(η_b β)) + τ + epilogue, times the instances."""
-    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte
+def time_operator(operator: Operator, phase: Phase, scenario: Scenario, hits: FloatArray | None = None) -> OperatorTime:
+    """Σ over passes of max(F/(η_c π), B/(η_b β)) + τ + epilogue, times the instances; of `hits`, a share, from the cache."""
+    found = _from_memory(operator, phase, scenario)
+    if hits is None:
+        return found
+    inner = _from_memory(operator, phase, scenario.in_cache())
+    seconds, memory, bound = (
+        (1.0 - hits) * getattr(found, name) + hits * getattr(inner, name) for name in ("seconds", "memory", "bound")
+    )
+    return replace(found, seconds=seconds, memory=memory, bound=bound)
+
+
+def _from_memory(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
+    per_flop, per_byte = rates(operator, phase, scenario)
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
         passes = float(phase.passes)
@@ -61,9 +72,32 @@ def time_operator(operator: Operator, phase: Phase, scenario: Scenario) -> Opera
     )
 
 
+def rates(
+    operator: Operator, phase: Phase, scenario: Scenario, hits: FloatArray | None = None
+) -> tuple[Values, Values]:
+    """Seconds a FLOP and seconds a byte of an operator: 1/(η_c π) and 1/(η_b β) with the factors of its kind.
+
+    Of `hits`, a share of the bytes, at the cache's rate.
+    """
+    if hits is not None:
+        (per_flop, slow), (_, fast) = (rates(operator, phase, each) for each in (scenario, scenario.in_cache()))
+        return per_flop, (1.0 - hits) * slow + hits * fast
+    of_flops, of_bytes = scenario.factors(operator.kind)
+    per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
+    if operator.routed is None:
+        return per_flop / of_flops, per_byte / of_bytes
+    streamed = scenario.seconds_per_byte(phase.name, routed=True) / of_bytes
+    return _of_experts(per_flop / of_flops, per_flop, operator.routed), _of_experts(streamed, per_byte, operator.routed)
+
+
+def _of_experts(routed: float, plain: float, where: FloatArray) -> Values:
+    """A rate where there are routed experts, and where there are none; their weights stream by in the prefill too."""
+    return plain if routed == plain else np.where(where > 0, routed, plain)
+
+
 def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
     """τ of every pass, seconds of one instance over a phase, (n,)."""
-    return operator.present * (scenario.overhead_s * phase.passes)
+    return operator.present * (scenario.overhead_s(phase.name) * phase.passes)
 
 
 def epilogue_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
@@ -99,9 +133,10 @@ def sum_of_larger(a: tuple[Values, Values], b: tuple[Values, Values], first: int
 
 @dataclass(frozen=True, eq=False)
 class PhaseTimes:
-    """Operators of a phase with their times: `attention` and `ffn` per layer, `head` per pass."""
+    """Operators of a phase with their times: `attention` and `ffn` per layer, `head` per pass; hits of the cache, if any."""
 
     phase: Phase
+    hits: FloatArray | None
     attention: list[OperatorTime]
     ffn: list[OperatorTime]
     head: list[OperatorTime]
@@ -110,11 +145,14 @@ class PhaseTimes:
 def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
     """All operators of a phase; `explain` shows them, `phase_seconds` adds them."""
 
+    hits = hits_of(x, phase, scenario)
+
     def timed(operators: Iterator[Operator]) -> list[OperatorTime]:
-        return [time_operator(operator, phase, scenario) for operator in operators]
+        return [time_operator(operator, phase, scenario, hits) for operator in operators]
 
     return PhaseTimes(
         phase,
+        hits,
         timed(attention_operators(x, phase, scenario)),
         timed(ffn_operators(x, phase, scenario)),
         timed(head_operators(x, phase, scenario)),
@@ -124,27 +162,31 @@ def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
 def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) -> list[FloatArray]:
     """l · (Σ attention + Σ FFN) + Σ head, seconds of the whole phase in each scenario, each (n,).
 
-    The scenarios differ in device and calibration alone: a layer's operators are built once for all of them.
+    The scenarios differ in device and calibration alone: a layer's operators are built once for all of them, those
+    of the FFN once for each overlap of routing.
     """
     attention = list(attention_operators(x, phase, scenarios[0]))
-    ffn = list(ffn_operators(x, phase, scenarios[0]))
+    by_overlap = {scenario.routing_overlap: scenario for scenario in scenarios}
+    ffns = {overlap: list(ffn_operators(x, phase, scenario)) for overlap, scenario in by_overlap.items()}
 
     def seconds(scenario: Scenario) -> FloatArray:
-        layer = _timed(attention, phase, scenario) + _timed(ffn, phase, scenario)
-        found: FloatArray = x.depth * layer + _timed(head_operators(x, phase, scenario), phase, scenario)
+        hits = hits_of(x, phase, scenario)
+        ffn = ffns[scenario.routing_overlap]
+        layer = _timed(attention, phase, scenario, hits) + _timed(ffn, phase, scenario, hits)
+        found: FloatArray = x.depth * layer + _timed(head_operators(x, phase, scenario), phase, scenario, hits)
         return found
 
     return [seconds(scenario) for scenario in scenarios]
 
 
-def _timed(operators: Iterable[Operator], phase: Phase, scenario: Scenario) -> Values:
-    return total([time_operator(operator, phase, scenario) for operator in operators])
+def _timed(operators: Iterable[Operator], phase: Phase, scenario: Scenario, hits: FloatArray | None) -> Values:
+    return total([time_operator(operator, phase, scenario, hits) for operator in operators])
 
 
 def part_seconds(
     architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
 ) -> FloatArray:
-    """Seconds of a layer's attention or FFN, or of the head (`base`), in a whole phase, (n,)."""
+    """Seconds of a layer's attention or FFN, or of the head (`base`), in a whole phase, (n,); all read from memory."""
     operators = OF_PART[part]
     passes = phases(scenario)[phase == "decode"]
     seconds = np.zeros(len(architectures))

@@ -6,6 +6,7 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import (
+    CHUNK,
     OF_PART,
     Operator,
     Phase,
@@ -15,7 +16,6 @@ from objectives.latency.operators import (
     head_operators,
     phases,
 )
-from objectives.latency.roofline import CHUNK
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

@@ -11,6 +11,7 @@ import pytest
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, measured_rows
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
 from objectives.device import Calibration
 
@@ -24,7 +25,9 @@ from llama_cpp_measuring import BATCH, FORMATS, LENGTHS, Plan, command, gather, 
 from llama_cpp_page import figures, verdicts, write_page  # noqa: E402
 
 DEVICE = "name: B\nfp16: 200 GFLOP/s\nint8: 400 GOP/s\nbandwidth: 20 GB/s\nmemory: 16 GB\ncache: 32 MB\n"
-TRUE = Calibration(compute_efficiency=0.6, bandwidth_efficiency=0.7, overhead=0.004)
+TRUE = Calibration(
+    compute_efficiency=0.6, bandwidth_efficiency=0.7, overhead=0.004, expert_bandwidth=0.9, routing_overlap=0.45
+)
 
 
 def test_the_list_is_what_the_design_draws() -> None:
@@ -97,7 +100,7 @@ def measured(tmp_path: Path) -> Plan:
         ]
         lines = csv_text({name: [row[name] for row in rows] for name in rows[0]}).splitlines()
         found = measured_rows(lines, str(plan.board))[0]
-        times = terms(found, load_device(str(plan.board)), load_law(LAW)).predict(TRUE)
+        times = predict(terms(found, load_device(str(plan.board)), load_law(LAW)), TRUE)
         folder = tmp_path / "measured" / part.name
         folder.mkdir(parents=True)
         values = csv_text(

@@ -96,6 +96,16 @@ class Case:
             overhead_s=factors.overhead / 1e3,
             fp4_peak=self.device.other_peaks.get("fp4", 0.0),
             compute_efficiency_fp4=factors.compute_efficiency_fp4 or factors.compute_efficiency,
+            prefill_bandwidth_efficiency=factors.prefill_bandwidth_efficiency,
+            prefill_overhead_s=None if factors.prefill_overhead is None else factors.prefill_overhead / 1e3,
+            attention_compute=factors.attention_compute,
+            attention_bandwidth=factors.attention_bandwidth,
+            expert_compute=factors.expert_compute,
+            expert_bandwidth=factors.expert_bandwidth,
+            routing_overlap=factors.routing_overlap,
+            cache=self.device.cache or 0.0,
+            cache_bandwidth=self.device.cache_bandwidth or 0.0,
+            cache_efficiency=factors.cache_efficiency,
             **self.options,
         )
 
@@ -118,8 +128,10 @@ def cases(case: Case, devices: list[Device]) -> st.SearchStrategy[Case]:
     """Any setting of the operator model: precision, groups, workload, options, calibration, device."""
     figures = st.floats(1e9, 1e16)
     invented = st.builds(
-        lambda fp16, int8, bandwidth: Device(name="invented", fp16=fp16 / 1e12, int8=int8 / 1e12, bandwidth=bandwidth / 1e9, memory=8),
-        figures, figures, st.floats(1e8, 1e14),
+        lambda fp16, int8, bandwidth, faster, cache: Device(
+            name="invented", fp16=fp16 / 1e12, int8=int8 / 1e12, bandwidth=bandwidth / 1e9, memory=8, cache=cache / 1e9, cache_bandwidth=faster * bandwidth / 1e9
+        ),
+        figures, figures, st.floats(1e8, 1e14), st.floats(1.0, 20.0), st.floats(1e6, 1e10),
     )  # fmt: skip
     calibrations = st.builds(
         Calibration,
@@ -127,6 +139,14 @@ def cases(case: Case, devices: list[Device]) -> st.SearchStrategy[Case]:
         compute_efficiency_int8=st.none() | st.floats(0.05, 1.0),
         bandwidth_efficiency=st.floats(0.05, 1.0),
         overhead=st.sampled_from([0.0, 0.005, "5 us", "0.3 ms"]),
+        prefill_bandwidth_efficiency=st.none() | st.floats(0.05, 1.0),
+        prefill_overhead=st.sampled_from([None, 0.0, "20 us"]),
+        attention_compute=st.floats(0.1, 1.0),
+        attention_bandwidth=st.floats(0.1, 1.0),
+        expert_compute=st.floats(0.1, 1.0),
+        expert_bandwidth=st.floats(0.1, 1.0),
+        routing_overlap=st.sampled_from([0.0, 0.45, 0.9]),
+        cache_efficiency=st.none() | st.floats(0.3, 1.0),
     )
     return st.builds(
         case.but,

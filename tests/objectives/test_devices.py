@@ -16,6 +16,7 @@ from objectives.device import Calibration, Device
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for
 from objectives.quantities import gigabytes, milliseconds, scaled, short
+from objectives.transfers import Asked
 
 CATALOGUE = sorted(documents("objectives.devices"))
 #: Devices that the public catalogue does not have.
@@ -177,7 +178,7 @@ def profile(**changes: Any) -> dict[str, Any]:
 
 def chosen(precision: str, *profiles: dict[str, Any], mode: str = "") -> tuple[Calibration | None, str]:
     """What a device with these profiles is calibrated with."""
-    return calibration_for(Device.model_validate(PLAIN | {"profiles": list(profiles), "mode": mode}), precision)
+    return calibration_for(Device.model_validate(PLAIN | {"profiles": list(profiles), "mode": mode}), Asked(precision))
 
 
 def test_the_profile_of_smallest_held_out_error_is_taken() -> None:
@@ -217,7 +218,7 @@ def test_a_device_without_a_profile_says_so() -> None:
     ("written", "seconds"), [("5 us", 5e-6), ("5 µs", 5e-6), (0.005, 5e-6), (0, 0), ("1 ms", 1e-3)]
 )
 def test_overhead_is_read_as_a_time(written: Any, seconds: float) -> None:
-    assert Calibration(overhead=written).overhead_s == pytest.approx(seconds, rel=1e-15)
+    assert Calibration(overhead=written).overhead_s("decode") == pytest.approx(seconds, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_any_device_reads_back_bit_by_bit(
     )
     again = Device.model_validate(found.mapping())
     assert again == found
-    assert again.profiles[0].overhead_s == found.profiles[0].overhead_s
+    assert again.profiles[0].overhead_s("prefill") == found.profiles[0].overhead_s("prefill")
 
 
 @pytest.mark.parametrize(
@@ -401,9 +402,11 @@ def test_the_nearest_batch_is_chosen() -> None:
         {"engine": "E", "precision": "int4", "batch": 8},
     )
     board = Device.model_validate(PLAIN | {"profiles": [single, eight]})
-    assert calibration_for(board, "int4", 8)[1] == "calibrated (E, int4)"
-    assert calibration_for(board, "int4", 1)[1] == "calibrated (E, int4)"
-    assert calibration_for(board, "int4", 2)[1].startswith("calibrated (E, int4; measured at batch 1, and prefill")
+    assert calibration_for(board, Asked("int4", 8))[1] == "calibrated (E, int4)"
+    assert calibration_for(board, Asked("int4", 1))[1] == "calibrated (E, int4)"
+    assert calibration_for(board, Asked("int4", 2))[1].startswith(
+        "calibrated (E, int4; measured at batch 1, and prefill"
+    )
 
 
 def test_a_long_value_is_shown_in_sixty_characters() -> None:

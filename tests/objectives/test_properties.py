@@ -239,7 +239,8 @@ def test_options_add_or_save_what_they_say(
     grouped = metrics(case.but(precision="int4", group_size=64), batch)
     whole = metrics(case.but(precision="int4", group_size=None), batch)
     assert_no_smaller(grouped, whole, (*LATENCIES, "resident_gb", "memory_gb"))
-    ideal = metrics(case.but(calibration=None), batch)
+    overlap = 0.0 if case.calibration is None else case.calibration.routing_overlap
+    ideal = metrics(case.but(calibration=Calibration(routing_overlap=overlap)), batch)
     assert_no_smaller(metrics(case, batch), ideal, LATENCIES)
 
 
@@ -248,12 +249,19 @@ def test_options_add_or_save_what_they_say(
 def test_layers_are_identical(
     data: st.DataObject, seed: int, times: int, cases: st.SearchStrategy[Any], random_architectures: Draw
 ) -> None:
-    """Without a vocabulary latency, weights and KV cache are proportional to depth."""
+    """Without a vocabulary latency, weights and KV cache are proportional to depth; of more layers a cache holds a smaller share."""
     case, shallow = data.draw(cases), random_architectures(60, seed).with_vocabulary(0)
     deep = changed(shallow, depth=times * shallow.depth)
-    before, after = metrics(case, shallow), metrics(case, deep)
+    apart = {metric: times * values for metric, values in metrics(case, shallow).items()}
+    assert_no_smaller(metrics(case, deep), apart, LATENCIES)
+    streamed = case if case.calibration is None else case.but(calibration=_without_cache(case.calibration))
+    before, after = metrics(streamed, shallow), metrics(streamed, deep)
     for metric in (*LATENCIES, "memory_gb"):
         np.testing.assert_allclose(after[metric], times * before[metric], rtol=1e-13)
+
+
+def _without_cache(calibration: Calibration) -> Calibration:
+    return calibration.model_copy(update={"cache_efficiency": None})
 
 
 # 1 multiply-accumulate = 2 FLOPs

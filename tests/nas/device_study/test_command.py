@@ -76,6 +76,15 @@ def test_a_table_with_limits_and_a_board_repeats_from_its_configuration(inside: 
     assert set(read(Path("a/config.yaml"))[0]["devices"]) == {"board.yaml@eco", "l4", "board.yaml"}
 
 
+def test_what_no_profile_has_seen_is_said_once_with_its_cases(inside: Inside) -> None:
+    boards = ("--devices", "jetson_agx_orin_64gb,jetson_agx_thor,rtx_4090", "--preset", "device")
+    told = inside("devices", "--models-only", *boards, "--precisions", "int4,fp16").err.splitlines()
+    (of_format,) = [line for line in told if "transferred from an int4 measurement" in line]
+    assert of_format.endswith("decode 0.64 to 1.5 (b d)")
+    (of_experts,) = [line for line in told if "measured without experts" in line]
+    assert of_experts.endswith("decode 0.71 to 1.2 (a b)")
+
+
 def test_tables_agree_with_one_another(inside: Inside) -> None:
     assert inside("devices", *THREE, "--quiet", "--no-plots", "--out", "a").code == 0
     cases, picks, transfer = (rows(f"a/{name}.csv") for name in ("cases", "picks", "transfer"))

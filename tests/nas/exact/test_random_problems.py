@@ -74,7 +74,23 @@ def scenario_of(chance: Chance) -> dict[str, Any]:
         "input_tokens": chance.one(1, 2, 64, 1024),
         "output_tokens": chance.one(1, 16, 100),
         "vocabulary": chance.one(0, 32_000),
+        "calibration": chance.one("none", calibration_of(chance)),
     }
+
+
+def calibration_of(chance: Chance) -> dict[str, Any]:
+    """Any coefficients, each of those that are optional in half of the cases."""
+    shares = (
+        "prefill_bandwidth_efficiency",
+        "attention_compute",
+        "attention_bandwidth",
+        "expert_compute",
+        "expert_bandwidth",
+    )
+    optional: dict[str, Any] = {name: chance.share(0.1, 2.0) for name in shares}
+    optional |= {"prefill_overhead": "20 us", "routing_overlap": chance.share(0.0, 0.9)}
+    kept = {name: value for name, value in optional.items() if chance.one(True, False)}
+    return {"compute_efficiency": chance.share(0.1, 1.0), "bandwidth_efficiency": 0.8, "overhead": "5 us"} | kept
 
 
 def space_of(chance: Chance) -> SearchSpace:
@@ -150,10 +166,20 @@ def metered(chance: Chance, problem: Problem) -> Problem:
     base, per_flop, per_byte = (chance.one(0.0, 1.0, 1.0) * chance.share(*ends) for ends in ENERGIES)
     scenario = replace(
         problem.scenario,
-        calibration=Calibration(bandwidth_efficiency=0.6, compute_efficiency=0.4, overhead="5 us"),
+        calibration=Calibration.model_validate(calibration_of(chance)),
         energy=Energy(base_power=base + 0.01, per_flop=per_flop, per_byte=per_byte),
     )
     return replace(problem, scenario=scenario, columns=("ttft_ms", "energy_j", "power_w"))
+
+
+def cached(chance: Chance, problem: Problem) -> Problem:
+    """The problem on a device whose cache, of any size, is one to ten times as fast as its memory."""
+    scenario = problem.scenario
+    assert scenario.calibration is not None
+    figures = {"cache": 10 ** chance.share(6, 10), "cache_bandwidth": scenario.device.bandwidth * chance.share(1, 10)}
+    calibration = scenario.calibration.model_copy(update={"cache_efficiency": chance.share(0.5, 1.0)})
+    device = scenario.device.model_copy(update=figures)
+    return replace(problem, scenario=replace(scenario, device=device, calibration=calibration))
 
 
 def problem_of(chance: Chance, *, heads: bool = False) -> tuple[Problem, Evaluations]:
@@ -165,6 +191,8 @@ def problem_of(chance: Chance, *, heads: bool = False) -> tuple[Problem, Evaluat
     genotypes = problem.space.genotypes(np.arange(problem.space.size))
     if problem.scenario.latency == "operator" and chance.one(0, 1, 2) == 0:
         problem = metered(chance, problem)
+    if problem.scenario.calibration is not None and chance.one(True, False):
+        problem = cached(chance, problem)
     if chance.one(*range(3 if heads else 4)):
         law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))

@@ -9,6 +9,7 @@ import pytest
 from nas.errors import UsageError
 from nas.problem.quantile_budgets import conformal_factor, metric_of, plain_limits
 from objectives.device import Calibration
+from objectives.transfers import BATCH_UP, Asked
 
 PROFILE = Calibration(held_out={"prefill": [0.9, 1.0, 1.25, 2.0], "decode": [0.8, 1.0]})
 
@@ -62,10 +63,10 @@ def test_rows_of_one_model_are_one_model() -> None:
 def test_another_batch_widens() -> None:
     """At batch 8 of a profile measured at batch 1 the factor grows by the worst that such a change was seen to miss by."""
     plain = plain_limits({"prefill_ms@q80": 100.0}, PROFILE, "note")[0]["prefill_ms"]
-    limits, (said,) = plain_limits({"prefill_ms@q80": 100.0}, PROFILE, "note", batch=8)
+    limits, (said,) = plain_limits({"prefill_ms@q80": 100.0}, PROFILE, "note", Asked(PROFILE.precision, batch=8))
     assert plain is not None
-    assert limits["prefill_ms"] == pytest.approx(plain / 6.42)
-    assert "times 6.42 for batch 8, which was not measured" in said
+    assert limits["prefill_ms"] == pytest.approx(plain / BATCH_UP.seen["prefill"][1])
+    assert "times 4.22 for what was not measured" in said
 
 
 @pytest.mark.parametrize(("models", "share"), [(4, "0.8"), (9, "0.9"), (9, "0.75"), (19, "0.9")])
@@ -104,12 +105,18 @@ def test_forms(name: str) -> None:
         metric_of(name)
 
 
+EXTRAPOLATED = "times are extrapolated: measured without experts: with them prefill took 0.72 to 1.6 times"
+
+
 def test_in_a_run(inside: Any) -> None:
     """A run under preset device tightens the budget, says so, and keeps the plain one in its config."""
     flags = ("--algo", "random", "--evaluations", "50", "--preset", "device", "--precision", "int4")
     answer = inside("run", *flags, "--budget", "total_ms@q80=200", "--out", "run")
-    assert "total_ms@q80 <= 200 is total_ms <= 197.2" in answer.err, answer
-    assert "total_ms <= 197.2" in answer.out
+    assert "total_ms@q80 <= 200 is total_ms <= 121:" in answer.err, answer
+    assert "total_ms <= 121.0" in answer.out
+    assert answer.err.count(EXTRAPOLATED) == 1
+    assert EXTRAPOLATED in inside("select", "run").err
+    assert EXTRAPOLATED in inside("explain", "run", "--json").out
     refused = inside("run", *flags, "--budget", "total_ms@q90=200", "--out", "other")
     assert refused.code == 2
     assert "expected at most q80, which is what 4 models held out can claim, got q90" in refused.err

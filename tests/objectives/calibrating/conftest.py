@@ -8,6 +8,7 @@ import pytest
 from nas.study.catalogue import load_law
 from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.measurements import Measurement, read
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
@@ -38,5 +39,5 @@ def shown(
         lines += [f"{model},{precision},1,1024,16,{metric},1" for metric in ("prefill_ms", "tpot_ms")]
     rows, left = read(lines, "board", resolve)
     assert not left
-    times = terms(rows, board, law).predict(truth)
+    times = predict(terms(rows, board, law), truth)
     return [replace(row, ms=float(ms)) for row, ms in zip(rows, times, strict=True)]

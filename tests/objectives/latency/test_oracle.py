@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.device import Calibration
+from objectives.device import Calibration, Device
 from objectives.latency import closed_form
 from objectives.latency.operators import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
@@ -48,6 +48,32 @@ def test_operator_model_in_any_setting(
 
 
 CALIBRATION = Calibration(compute_efficiency=0.5, bandwidth_efficiency=0.8, overhead="5 us")
+WHOLE_CALIBRATION = Calibration(
+    compute_efficiency=0.5,
+    bandwidth_efficiency=0.8,
+    overhead="5 us",
+    prefill_bandwidth_efficiency=1.5,
+    prefill_overhead="15 us",
+    attention_compute=0.4,
+    attention_bandwidth=0.7,
+    expert_compute=0.6,
+    expert_bandwidth=0.9,
+    routing_overlap=0.45,
+)
+CACHED = WHOLE_CALIBRATION.model_copy(update={"cache_efficiency": 0.7})
+SMALL_CACHE, LARGE_CACHE = (
+    Device(
+        name="cached",
+        fp16=10,
+        int8=20,
+        bandwidth=50,
+        memory=8,
+        cache=size,
+        cache_bandwidth="400 GB/s",
+        other_peaks={"fp4": 40},
+    )
+    for size in ("300 MB", "100 GB")
+)
 FP4_CALIBRATION = Calibration(compute_efficiency=0.2, compute_efficiency_fp4=0.6, overhead="3 us")
 INT8_CALIBRATION = Calibration(compute_efficiency=0.7, compute_efficiency_int8=0.3, overhead="1 ms")
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -64,6 +90,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "two tokens": {"batch": 2, "input_tokens": 1, "output_tokens": 2},
     "long prompt": {"batch": 3, "input_tokens": 32_768},
     "calibration": {"calibration": CALIBRATION},
+    "calibration with every coefficient": {"calibration": WHOLE_CALIBRATION, "batch": 4},
+    "the same, fused": {"calibration": WHOLE_CALIBRATION, "batch": 8, "attention": "fused", "complete": True},
+    "a cache that holds a part": {"calibration": CACHED, "device": SMALL_CACHE, "complete": True},
+    "a cache that holds it all": {"calibration": CACHED, "device": LARGE_CACHE, "batch": 2, "output_tokens": 3},
     "calibration of int8": {"calibration": INT8_CALIBRATION, "complete": True, "attention": "fused"},
 }
 
@@ -147,11 +177,12 @@ def test_4096_tokens_are_the_explicit_sum(
     _, decode = latency_ms(architectures, chosen.scenario)
     for found, row in zip(decode, rows, strict=True):
         seconds = 4096 * sum(
-            oracle.operator_s(setting, each) for each in oracle.vocabulary_operators(row, setting, "decode")
+            oracle.operator_s(row, setting, each, "decode")
+            for each in oracle.vocabulary_operators(row, setting, "decode")
         )
         for t in range(1, 4097):
             layer = oracle.operators(row, setting, "decode", 3 + t)
-            seconds += row.depth * sum(oracle.operator_s(setting, each) for each in layer)
+            seconds += row.depth * sum(oracle.operator_s(row, setting, each, "decode") for each in layer)
         assert found == pytest.approx(seconds * 1e3, rel=RELATIVE)
 
 

@@ -1,0 +1,130 @@
+"""What a profile says of a batch, lengths, a format or experts that it was not measured with: what such steps were seen to miss by."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from objectives.device import Calibration, Phase
+
+Range = tuple[float, float]
+Seen = Mapping[Phase, Range]
+NEAR = 2.0  # ratio of lengths within which they count as measured
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts."""
+
+    precision: str
+    batch: int = 1
+    prompt: int = 0
+    context: int = 0
+    experts: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Measured / predicted, least and largest by phase, where a profile was used `times` beyond what it was measured with.
+
+    times: of the batch or of the lengths; 1 where there are no degrees.
+    """
+
+    seen: Seen
+    times: float = 1.0
+
+
+#: Source: `python -m benchmarks.transfers`, on the public table: rows of one group predicted from another's profile.
+BATCH_UP = Step({"prefill": (1.10, 4.22), "decode": (0.92, 2.68)}, 8.0)
+BATCH_DOWN = Step({"prefill": (0.29, 0.97), "decode": (0.42, 1.08)}, 8.0)
+SHORTER = Step({"prefill": (0.36, 2.66), "decode": (0.96, 1.11)}, 2048 / 57)
+LONGER = Step({"prefill": (0.97, 1.69), "decode": (1.03, 1.32)}, 8.0)
+EXPERTS = Step({"prefill": (0.72, 1.63), "decode": (0.71, 1.16)})
+FORMATS = Step({"prefill": (0.73, 3.20), "decode": (0.64, 1.48)})
+MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transfer
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One way in which what is asked lies outside of what was measured.
+
+    said: for the answer. widening: factor ≥ 1 on measured / predicted by phase; none where no data tells one.
+    """
+
+    said: str
+    widening: Mapping[Phase, float]
+
+
+def transfers(profile: Calibration, asked: Asked) -> list[Transfer]:
+    """Every way in which `asked` lies outside of what the profile was measured with."""
+    return [*_format(profile, asked), *_batch(profile, asked), *_lengths(profile, asked), *_experts(profile, asked)]
+
+
+def widening(profile: Calibration, asked: Asked, phase: Phase) -> float:
+    """Factor ≥ 1 on measured / predicted of a phase: the product over the transfers that concern it."""
+    return math.prod(t.widening.get(phase, 1.0) for t in transfers(profile, asked))
+
+
+def _format(profile: Calibration, asked: Asked) -> list[Transfer]:
+    if profile.precision in ("", asked.precision):
+        return []
+    article = "a" if profile.precision.startswith(("q", "w")) else "an"
+    said = f"efficiencies transferred from {article} {profile.precision} measurement"
+    if {profile.precision, asked.precision} != MEASURED_FORMATS:
+        return [Transfer(f"{said}, of which no data says how far off it is", {})]
+    return [Transfer(f"{said}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
+
+
+def _batch(profile: Calibration, asked: Asked) -> list[Transfer]:
+    if asked.batch == profile.batch:
+        return []
+    ratio = asked.batch / profile.batch
+    step = BATCH_UP if ratio > 1 else BATCH_DOWN
+    said = (
+        f"measured at batch {profile.batch}, and prefill at batch {asked.batch} cannot be known from it: "
+        f"{'at 8 times the batch' if ratio > 1 else 'at an eighth of the batch'} {_missed(step)}"
+    )
+    return [Transfer(said, _worst(step, ratio))]
+
+
+def _lengths(profile: Calibration, asked: Asked) -> list[Transfer]:
+    """Prompts, and contexts of decoding, outside what was measured by more than `NEAR`."""
+    found = []
+    phases: tuple[tuple[Phase, Range | None, int], ...] = (
+        ("prefill", profile.prompts, asked.prompt),
+        ("decode", profile.contexts, asked.context),
+    )
+    for phase, measured, length in phases:
+        if measured is None or not length or max(measured[0], 1) / NEAR <= length <= max(measured[1], 1) * NEAR:
+            continue
+        longer = length > measured[1]
+        step, ratio = (LONGER, length / max(measured[1], 1)) if longer else (SHORTER, measured[0] / length)
+        what = "prompts" if phase == "prefill" else "contexts"
+        least, most = (f"{n:,}" for n in measured)
+        said = (
+            f"{what} of {length:,} tokens are outside the measured {least if least == most else f'{least} to {most}'}: "
+            f"{step.times:.0f} times {'longer' if longer else 'shorter'} {_missed(step, phase)}"
+        )
+        found.append(Transfer(said, {phase: _worst(step, ratio)[phase]}))
+    return found
+
+
+def _experts(profile: Calibration, asked: Asked) -> list[Transfer]:
+    if not asked.experts or profile.experts is not False:
+        return []
+    return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _worst(EXPERTS, 1.0))]
+
+
+def _missed(step: Step, *phases: Phase) -> str:
+    """`prefill took 1.1 to 4.2 times what is predicted, decode 0.92 to 2.7`."""
+    first, *others = phases or ("prefill", "decode")
+    said = "{} {:.2g} to {:.2g}".format
+    low, high = step.seen[first]
+    return ", ".join(
+        [f"{first} took {low:.2g} to {high:.2g} times what is predicted", *(said(p, *step.seen[p]) for p in others)]
+    )
+
+
+def _worst(step: Step, ratio: float) -> dict[Phase, float]:
+    """The largest measured / predicted by phase, at least 1, to the power ln(ratio) / ln(times)."""
+    power = 1.0 if step.times == 1.0 else abs(math.log(ratio)) / math.log(step.times)
+    return {phase: max(1.0, most**power) for phase, (_, most) in step.seen.items()}
