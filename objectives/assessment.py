@@ -9,7 +9,10 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
-OF_NO_DEVICE = ("loss", "perplexity", "memory_gb", "resident_gb", "params_total", "params_active")
+OF_NO_DEVICE = (
+    *("loss", "perplexity", "memory_gb", "resident_gb", "params_total", "params_active"),
+    *("train_flops", "train_hours", "lifetime_flops"),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,11 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Scenario, precision
+from objectives.training import Training
 
 
-def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
-    """The scenario of a configuration, and how to name its calibration.
+def scenario_of(config: StudyConfig, law: Law, device: Device, trainer: Device | None = None) -> tuple[Scenario, str]:
+    """The scenario of a configuration, whose models are trained on `trainer`, and how to name its calibration.
 
     Raises:
         UsageError: a precision whose peak the device does not state.
@@ -38,6 +39,7 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
         head_bytes=config.head_bytes,
         calibration=profile,
         energy=energy_for(device, profile, config.precision, config.batch),
+        training=Training(**{**config.training.model_dump(), "device": trainer}),
     )
     return scenario, note
 
