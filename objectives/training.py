@@ -6,6 +6,7 @@ import numpy as np
 
 from objectives.counts import count
 from objectives.device import Device
+from objectives.dimensions import Dimensions
 from objectives.shares import Share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -34,7 +35,9 @@ class Training:
             ValueError: no device is given.
         """
         if self.device is None:
-            raise ValueError("train_hours: expected a device that trains, got none; add --train-device h100_sxm")
+            raise ValueError(
+                "train_hours: expected a device that trains, got none; add --train-device h100_sxm, or training.device to the study"
+            )
         return device_hours(flops, self.device, self.utilisation)
 
 
@@ -67,11 +70,9 @@ def forward_share(architectures: Architectures, sequence_length: int, part: Part
     return Share(per_layer=(2.0 * (g.experts_active + g.shared_expert + g.router),))
 
 
-def training_flops(architectures: Architectures, tokens: FloatArray | float, sequence_length: int) -> FloatArray:
-    """FLOPs of all tokens, forward and backward, 3 · tokens · `forward_flops`, (n,): 6 N D and attention's."""
-    passes = PASSES * np.asarray(tokens, dtype=np.float64)
-    flops: FloatArray = passes * forward_flops(architectures, sequence_length)
-    return flops
+def training_flops(architectures: Architectures, tokens: FloatArray, sequence_length: int) -> FloatArray:
+    """FLOPs of all tokens (n,), forward and backward, 3 · tokens · `forward_flops`, (n,): 6 N D and attention's."""
+    return PASSES * tokens * forward_flops(architectures, sequence_length)
 
 
 def _head(architectures: Architectures) -> FloatArray:
@@ -80,5 +81,5 @@ def _head(architectures: Architectures) -> FloatArray:
 
 def _scores(architectures: Architectures, sequence_length: int) -> FloatArray:
     """Scores and their product with the values, of the mean (S + 1)/2 positions that a token attends to."""
-    scores: FloatArray = 4.0 * architectures.depth * architectures.query_dim * ((sequence_length + 1) / 2)
-    return scores
+    x = Dimensions(architectures)
+    return 4.0 * x.depth * x.query_dim * ((sequence_length + 1) / 2)

@@ -92,6 +92,10 @@ class Architectures:
             changed["tied"] = constant(tied, len(self), np.bool_)
         return type(self)(**(self._stored() | changed))
 
+    def with_tokens(self, tokens: int) -> Self:
+        """The same architectures trained on so many tokens (0: as many as what prices them says)."""
+        return type(self)(**(self._stored() | {"tokens": constant(tokens, len(self), np.int64)}))
+
     def columns(self) -> dict[str, AnyArray]:
         """Columns of `frontier.csv` in order, then further ones that differ from their defaults."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}

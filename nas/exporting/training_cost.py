@@ -1,7 +1,7 @@
 """What training a candidate by a recipe takes: FLOPs and GPU hours."""
 
 from nas.errors import UsageError
-from nas.exporting.recipe import Recipe
+from nas.exporting.recipe import Recipe, training_tokens
 from nas.study.catalogue import load_device
 from objectives import training
 from search_spaces.architectures import Architectures
@@ -9,8 +9,8 @@ from search_spaces.arrays import FloatArray
 
 
 def training_flops(architectures: Architectures, recipe: Recipe) -> FloatArray:
-    """FLOPs of all tokens of the recipe, forward and backward, as metric `train_flops` counts them, (n,)."""
-    return training.training_flops(architectures, recipe.tokens, recipe.sequence_length)
+    """FLOPs of all their tokens, forward and backward, as metric `train_flops` counts them, (n,)."""
+    return training.training_flops(architectures, training_tokens(architectures, recipe), recipe.sequence_length)
 
 
 def gpu_hours(flops: FloatArray, recipe: Recipe) -> FloatArray:

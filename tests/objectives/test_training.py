@@ -38,7 +38,7 @@ def scenario(**training: object) -> Scenario:
 def test_training_is_three_passes_of_every_token_over_what_it_attends_to(shape: dict[str, int]) -> None:
     length, sequences = 12, 5
     forward = sum(2 * multiply_adds(shape, position + 1) for position in range(length))
-    found = training_flops(one(shape), length * sequences, length)
+    found = training_flops(one(shape), np.array([length * sequences]), length)
     assert found[0] == pytest.approx(3 * sequences * forward, rel=1e-12)
 
 
