@@ -97,6 +97,8 @@ def run(
     space: o.Space = None,
     law: o.Law = None,
     laws: o.Laws = None,
+    tokens: o.Tokens = None,
+    unique_tokens: o.UniqueTokens = None,
     objectives: o.Objectives = None,
     budget: o.Budgets = None,
     preset: o.Preset = None,
@@ -108,6 +110,9 @@ def run(
     batch: o.Batch = None,
     input_tokens: o.InputTokens = None,
     output_tokens: o.OutputTokens = None,
+    train_device: o.TrainDevice = None,
+    utilisation: o.Utilisation = None,
+    served_tokens: o.ServedTokens = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -149,6 +154,8 @@ def run(
         space=space,
         law=law,
         laws=laws,
+        tokens=tokens,
+        unique_tokens=unique_tokens,
         objectives=objectives,
         budget=budget,
         preset=preset,
@@ -160,6 +167,9 @@ def run(
         batch=batch,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
+        train_device=train_device,
+        utilisation=utilisation,
+        served_tokens=served_tokens,
     )
     if measure_top is not None:
         refuse_unmeasurable(json)

@@ -12,6 +12,7 @@ _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _SMALL = {"": 1.0, "k": 1e3, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9, "p": 1e-12}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 _TIMES_IN_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "ns": 1e-6, "min": 6e4}
+_TIMES_IN_H = {"h": 1.0, "d": 24.0, "min": 1 / 60}
 _WRITTEN = re.compile(
     r"^\s*([-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.,].*)?$"
 )
@@ -74,6 +75,22 @@ def milliseconds(value: Any) -> float:
             raise ValueError(f'expected a time like "20 ms", got unit {unit!r}; use s, ms or us')
         value = number * _TIMES_IN_MS[unit or "ms"]
     return scaled(value, "ms", 1.0, "20 ms")
+
+
+def hours(value: Any) -> float:
+    """Hours from "500 h", "3 d", or a bare number of hours."""
+    if isinstance(value, str):
+        number, unit = split(value, 'hours like "500 h"')
+        if unit and unit not in _TIMES_IN_H:
+            raise ValueError(f'expected hours like "500 h", got unit {unit!r}; use h, d or min')
+        value = number * _TIMES_IN_H[unit or "h"]
+    return scaled(value, "h", 1.0, "500 h")
+
+
+def counted(value: Any, example: str) -> float:
+    """How many, from "500 M", "1.5 B" (10^9), "2 T", or a bare number."""
+    billions = isinstance(value, str) and value.strip().endswith("B")
+    return scaled(value.strip().removesuffix("B") + "G" if billions else value, "", 1.0, example)
 
 
 def gigabytes(value: Any) -> float:

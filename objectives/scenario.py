@@ -1,10 +1,13 @@
 """Everything a metric depends on besides the architecture."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
 from objectives.loss_law.law import Law
+from objectives.training import Training
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Requests:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Law, device, precision and workload, with the options of the latency model."""
+    """Law, device, precision and workload, with the options of the latency model; where and how models are trained."""
 
     law: Law
     device: Device
@@ -87,6 +90,15 @@ class Scenario:
     calibration: Calibration | None = None
     energy: Energy | None = None
     from_cache: bool = False
+    training: Training = field(default_factory=Training)
+
+    def tokens(self, architectures: Architectures) -> FloatArray:
+        """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
+
+        Raises:
+            ValueError: neither says them.
+        """
+        return self.law.tokens_of(architectures)
 
     def coefficients(self) -> Energy:
         """What a joule is made of.

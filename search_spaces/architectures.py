@@ -12,7 +12,6 @@ from search_spaces.columns import (
     DEFAULTS,
     FILE_COLUMNS,
     QK_NORMS,
-    SHAPE,
     ColumnReader,
     code,
     constant,
@@ -25,6 +24,7 @@ class Architectures:
     """Architectures as read-only columns of shape (n,).
 
     Source: Sun et al. 2026, search-space table; symbols l, d, d_h, n_h, n_kv, E, K, m.
+    `tokens` are those that each is trained on; 0 leaves them to the law that prices it.
     Rows need not belong to any search space: `from_columns` takes published models too.
     """
 
@@ -43,6 +43,7 @@ class Architectures:
     norms_per_layer: IntArray
     tied: BoolArray
     vocabulary: IntArray
+    tokens: IntArray
 
     def __len__(self) -> int:
         return len(self.depth)
@@ -91,6 +92,10 @@ class Architectures:
             changed["tied"] = constant(tied, len(self), np.bool_)
         return type(self)(**(self._stored() | changed))
 
+    def with_tokens(self, tokens: int) -> Self:
+        """The same architectures trained on so many tokens (0: as many as what prices them says)."""
+        return type(self)(**(self._stored() | {"tokens": constant(tokens, len(self), np.int64)}))
+
     def columns(self) -> dict[str, AnyArray]:
         """Columns of `frontier.csv` in order, then further ones that differ from their defaults."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}
@@ -127,11 +132,12 @@ class Architectures:
 
     @classmethod
     def from_shape(cls, shape: Mapping[str, IntArray]) -> Self:
-        """Unchecked architectures from the eight shape columns, the further ones at their defaults."""
+        """Unchecked architectures from the eight shape columns, further ones at their defaults unless they are given."""
         n = len(shape["depth"])
-        columns: dict[str, Any] = {name: frozen(shape[name]) for name in SHAPE}
-        columns |= {name: constant(code(name, value), n, dtype_of(name)) for name, value in DEFAULTS.items()}
-        return cls(**columns)
+        columns: dict[str, Any] = {
+            name: constant(code(name, value), n, dtype_of(name)) for name, value in DEFAULTS.items()
+        }
+        return cls(**columns | {name: frozen(column) for name, column in shape.items()})
 
 
 def _rows(column: AnyArray, rows: Any) -> AnyArray:

@@ -1,5 +1,6 @@
 """The axes of a space: the values of each gene, and which of them other genes allow."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +9,7 @@ import numpy as np
 from search_spaces.arrays import IntArray, frozen
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.heads import Heads
-from search_spaces.specification import GENES, OF_HEADS, SpaceSpecification, largest_top_k
+from search_spaces.specification import OF_HEADS, SpaceSpecification, largest_top_k
 
 DEPTH, WIDTH = range(2)
 
@@ -46,8 +47,19 @@ class Axes:
             "top_k": len(self.top_ks),
             "ffn": self.expert_sizes.shape[1],
             "n_kv_heads": self.kv_values.shape[1],
+            **{name: len(values) for name, values in self.settings.items()},
         }
         return frozen(np.array([sizes[name] for name in self.genes]))
+
+    @cached_property
+    def settings(self) -> dict[str, IntArray]:
+        """Axes of what is none of the architecture, but of how it is trained or run, by the name of its column; often none."""
+        return {name: _axis(values) for name, values in self.specification.settings.items()}
+
+    @property
+    def n_settings(self) -> int:
+        """Combinations of settings, each with every architecture; 1 without axes of them."""
+        return math.prod(len(values) for values in self.settings.values())
 
     @cached_property
     def depths(self) -> IntArray:
@@ -171,16 +183,17 @@ class Axes:
     def frame_of(self, genotypes: IntArray) -> IntArray:
         """Row of `frames` of each genotype, (n,); −1 where its heads are not valid."""
         width, place = genotypes[:, WIDTH], self.place
-        if len(place) == len(GENES):
+        if not any(name in place for name in OF_HEADS):
             return width
         sizes, heads = (genotypes[:, place[name]] if name in place else 0 for name in OF_HEADS)
         found: IntArray = self.frame_at[width, sizes, heads]
         return found
 
     def composed(self, frame: IntArray, **genes: IntArray) -> IntArray:
-        """Genotypes (n, g) of frames and of the genes that are no part of one, by name, each (n,)."""
+        """Genotypes (n, g) of frames and of the genes that are no part of one, by name, each (n,); settings may be left out: the first."""
         width, size, heads = self.frames[frame].T
-        columns = {"width": width, "head_dim": size, "n_heads": heads, **genes}
+        settings = dict.fromkeys(self.settings, np.zeros(len(frame), dtype=np.int64))
+        columns = {"width": width, "head_dim": size, "n_heads": heads, **settings, **genes}
         return np.stack([columns[name] for name in self.genes], axis=1)
 
 

@@ -16,6 +16,7 @@ DEFAULTS: dict[str, int | bool | str] = {
     "norms_per_layer": 2,
     "tied": True,
     "vocabulary": 0,
+    "tokens": 0,
 }
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")

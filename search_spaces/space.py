@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,15 +15,15 @@ from search_spaces.axes import DEPTH, WIDTH, Axes
 from search_spaces.columns import SHAPE
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.positions import position, position_in_rows
-from search_spaces.specification import SpaceSpecification
+from search_spaces.specification import SETTINGS, SpaceSpecification
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace(Axes):
     """Architectures numbered 0 … size − 1 in the order of their genotypes.
 
-    A genotype holds g genes (`genes`: six, seven or eight), each an index into its axis in ascending order. Which
-    top_k are valid depends on n_experts alone, which FFN values on width alone, which heads on width, and which KV
+    A genotype holds g genes (`genes`: six, besides those of heads and settings), each an index into its axis in ascending
+    order. Settings (tokens) come last and go with every architecture, which counts once for each. Which top_k are valid depends on n_experts alone, which FFN values on width alone, which heads on width, and which KV
     heads on the number of heads, so every question (decode, key, count, sampling) is arithmetic on small tables.
     """
 
@@ -67,11 +67,12 @@ class SearchSpace(Axes):
 
     @property
     def size(self) -> int:
-        """Number of distinct architectures, exact."""
-        return self._per_depth * len(self.depths)
+        """Number of distinct architectures, each with every setting, exact."""
+        return self._per_depth * len(self.depths) * self.n_settings
 
     def genotypes(self, keys: IntArray) -> IntArray:
         """Genotypes (n, g) of keys in [0, size)."""
+        keys, setting = np.divmod(keys, self.n_settings)
         depth, rest = np.divmod(keys, self._per_depth)
         frame = np.searchsorted(self._frame_start, rest, side="right") - 1
         width, heads = self.frames[frame, 0], self.frame_heads[frame]
@@ -80,19 +81,35 @@ class SearchSpace(Axes):
         pair, ffn_rank = np.divmod(rest, self.ffn_gene.counts[width])
         experts, top_k = self._pairs[pair].T
         ffn, kv = self.ffn_gene.nth[width, ffn_rank], self.kv_gene.nth[heads, kv_rank]
-        return self.composed(frame, depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv)
+        return self.composed(
+            frame, depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv, **self._setting_genes(setting)
+        )
+
+    def _setting_genes(self, setting: IntArray) -> dict[str, IntArray]:
+        """The genes of settings by their number, the last axis first to turn, each (n,)."""
+        if not self.settings:
+            return {}
+        found = np.unravel_index(setting, [len(values) for values in self.settings.values()])
+        return dict(zip(self.settings, found, strict=True))
+
+    @cached_property
+    def _ffn_and_kv(self) -> slice:
+        """The columns of n_experts, top_k, FFN and KV heads."""
+        return slice(self.place["n_experts"], self.place["n_kv_heads"] + 1)
 
     def keys(self, genotypes: IntArray) -> IntArray:
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
         rows = genotypes.astype(np.int64, copy=False)
         frame = self.frame_of(rows)
         depth, width = rows[:, DEPTH], rows[:, WIDTH]
-        experts, top_k, ffn, kv = rows[:, -4:].T
+        experts, top_k, ffn, kv = rows[:, self._ffn_and_kv].T
         heads = self.frame_heads[frame]
         pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
         within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
         keys: IntArray = depth * self._per_depth + self._frame_start[frame] + within
+        for name, values in self.settings.items():
+            keys = keys * len(values) + rows[:, self.place[name]]
         return keys
 
     def is_canonical(self, genotypes: IntArray) -> BoolArray:
@@ -135,7 +152,7 @@ class SearchSpace(Axes):
 
     def architectures(self, genotypes: IntArray) -> Architectures:
         """The architectures of canonical genotypes (n, g)."""
-        frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, -4:].T
+        frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, self._ffn_and_kv].T
         (width, size, _), heads = self.frames[frame].T, self.frame_heads[frame]
         return Architectures.from_shape(
             {
@@ -147,6 +164,7 @@ class SearchSpace(Axes):
                 "n_experts": self.experts[experts],
                 "top_k": self.top_ks[top_k],
                 "expert_size": self.expert_sizes[width, ffn],
+                **{name: values[genotypes[:, self.place[name]]] for name, values in self.settings.items()},
             }
         )
 
@@ -202,7 +220,7 @@ class SearchSpace(Axes):
         return self.repair(moved)
 
     def find(self, architectures: Architectures) -> IntArray:
-        """Key of each architecture, (n,); −1 where it is not in the space."""
+        """Key of each architecture, (n,); −1 where it is not in the space. Settings without an axis are passed over."""
         a, width = architectures, position(self.widths, architectures.width)
         found, frame = self._found_frame(a, width)
         heads, safe = self.frame_heads[frame], np.maximum(width, 0)
@@ -212,10 +230,11 @@ class SearchSpace(Axes):
             "top_k": position(self.top_ks, a.top_k),
             "ffn": position_in_rows(self.expert_sizes[safe], self.ffn_gene.valid[safe], a.expert_size),
             "n_kv_heads": position_in_rows(self.kv_values[heads], self.kv_gene.valid[heads], a.n_kv_heads),
+            **{name: position(values, getattr(a, name)) for name, values in self.settings.items()},
         }
         genotypes = self.composed(frame, **genes)
         found &= (genotypes >= 0).all(axis=1)
-        for name in set(architectures.further_columns()) - {"vocabulary", "tied"}:
+        for name in set(architectures.further_columns()) - {"vocabulary", "tied", *SETTINGS}:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])
         keys = np.full(len(genotypes), -1)
@@ -238,6 +257,12 @@ class SearchSpace(Axes):
             return None
         content = self.mapping()
         content["axes"] |= {"n_experts": [1], "top_k": [1]}
+        return SearchSpace.from_mapping(content)
+
+    def at(self, setting: Mapping[str, int]) -> "SearchSpace":
+        """The space of the architectures with one value of each of these settings."""
+        content = self.mapping()
+        content["axes"] |= {name: [value] for name, value in setting.items()}
         return SearchSpace.from_mapping(content)
 
     def mapping(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from search_spaces.written_axes import Axes, Conditions, Positive
 
 GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")  # of every space
 OF_HEADS = ("head_dim", "n_heads")  # behind the width, where a space has axes of them
+SETTINGS = ("tokens",)  # behind all others: how an architecture is trained or run, where a space has axes of that
 MOST = 2**63  # a key, the number of an architecture, is a signed 64-bit integer
 MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with which of another
 
@@ -40,8 +41,14 @@ class SpaceSpecification(BaseModel):
 
     @property
     def genes(self) -> tuple[str, ...]:
-        """Names of the genes of an architecture, in order."""
-        return (*GENES[:2], *(name for name in OF_HEADS if getattr(self.axes, name) is not None), *GENES[2:])
+        """Names of the genes, in order."""
+        of_heads = (name for name in OF_HEADS if getattr(self.axes, name) is not None)
+        return (*GENES[:2], *of_heads, *GENES[2:], *self.settings)
+
+    @property
+    def settings(self) -> dict[str, list[int]]:
+        """The values of each axis that is none of the architecture, ascending, by the name of its column."""
+        return {name: values for name in SETTINGS if (values := getattr(self.axes, name)) is not None}
 
     @property
     def head_dims(self) -> list[int]:
@@ -207,7 +214,7 @@ def _kv_values(space: SpaceSpecification, used: list[int]) -> int:
 
 
 def count(space: SpaceSpecification) -> int:
-    """Number of architectures, exact however many."""
+    """Number of architectures, each with every setting, exact however many."""
     axes, conditions = space.axes, space.conditions
     pairs = sum(bisect_right(axes.top_k, largest_top_k(experts, conditions)) for experts in axes.n_experts)
     limit = conditions.max_expert_ffn_ratio
@@ -221,7 +228,7 @@ def count(space: SpaceSpecification) -> int:
         else:
             ffns = bisect_right(sizes, largest * width)
         of_width += ffns * sum(kvs[n] for n in values[valid].tolist())
-    return len(axes.depth) * pairs * of_width
+    return len(axes.depth) * pairs * of_width * math.prod(map(len, space.settings.values()))
 
 
 def _kv_of(axis: list[int | str] | str, heads: int) -> Collection[int]:

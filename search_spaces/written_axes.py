@@ -2,8 +2,17 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+MOST_TOKENS = 10**18
+
+
+def _whole(value: Any) -> Any:
+    """A number of tokens as YAML has it, 1e9, as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Tokens = Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1, le=MOST_TOKENS)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31)]
 
 
@@ -29,7 +38,7 @@ class Range(BaseModel):
 
 
 class Axes(BaseModel):
-    """The axes; the FFN axis is given as ratios or as expert sizes, those of heads only where they are searched."""
+    """The axes; the FFN axis is given as ratios or as expert sizes, those of heads and of tokens only where they are searched."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,6 +51,7 @@ class Axes(BaseModel):
     expert_ffn_ratio: list[Annotated[float, Field(gt=0, le=1000)]] | None = None
     expert_size: list[Positive] | None = None
     n_kv_heads: list[int | str] | str
+    tokens: list[Tokens] | None = None
 
     @field_validator(
         *("depth", "width", "head_dim", "n_heads", "n_experts", "top_k", "expert_size", "n_kv_heads"), mode="before"
@@ -59,7 +69,7 @@ class Axes(BaseModel):
 
     @field_validator(
         *("depth", "width", "head_dim", "n_heads", "n_experts", "top_k", "expert_size", "expert_ffn_ratio"),
-        "n_kv_heads",
+        *("n_kv_heads", "tokens"),
     )
     @classmethod
     def _ascending(cls, value: Any) -> Any:

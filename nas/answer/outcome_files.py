@@ -1,6 +1,6 @@
 """What came out of a run, as the files that hold it: tables, picks, summary."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from nas.frontier.indicators import too_many
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
+from nas.problem.settings import tokens_of
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_of
 from search_spaces.architectures import Architectures
@@ -120,13 +121,13 @@ def _cell(value: Any) -> Any:
     return float("nan") if value is None else value
 
 
-def law_in_numbers(law: Law) -> dict[str, Any]:
-    """The law of a run: its name, form, tokens, residual sd and, of a fitted one, where it comes from."""
+def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
+    """The law of a run: its name, form, tokens (of an axis all), residual sd and, of a fitted one, where it comes from."""
     origin = origin_of(law)
     return {
         "name": law.name,
         "form": law.form if isinstance(law.form, str) else "its own",
-        "tokens": law.tokens,
+        "tokens": list(tokens) if len(tokens) > 1 else next(iter(tokens), None),
         "residual_sd": law.residual_sd,
         "origin": None if origin is None else origin.model_dump(mode="json"),
     }
@@ -160,7 +161,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "picks": answered(outcome),
-        "law": law_in_numbers(outcome.study.problem.scenario.law),
+        "law": law_in_numbers(problem.scenario.law, tokens_of(problem)),
         "law_does_not_see": list(outcome.blind),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),

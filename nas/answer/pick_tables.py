@@ -17,6 +17,7 @@ from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 
 EXACT = "exact"
 EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
+LARGE = 1e9  # from here on figures are shown by their powers of ten
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
 Asked = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
@@ -132,7 +133,12 @@ def _taken(problem: Problem, question: Question, m: dict[str, float]) -> list[st
     names = dict.fromkeys([*limits(problem, question), *times_of(problem, question)])
     shown = [name for name in names if name != "memory_gb"]
     named = question.budget is None or len(shown) > 1
-    return [f"{name} {m[name]:.2f}" if named and name != "total_ms" else f"{m[name]:.2f}" for name in shown]
+    return [f"{name} {_figure(m[name])}" if named and name != "total_ms" else _figure(m[name]) for name in shown]
+
+
+def _figure(value: float) -> str:
+    """`19.71`, `1.2e+21`."""
+    return f"{value:.2f}" if value < LARGE else f"{value:.4g}"
 
 
 def _there(problem: Problem, question: Question, there: dict[str, float]) -> str:

@@ -1,12 +1,14 @@
 """What is said of a study, a design and a run in sentences: the head, certainty, reading, limits."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
 from nas.problem.problem import Problem
+from nas.problem.settings import tokens_of
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
@@ -65,12 +67,21 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
 
 
 def describe(architectures: Architectures) -> str:
-    """One architecture in a line; its query heads where together they are not as wide as the layers."""
+    """One architecture in a line; its query heads where together they are not as wide as the layers, tokens of its own."""
     a = {name: column[0] for name, column in architectures.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
     free = a["n_heads"] * a["head_dim"] != a["width"]
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
-    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g})"
+    tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
+    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
+
+
+def tokens_in_words(tokens: Sequence[float]) -> str:
+    """`10 B tokens`, `1 to 30 B tokens` of several; "" of none."""
+    if not tokens:
+        return ""
+    ends = dict.fromkeys(f"{each / 1e9:g}" for each in (min(tokens), max(tokens)))
+    return f"{' to '.join(ends)} B tokens"
 
 
 def count(n: float) -> str:
@@ -149,7 +160,8 @@ def limits(outcome: Outcome) -> list[str]:
     if len(outcome.frontier) == 0:
         return []
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
-    tokens = f" on {law.tokens / 1e9:g} B tokens" if law.tokens else ""
+    tokens = tokens_in_words(tokens_of(outcome.study.problem))
+    tokens = f" on {tokens}" if tokens else ""
     uncertainty = unknown_uncertainty(law) if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
@@ -166,7 +178,8 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     law, n = outcome.study.problem.scenario.law, len(outcome.frontier)
     if n == 0:
         return []
-    tokens = f"{law.tokens / 1e9:g} B tokens, " if law.tokens else ""
+    tokens = tokens_in_words(tokens_of(outcome.study.problem))
+    tokens = f"{tokens}, " if tokens else ""
     sure = "sd unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"

@@ -29,6 +29,11 @@ class Frame:
 
     def __post_init__(self) -> None:
         space = self.problem.space
+        if space.settings:
+            raise UsageError(
+                f"theory: expected one number of {' and of '.join(space.settings)}, got {space.name} with an axis of them; "
+                "give one (--set tokens=10B), or use python -m nas.run --algo exact"
+            )
         axes = [name for name in OF_HEADS if name in space.genes]
         if axes:
             raise UsageError(

@@ -167,7 +167,9 @@ def _case(
     named = _named(asked, row)
     device, scenario = known[named], base.problem.scenario
     try:
-        problem, notices, note = problem_of(config, base.problem.space, scenario.law, device, objectives, limits)
+        trainer = scenario.training.device
+        space, law = base.problem.space, scenario.law
+        problem, notices, note = problem_of(config, space, law, device, objectives, limits, trainer)
         question = _question(asked, row, problem, limits, objectives, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None

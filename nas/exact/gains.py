@@ -8,8 +8,8 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.axis_steps import beyond
-from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.solution import SECONDS, lowest_loss, metrics_of, way_of
+from nas.exact.setting_by_setting import SettingBySetting
+from nas.exact.solution import SECONDS, metrics_of, way_of
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
@@ -58,16 +58,16 @@ def gains(problem: Problem) -> Gains | None:
     _, obstacle = way_of(problem, (PickRule(None),))
     if obstacle:
         raise UsageError(obstacle)
-    sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
+    sums = SettingBySetting(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
     pick = _best(sums, problem.budgets)
     if pick is None:
         return None
     return Gains(pick, tuple(_budget_gain(sums, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def _best(sums: SumsOfParts, budgets: tuple[Budget, ...]) -> Evaluations | None:
+def _best(sums: SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """The pick within budgets, every metric."""
-    found = lowest_loss(sums, budgets)
+    found = sums.lowest(budgets)
     return None if found is None else sums.problem.evaluate(found.genotypes)
 
 
@@ -75,7 +75,7 @@ def _loss(pick: Evaluations) -> float:
     return float(pick.metrics["loss"][0])
 
 
-def _budget_gain(sums: SumsOfParts, pick: Evaluations, budget: Budget) -> BudgetGain:
+def _budget_gain(sums: SettingBySetting, pick: Evaluations, budget: Budget) -> BudgetGain:
     others = tuple(other for other in sums.problem.budgets if other is not budget)
     cost = (built_in(budget.metric),)
     equal, better = (Budget("loss", _loss(pick) * (1.0 + sign * DIFFERENT)) for sign in (1, -1))
@@ -96,7 +96,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
     better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
     for axis, value, space in beyond(problem.space):
         further = replace(problem, space=space, questions=())
-        sums = SumsOfParts(further, metrics_of(further, (PickRule(None),)), most=SECONDS)
+        sums = SettingBySetting(further, metrics_of(further, (PickRule(None),)), most=SECONDS)
         found = _best(sums, (*problem.budgets, better))
         if found is not None:
             yield gain(further, pick, found, axis, value)

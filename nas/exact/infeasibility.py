@@ -8,13 +8,17 @@ from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import BranchAndBound
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.solution import QUICK, lowest_loss, metrics_of, way_of
+from nas.exact.setting_by_setting import SettingBySetting
+from nas.exact.solution import QUICK, metrics_of, way_of
 from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, closest, diagnose
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
+from nas.problem.settings import of_all_settings
 from search_spaces.arrays import BoolArray, FloatArray
+
+NOTHING = np.zeros(0, dtype=np.int64)
 
 
 def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
@@ -36,16 +40,17 @@ def _by_parts(problem: Problem) -> Diagnosis:
     Raises:
         BrokenSum: sums of parts prove nothing here.
     """
-    sums = SumsOfParts(problem, metrics_of(problem, (PickRule(None),)))
-    if lowest_loss(sums, ()) is None:
-        return Diagnosis(0, problem.space.size, (), problem.evaluate(sums.good), float("inf"))
+    sums = SettingBySetting(problem, metrics_of(problem, (PickRule(None),)))
+    if sums.lowest(()) is None:
+        return Diagnosis(0, problem.space.size, (), problem.evaluate(problem.space.genotypes(NOTHING)), float("inf"))
     relaxations = []
     for budget in problem.budgets:
         others = tuple(other for other in problem.budgets if other is not budget)
         best = sums.frontier((built_in(budget.metric),), others)
         limit = None if best is None else float(best.metrics[budget.metric].min())
         relaxations.append(Relaxation(budget, limit, 0 if best is None else len(best), None))
-    nearest = _closest(sums, problem)
+    misses = (of_all_settings(_closest(each), number, problem) for number, each in enumerate(sums.each))
+    nearest = closest(distinct(misses))
     together = float(nearest.violations.max(axis=1).min())
     return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together)
 
@@ -72,8 +77,9 @@ class _Nearest(Incumbents):
         return behind
 
 
-def _closest(sums: SumsOfParts, problem: Problem) -> Evaluations:
-    """The architectures of the whole space whose largest violation is smallest; coarse grids give the first ones."""
+def _closest(sums: SumsOfParts) -> Evaluations:
+    """The architectures of a setting whose largest violation is smallest; coarse grids give the first ones."""
+    problem = sums.problem
     metrics = tuple(dict.fromkeys(budget.metric for budget in (*problem.budgets, *sums.usable)))
     costs = replace(
         problem, objectives=tuple(built_in(budget.metric) for budget in problem.budgets), budgets=sums.usable

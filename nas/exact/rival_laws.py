@@ -13,6 +13,7 @@ from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import Problem
+from nas.study.asked_laws import predicting
 from objectives.composition import composition_of_all
 from objectives.loss_law.law import ULPS, Law
 from objectives.parts import Composition
@@ -28,18 +29,21 @@ LARGEST_RATIO = 1e300
 class WorstRatio:
     """exp of the worst regret: a design's perplexity over the least there is, under the law where that is largest, (n,).
 
-    Infinite where one of the laws says nothing of a design. `least` are the laws' least losses, nats.
+    Infinite where one of the laws says nothing of a design. `least` are the laws' least losses, nats. Where tokens are
+    an axis, `over_tokens`, those that a scenario's law predicts for are those of all.
     """
 
     laws: tuple[Law, ...]
     least: tuple[float, ...]
+    over_tokens: bool = False
 
     def __call__(self, architectures: Architectures) -> FloatArray:
         return np.minimum(self._of([law.loss(architectures) for law in self.laws]), LARGEST_RATIO)
 
     def composition(self, scenario: Scenario) -> Composition:
         """It rises with each of the losses."""
-        return composition_of_all(self.laws, self._of)
+        tokens = scenario.law.tokens if self.over_tokens else None
+        return composition_of_all(tuple(predicting(law, tokens) for law in self.laws), self._of)
 
     def _of(self, losses: list[FloatArray]) -> FloatArray:
         regrets = [loss - least for loss, least in zip(losses, self.least, strict=True)]
@@ -106,7 +110,8 @@ def _under(problem: Problem, law: Law) -> Problem:
 def _verdict(problem: Problem, laws: tuple[Law, ...], rule: PickRule, best: tuple[Evaluations | None, ...]) -> Verdict:
     losses = [np.nan if pick is None else float(pick.metrics["loss"][0]) for pick in best]
     able = [(law, loss) for law, loss in zip(laws, losses, strict=True) if np.isfinite(loss)]
-    ratio = WorstRatio(tuple(law for law, _ in able), tuple(least for _, least in able))
+    over_tokens = "tokens" in problem.space.settings
+    ratio = WorstRatio(tuple(law for law, _ in able), tuple(least for _, least in able), over_tokens)
     robust = _least_worst(problem, rule, ratio) if able else None
     return Verdict(rule, laws, best, np.array(losses), robust)
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts
+from nas.exact.decomposition.frontier import PARTNERS
 from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
 from nas.exact.enumeration import enumerate_all
-from nas.frontier.picks import PickRule, best_row
+from nas.exact.setting_by_setting import SettingBySetting
+from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, Objective
+from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.search.notebook import Notebook
 
@@ -148,12 +149,12 @@ def _by_parts(
     notebook: Notebook,
     most: int | None = None,
 ) -> ExactSolution:
-    sums = SumsOfParts(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
+    sums = SettingBySetting(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
     picks = tuple(
         _dense_pick(problem, rule)
         if rule.dense
-        else lowest_loss(sums, (*problem.budgets, *rule.within), rule.budget, rule.least)
+        else sums.lowest((*problem.budgets, *rule.within), rule.budget, rule.least)
         for rule in rules
     )
     effort = sums.effort
@@ -166,24 +167,6 @@ def _by_parts(
         said += f"; the parts of {', '.join(declared)} were checked there and taken from the declaration elsewhere"
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
-
-
-def lowest_loss(
-    sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
-) -> Evaluations | None:
-    """The pick within budgets and one more, one row: the frontier of the loss alone, ties broken as everywhere.
-
-    Where the law gives every architecture the same loss, what breaks its ties decides first. `least` is another metric
-    to take the least of.
-    """
-    deciding = (least, *([asked.metric] if asked else []), "total_ms")
-    first = next(metric for metric in deciding if sums.varies(metric))
-    within, ties = (*budgets, *([asked] if asked else [])), ("total_ms",) if sums.varies("total_ms") else ()
-    best = sums.frontier((Objective(first),), within, (least, "total_ms"), ties)
-    if best is None:
-        return None
-    row = best_row(best, asked, of=least)
-    return None if row is None else best[row : row + 1]
 
 
 def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:

@@ -5,11 +5,13 @@ from typing import Any
 
 from nas.exporting.model import Model
 from search_spaces.architectures import Architectures
+from search_spaces.specification import SETTINGS
 
 
 def architecture_fields(architecture: Architectures) -> dict[str, Any]:
-    """Every stored column of one architecture (n = 1)."""
-    return {field.name: getattr(architecture, field.name)[0].item() for field in fields(Architectures)}
+    """Every stored column of one architecture (n = 1) but settings: a model's file does not hold its tokens, a trainer's its steps."""
+    names = [field.name for field in fields(Architectures) if field.name not in SETTINGS]
+    return {name: getattr(architecture, name)[0].item() for name in names}
 
 
 def training_fields(model: Model) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.exporting.model import Model
+from nas.exporting.recipe import training_tokens
 from nas.exporting.training_cost import gpu_hours, training_flops
 from nas.problem.problem import Problem
 from objectives import counts
@@ -34,7 +35,7 @@ def launch_columns(problem: Problem, models: list[Model]) -> dict[str, AnyArray]
         "folder": _texts([model.folder for model in models]),
         **file_columns(exported, metrics),
         "recipe": _texts([recipe.name] * len(models)),
-        "training_tokens": np.full(len(models), recipe.tokens),
+        "training_tokens": training_tokens(exported, recipe),
         "training_flops": flops,
         "gpu_hours": gpu_hours(flops, recipe),
     }

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from nas.answer.sentences import describe
+from nas.answer.sentences import describe, tokens_in_words
 from nas.exporting.launch_list import FILE
 from nas.exporting.model import Model
-from nas.exporting.recipe import Recipe
+from nas.exporting.recipe import training_tokens
 from nas.exporting.stack_protocol import TRAINING, shown, stack
+from search_spaces.architectures import Architectures
 
 README = "README.md"
 
@@ -56,7 +57,7 @@ def _start(first: Model) -> list[str]:
     return [
         "## How to start",
         "",
-        f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line(first.recipe)}.",
+        f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line([first])}.",
         "",
     ]
 
@@ -91,11 +92,12 @@ def _stack(name: str, models: Sequence[Model], cautions: Mapping[tuple[str, str]
     return lines
 
 
-def recipe_line(recipe: Recipe) -> str:
-    """The recipe in a line."""
-    rate = recipe.learning_rate
+def recipe_line(models: Sequence[Model]) -> str:
+    """The recipe of some models in a line, with their tokens."""
+    recipe = models[0].recipe
+    rate, exported = recipe.learning_rate, Architectures.concatenate([model.architecture for model in models])
     return (
-        f"{recipe.tokens / 1e9:g} B tokens in batches of {recipe.global_batch} x {recipe.sequence_length:,}, AdamW {recipe.beta1:g}/{recipe.beta2:g}, "
+        f"{tokens_in_words(training_tokens(exported, recipe).tolist())} in batches of {recipe.global_batch} x {recipe.sequence_length:,}, AdamW {recipe.beta1:g}/{recipe.beta2:g}, "
         f"decay {recipe.weight_decay:g}, learning rate {rate.peak:g} to {rate.final:g} by width^{rate.width_exponent:g} depth^{rate.depth_exponent:g}"
     )
 

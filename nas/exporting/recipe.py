@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nas.errors import UsageError
@@ -13,6 +14,7 @@ from nas.files.faults import Faults, unknown
 from nas.study.catalogue import is_file
 from objectives.plugins import documents, normalised
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -91,13 +93,20 @@ def schedule(recipe: Recipe, architecture: Architectures) -> Schedule:
     depth = int(architecture.depth[0]) / recipe.reference_depth
     rate, init = recipe.learning_rate, recipe.initialisation
     scale = width**rate.width_exponent * depth**rate.depth_exponent
-    steps = math.ceil(recipe.tokens / (recipe.global_batch * recipe.sequence_length))
+    tokens = float(training_tokens(architecture, recipe)[0])
+    steps = math.ceil(tokens / (recipe.global_batch * recipe.sequence_length))
     std = init.std * width**init.width_exponent
     residual = std / math.sqrt(2 * int(architecture.depth[0])) if init.residual_by_depth else std
     single = init.single_expert_by_count and int(architecture.top_k[0]) == 1
     expert = residual * int(architecture.n_experts[0]) if single else residual
     warmup = round(steps * rate.warmup_share)
     return Schedule(steps, warmup, rate.peak * scale, rate.final * scale, std, residual, expert)
+
+
+def training_tokens(architectures: Architectures, recipe: Recipe) -> FloatArray:
+    """Tokens that each architecture is trained on, (n,): its own where a search chose them, else the recipe's."""
+    own: FloatArray = architectures.tokens.astype(np.float64)
+    return np.where(own > 0, own, recipe.tokens)
 
 
 def load_recipe(name: str) -> Recipe:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nas.problem.rates import Rate, costs, is_rate, rate_of
 from objectives.plugins import importable
-from objectives.quantities import gigabytes, joules, milliseconds, scaled, watts
+from objectives.quantities import counted, gigabytes, hours, joules, milliseconds, scaled, watts
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
@@ -123,9 +123,10 @@ def limit_in_unit(unit: str, limit: Any) -> float:
     if unit in ("J", "W"):
         return joules(limit) if unit == "J" else watts(limit)
     if unit == "parameters":
-        billions = isinstance(limit, str) and limit.strip().endswith("B")
-        return scaled(limit.strip().removesuffix("B") + "G" if billions else limit, "", 1.0, "500M")
-    return scaled(limit, "", 1.0, "3.2")
+        return counted(limit, "500M")
+    if unit == "h":
+        return hours(limit)
+    return scaled(limit, "FLOP", 1.0, "1e21") if unit == "FLOP" else scaled(limit, "", 1.0, "3.2")
 
 
 def unit_of(metric: str) -> str:

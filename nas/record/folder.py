@@ -21,6 +21,7 @@ from nas.problem.objective import Budget
 from nas.problem.rates import rate_over
 from nas.record.description import check_description
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
+from nas.study.configuration import TrainingConfig
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
@@ -161,6 +162,9 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
     if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
         content["columns"] = resolved["columns"]
+    training = TrainingConfig.model_validate(resolved.get("training") or {})
+    if name == "scenario" and training != TrainingConfig():  # nor this
+        content["training"] = resolved["training"]
     for part in content.values():
         if isinstance(part, dict) and name in ("space", "law", "device"):
             return {key: value for key, value in part.items() if key not in UNDECIDING}

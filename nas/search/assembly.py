@@ -15,6 +15,7 @@ from nas.problem.problem import Problem
 from nas.problem.quantile_budgets import plain_limits
 from nas.problem.questions import OWN, Baseline, Question
 from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
+from nas.problem.training_words import about_training
 from nas.search.asking import built
 from nas.search.constraints import Handling, handling_of, problem_as_seen
 from nas.search.discovery import parameters_of, strategy_module
@@ -23,9 +24,10 @@ from nas.search.scenarios import asked_of, beyond_measured, scenario_of, with_pr
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
-from nas.study.asked_laws import asked_laws, priced_alone
-from nas.study.baselines import baseline_questions, baselines_of
-from nas.study.catalogue import named, named_device, named_laws
+from nas.study.asked_laws import about_tokens, asked_laws, priced_alone
+from nas.study.asked_space import asked_space
+from nas.study.baselines import baseline_questions, baselines_of, beside_tokens
+from nas.study.catalogue import named, named_device, named_laws, named_training_device
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
 from objectives.device import Device
@@ -84,6 +86,7 @@ class Study:
     def resolved(self) -> dict[str, Any]:
         """Everything of the study as plain content: spaces, law and device embedded, no paths."""
         problem, scenario = self.problem, self.problem.scenario
+        trainer = scenario.training.device
         content = self.config.model_dump(mode="json")
         content |= {
             "space": problem.space.mapping(),
@@ -93,6 +96,8 @@ class Study:
             "calibration": "none"
             if scenario.calibration is None
             else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
+            "training": {**content["training"], "device": trainer and trainer.mapping()},
             "objectives": [objective.name for objective in problem.objectives],
             "columns": list(problem.columns),
             "budgets": {budget.metric: budget.limit for budget in problem.budgets},
@@ -129,22 +134,27 @@ def assemble(
     law = named(raw, "law", Law, faults)
     rivals = named_laws(raw, faults)
     device = named_device(raw, faults)
+    trainer = named_training_device(raw, faults)
     objectives = objectives_of(raw, faults)
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
-    baselines = baselines_of(raw, faults)
+    published = baselines_of(raw, faults)
     columns_of(raw, faults)
     parameters = parameters_of(raw, faults)
+    space = None if config is None or space is None else asked_space(config, space, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
     assert law is not None
     assert device is not None
     assert parameters is not None
-    own, *others = asked_laws(config, law, rivals)
+    axis = space.axes.tokens or []
+    own, *others = asked_laws(config, law, rivals, axis)
+    baselines, alone = beside_tokens(published, axis)
     problem, notices, note = _joined(
-        config, SearchSpace(space), own, device, objectives, budgets, applications, baselines
+        config, SearchSpace(space), own, device, trainer, objectives, budgets, applications, baselines
     )
+    notices += [*alone, *about_tokens(config, (own, *others), axis)]
     study = _searched_by(parameters, config, problem, baselines, notices, note)
     return replace(study, laws=(own, *others)) if others else study
 
@@ -170,13 +180,14 @@ def _joined(
     space: SearchSpace,
     law: Law,
     device: Device,
+    trainer: Device | None,
     objectives: dict[str, Objective],
     budgets: dict[str, float | None],
     applications: dict[str, tuple[str, float]],
     baselines: list[Baseline],
 ) -> tuple[Problem, list[str], str]:
     """The problem with its questions, what is to be said of it, and how its calibration is called."""
-    problem, notices, note = problem_of(config, space, law, device, objectives, budgets)
+    problem, notices, note = problem_of(config, space, law, device, objectives, budgets, trainer)
     asked = [
         Question(OWN, None),
         *(Question(label, limit_on_cost(*asked, problem.scenario)) for label, asked in applications.items()),
@@ -199,16 +210,18 @@ def problem_of(
     device: Device,
     objectives: Mapping[str, Objective],
     budgets: Mapping[str, float | None],
+    trainer: Device | None = None,
 ) -> tuple[Problem, list[str], str]:
     """The problem of a configuration on a device, without questions; notices; how to name its calibration.
 
-    `objectives` are the configuration's and those that are budgeted, `budgets` limits by metric.
+    `objectives` are the configuration's and those that are budgeted, `budgets` limits by metric, `trainer` the device
+    that models are trained on.
 
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
     asked = asked_of(config, experts=bool((space.experts > 1).any()))
-    scenario, note = scenario_of(config, law, device, asked)
+    scenario, note = scenario_of(config, law, device, asked, trainer)
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(budgets, scenario)
     plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, asked, scenario.energy)
@@ -228,7 +241,7 @@ def problem_of(
     _refuse_impossible(problem)
     of_energy = about_energy(scenario, experts=asked.experts) if problem.of_energy else []
     outside = beyond_measured(scenario.calibration, asked)
-    said = [*outside, *of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law)]
+    said = [*outside, *of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law), *about_training(problem)]
     return problem, [*([warning] if (warning := device.warning()) else []), *said], note
 
 
@@ -236,7 +249,7 @@ def under_preset(study: Study, preset: str) -> Problem:
     """The study's problem with a preset's conventions, without budgets and questions; an LM head that it counts stays its own."""
     head = {"vocabulary": study.config.vocabulary, "tied": study.config.tied} if study.config.vocabulary else {}
     config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
-    scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device)
+    scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device, trainer=old.scenario.training.device)
     return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
 
 

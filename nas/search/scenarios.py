@@ -10,6 +10,7 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Scenario, precision
+from objectives.training import Training
 from objectives.transfers import Asked, transfers
 
 
@@ -19,8 +20,12 @@ def asked_of(config: StudyConfig, *, experts: bool = False) -> Asked:
     return Asked(config.precision, config.batch, config.input_tokens, context, experts)
 
 
-def scenario_of(config: StudyConfig, law: Law, device: Device, asked: Asked | None = None) -> tuple[Scenario, str]:
-    """The scenario of a configuration, and how to name the calibration for what is asked, without experts unless given.
+def scenario_of(
+    config: StudyConfig, law: Law, device: Device, asked: Asked | None = None, trainer: Device | None = None
+) -> tuple[Scenario, str]:
+    """The scenario of a configuration, whose models are trained on `trainer`, and how to name its calibration.
+
+    The calibration is that for what is asked, without experts unless given.
 
     Raises:
         UsageError: a precision whose peak the device does not state.
@@ -45,6 +50,7 @@ def scenario_of(config: StudyConfig, law: Law, device: Device, asked: Asked | No
         head_bytes=config.head_bytes,
         calibration=profile,
         energy=energy_for(device, profile, config.precision, config.batch),
+        training=Training(**{**config.training.model_dump(), "device": trainer}),
     )
     return scenario, note
 

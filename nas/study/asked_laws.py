@@ -6,20 +6,29 @@ from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
 
+UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
-def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law]) -> tuple[Law, ...]:
+
+def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law], axis: Sequence[float] = ()) -> tuple[Law, ...]:
     """The study's law and the others, each once: the residual sd is its own, the tokens are those of all.
 
-    Without tokens of the study, laws that depend on them predict for the study's law's.
+    Without tokens of the study, laws that depend on them predict for the study's law's. `axis` are the tokens that the
+    space holds, where these are an axis.
 
     Raises:
-        UsageError: tokens, and no law that depends on them; two laws of one name.
+        UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
-    seen = [each for each in (law, *rivals) if "tokens" in each.law_form.features]
-    if config.tokens is not None and not seen:
+    if axis:
+        _refuse_blind((law, *rivals))
+    if isinstance(config.tokens, float) and not any(each.sees_tokens for each in (law, *rivals)):
         raise UsageError(
             f"tokens: expected a law that depends on them, got {law.name}, which is of {law.tokens or 0:g} tokens; "
             "drop it, or take another law (plas list laws)"
+        )
+    if config.unique_tokens is not None and not any(UNIQUE in each.coefficients for each in (law, *rivals)):
+        raise UsageError(
+            f"unique_tokens: expected a law of repeated text, got {law.name}, to which every token is fresh; "
+            "drop it, or take --law data_limited"
         )
     distinct: dict[str, Law] = {}
     for each in (law, *rivals):
@@ -27,14 +36,36 @@ def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law]) -> tuple[La
             raise UsageError(
                 f"laws: expected laws of different names, got two called {each.name}; rename one in its file"
             )
-    own, *others = (_predicting(each, config.tokens or law.tokens) for each in distinct.values())
+    tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
+    own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     return own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd}), *others
 
 
-def _predicting(law: Law, tokens: float | None) -> Law:
+def _refuse_blind(laws: Sequence[Law]) -> None:
+    """Tokens that some law does not see are no axis: more of them would cost and never help.
+
+    Raises:
+        UsageError: one does not see them.
+    """
+    for law in laws:
+        if not law.sees_tokens:
+            fitted = f"fitted at {law.tokens:g}" if law.tokens else "fitted at others"
+            raise UsageError(
+                f"tokens: expected laws that see them beside an axis of tokens, got {law.name}, {fitted}, to which more "
+                "cost and never help; give one number, or take laws with tokens (plas list laws: chinchilla_epoch, joint_moe, …)"
+            )
+
+
+def _of_unique(law: Law, unique: float | None) -> Law:
+    """The law for so many distinct tokens, if it knows of repeated ones."""
+    if unique is None or UNIQUE not in law.coefficients:
+        return law
+    return law.model_copy(update={"coefficients": {**law.coefficients, UNIQUE: unique}})
+
+
+def predicting(law: Law, tokens: float | None) -> Law:
     """The law for so many tokens, if it depends on them."""
-    depends = tokens is not None and "tokens" in law.law_form.features
-    return law.model_copy(update={"tokens": tokens}) if depends else law
+    return law.model_copy(update={"tokens": tokens}) if tokens is not None and law.sees_tokens else law
 
 
 def priced_alone(law: Law) -> list[str]:
@@ -42,3 +73,26 @@ def priced_alone(law: Law) -> list[str]:
     return (
         [f"law {law.name} prices {law.priced_designs} alone: of other designs it says nothing"] if law.partial else []
     )
+
+
+def about_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:
+    """What must be said of laws that are asked for tokens of the study: beyond their range, and read more than once."""
+    tokens = axis or ([config.tokens] if isinstance(config.tokens, float) else [])
+    said: list[str] = []
+    if not tokens and config.unique_tokens is None:
+        return said
+    for law in (law for law in laws if law.sees_tokens):
+        least, most = law.fitted_on.get("tokens", (0.0, 0.0))
+        outside = [f"{each:g}" for each in tokens if not least <= each <= most]
+        if not most:
+            said.append(f"law {law.name} does not say which tokens it was fitted on")
+        elif outside:
+            said.append(
+                f"law {law.name} was fitted on {least:g} to {most:g} tokens; at {', '.join(outside)} it extrapolates (*)"
+            )
+        if UNIQUE in law.coefficients:
+            unique, tokens = law.coefficients[UNIQUE], tokens or [law.stated_tokens]
+            epochs = ", ".join(f"{each / unique:.3g} at {each:g}" for each in tokens if each > unique)
+            repeated = f"epochs: {epochs} tokens" if epochs else "nothing is read twice"
+            said.append(f"law {law.name}: {unique:g} tokens of text are distinct; {repeated}")
+    return said

@@ -1,7 +1,7 @@
 """Published models, and architectures written out, to compare with."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -32,6 +32,14 @@ def baselines_of(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
         except (UsageError, ValueError) as error:
             faults.add(("baselines", i), str(error))
     return found
+
+
+def beside_tokens(published: list[Baseline], axis: Sequence[float]) -> tuple[list[Baseline], list[str]]:
+    """The models to compare with, and what is said where an axis of tokens leaves them out."""
+    if not (published and axis):
+        return published, []
+    names = ", ".join(known.label for known in published)
+    return [], [f"{names} left out of the comparison: tokens are an axis, on which nobody says where it stands"]
 
 
 def baseline(item: str | Mapping[str, Any]) -> Baseline:

@@ -140,17 +140,25 @@ def id_and_mode(name: str) -> tuple[str, str]:
     return base, normalised(mode)
 
 
-def named_device(raw: Mapping[str, Any], faults: Faults) -> Device | None:
+def named_device(raw: Mapping[str, Any], faults: Faults, at: Path = ("device",)) -> Device | None:
+    """The device of a mapping's key `device`, in its mode; `at` is where it stands in the study."""
     given = raw.get("device", StudyConfig.model_fields["device"].default)
     given, mode = id_and_mode(given) if isinstance(given, str) else (given, "")
-    device = named({"device": given}, "device", Device, faults)
+    device = named({"device": given}, "device", Device, faults, at)
     if device is None or not mode:
         return device
     try:
         return device.in_mode(mode)
     except ValueError as error:
-        faults.add(("device",), str(error))
+        faults.add(at, str(error))
         return None
+
+
+def named_training_device(raw: Mapping[str, Any], faults: Faults) -> Device | None:
+    """The device that a study's models are trained on, where it names one."""
+    training = raw.get("training")
+    given = training.get("device") if isinstance(training, dict) else None
+    return None if given in (None, "none") else named_device({"device": given}, faults, ("training", "device"))
 
 
 def load_device(name: str) -> Device:

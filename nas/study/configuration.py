@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
-from objectives.quantities import Name
+from objectives.quantities import Name, counted
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
@@ -64,12 +64,41 @@ def split_budget(text: str) -> tuple[str, str]:
     return metric, f"{'>=' * (sign == '>=')}{limit}"
 
 
+def written_tokens(value: Any) -> Any:
+    """Training tokens as people write them, `10e9`, `10B`, `1B,3B,10B` or a list: a number, or of several a list."""
+    parts = split_names(none_word(value))
+    if not isinstance(parts, list):
+        return None if parts is None else counted(parts, "10B")
+    numbers = [counted(part, "10B") for part in parts]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 class DefaultBudget(BaseModel):
     """A budget that stands unless the study removes it: metric <= share · the device's memory."""
 
     model_config = ConfigDict(extra="forbid")
     metric: Literal["memory_gb", "resident_gb"] = "memory_gb"
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+
+class TrainingConfig(BaseModel):
+    """What `train_hours` and `lifetime_flops` are of."""
+
+    model_config = ConfigDict(extra="forbid")
+    device: Annotated[
+        str | dict[str, Any] | None,
+        BeforeValidator(none_word),
+        Field(description="Device that trains: id, id@mode, file or mapping"),
+    ] = None
+    utilisation: Annotated[float, Field(gt=0, le=1, description="Share of its FP16 peak that training achieves")] = 0.4
+    sequence_length: Annotated[
+        int, Field(strict=True, ge=1, le=10**8, description="Tokens of a sequence, of which attention is paid for")
+    ] = 2048
+    served_tokens: Annotated[
+        float,
+        Field(ge=0, allow_inf_nan=False, description="Tokens that the model will have served in its life"),
+        BeforeValidator(lambda value: value if value == 0 else counted(value, "2T")),
+    ] = 0.0
 
 
 class StudyConfig(BaseModel):
@@ -88,11 +117,18 @@ class StudyConfig(BaseModel):
         Field(description="Other laws to hold the exact picks against: names, files or mappings"),
     ] = []
     tokens: Annotated[
-        float | None,
-        Field(gt=0, allow_inf_nan=False),
-        BeforeValidator(none_word),
-        Field(description="Training tokens to predict for, of laws that depend on them; left out: the law's own"),
+        float | list[float] | None,
+        BeforeValidator(written_tokens),
+        Field(description="Training tokens, of laws that depend on them; several are an axis; left out: the law's own"),
     ] = None
+    unique_tokens: Annotated[
+        float | None,
+        BeforeValidator(lambda value: None if value in (None, "none") else counted(value, "10B")),
+        Field(description="Tokens of distinct text, of laws that know of repeated ones; left out: the law's own"),
+    ] = None
+    training: Annotated[TrainingConfig, Field(description="Where models are trained, and how much they will serve")] = (
+        TrainingConfig()
+    )
     residual_sd: Annotated[
         float | None,
         Field(ge=0),

@@ -54,7 +54,8 @@ def over(
 
 def flag_name(key: str) -> str:
     """The flag that gives a study key."""
-    return {"budgets": "--budget", "params": "--param"}.get(key, f"--{key.replace('_', '-')}")
+    named = {"budgets": "--budget", "params": "--param", "training.device": "--train-device"}
+    return named.get(key, f"--{key.removeprefix('training.').replace('_', '-')}")
 
 
 def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:
@@ -95,6 +96,8 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     for key in ("space", "law", "device", "seed_from"):
         if key in content:
             content[key] = _placed(path, content[key])
+    if isinstance(training := content.get("training"), dict) and "device" in training:
+        content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:
         laws = split_names(content["laws"])
         content["laws"] = [_placed(path, each) for each in laws] if isinstance(laws, list) else laws

@@ -60,6 +60,43 @@ Laws = Annotated[
         rich_help_panel=SPACE,
     ),
 ]
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens",
+        help="Training tokens, 10B; several, 1B,3B,10B, are an axis; default the law's own.",
+        metavar="N[,N…]",
+        rich_help_panel=SPACE,
+    ),
+]
+UniqueTokens = Annotated[
+    str | None,
+    typer.Option(
+        "--unique-tokens",
+        help="Tokens of distinct text, more are epochs; of laws that know of them: data_limited.",
+        metavar="N",
+        rich_help_panel=SPACE,
+    ),
+]
+TrainDevice = Annotated[
+    str | None,
+    typer.Option("--train-device", help="Device that trains, of train_hours: h100_sxm.", rich_help_panel=DEVICE),
+]
+Utilisation = Annotated[
+    float | None,
+    typer.Option(
+        "--utilisation", help="Share of its FP16 peak that training achieves; default 0.4.", rich_help_panel=DEVICE
+    ),
+]
+ServedTokens = Annotated[
+    str | None,
+    typer.Option(
+        "--served-tokens",
+        help="Tokens that the model will have served, of lifetime_flops; default 0.",
+        metavar="N",
+        rich_help_panel=DEVICE,
+    ),
+]
 Latency = Annotated[
     str | None, typer.Option("--latency", help="operator or closed_form; default operator.", rich_help_panel=DEVICE)
 ]
@@ -114,13 +151,19 @@ Chosen = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WORKLOAD)]
 
 
+KEYS = {  # of flags that are called otherwise than their key of the study
+    "budget": "budgets",
+    "param": "params",
+    "train_device": "training.device",
+    "utilisation": "training.utilisation",
+    "served_tokens": "training.served_tokens",
+}
+
+
 def study_flags(**given: Any) -> dict[str, Any]:
     """The flags that were given, under their study keys."""
     flags = {key: value for key, value in given.items() if value is not None and value != []}
-    for key, name in (("budget", "budgets"), ("param", "params")):
-        if key in flags:
-            flags[name] = flags.pop(key)
-    return flags
+    return {KEYS.get(name, name): value for name, value in flags.items()}
 
 
 def command(function: Callable[..., None], *examples: str) -> Callable[[], None]:

@@ -72,6 +72,7 @@ def jobs_of(
         UsageError: an architecture that no class holds, a tokenizer that does not fit, fewer tokens than a batch.
     """
     found: dict[str, Job] = {}
+    architectures = architectures.with_tokens(0)  # what a search chose for each is not what is asked for here
     for total in tokens:
         whole = recipe.model_copy(update={"tokens": float(_of_whole_batches(total, recipe))})
         for i, identity in enumerate(ids):

@@ -198,7 +198,7 @@ def _show(request: Request, prepared: Export) -> None:
     recipe, models = prepared.models[0].recipe, prepared.models
     names = ", ".join(shown(name) for name in prepared.stacks)
     say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
-    say(f"  {recipe_line(recipe)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
+    say(f"  {recipe_line(models)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
     study = prepared.chosen.study
     place = hardware(study.problem, study.config, study.calibration_note)
     say(f"  Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}")

@@ -154,8 +154,35 @@ class Law(BaseModel):
     def feature(self, architectures: Architectures, name: str) -> FloatArray:
         """A quantity that the law depends on, (n,)."""
         if name == "tokens":
-            return np.full(len(architectures), self.tokens, dtype=np.float64)
+            return self.tokens_of(architectures)
         return feature(architectures, name, self.vocabulary, tied=self.tied)
+
+    def tokens_of(self, architectures: Architectures) -> FloatArray:
+        """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
+
+        Raises:
+            ValueError: neither says them.
+        """
+        own = architectures.tokens
+        return np.where(own > 0, own, self.stated_tokens if (own == 0).any() else 0.0).astype(np.float64)
+
+    @property
+    def stated_tokens(self) -> float:
+        """The tokens that the law predicts for.
+
+        Raises:
+            ValueError: it does not say them.
+        """
+        if self.tokens is None:
+            raise ValueError(
+                f"tokens: expected training tokens, got none from law {self.name}; write them into its file"
+            )
+        return self.tokens
+
+    @property
+    def sees_tokens(self) -> bool:
+        """Whether its predictions depend on the training tokens."""
+        return "tokens" in self.law_form.features
 
     def terms(self, architectures: Architectures) -> dict[str, FloatArray]:
         """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum."""

@@ -136,6 +136,7 @@ def test_defaults_are_the_model_pages() -> None:
         "norms_per_layer": 2,
         "tied": True,
         "vocabulary": 0,
+        "tokens": 0,
     }
     assert found.further_columns() == {}
 

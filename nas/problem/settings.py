@@ -1,0 +1,47 @@
+"""Problems over settings: axes that are none of the architecture, but of how it is trained or run, as tokens are.
+
+Such a problem is one problem per combination of settings, each over the same architectures. What is exact of each of
+them is exact of all together: the frontier of a union is the frontier of the members' frontiers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import product
+from types import MappingProxyType
+
+from nas.problem.evaluations import Evaluations
+from nas.problem.problem import Problem
+from objectives.scenario import Scenario
+
+
+def _trained_on(scenario: Scenario, tokens: int) -> Scenario:
+    return replace(scenario, law=scenario.law.model_copy(update={"tokens": float(tokens)}))
+
+
+SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType({"tokens": _trained_on})
+
+
+def each_setting(problem: Problem) -> tuple[Problem, ...]:
+    """A problem per combination of settings, in the order of their genes; their scenario is the combination's."""
+    axes = {name: values.tolist() for name, values in problem.space.settings.items()}
+    return tuple(_at(problem, dict(zip(axes, values, strict=True))) for values in product(*axes.values()))
+
+
+def _at(problem: Problem, setting: Mapping[str, int]) -> Problem:
+    scenario = problem.scenario
+    for name, value in setting.items():
+        scenario = SCENARIOS[name](scenario, value)
+    return replace(problem, space=problem.space.at(setting), scenario=scenario) if setting else problem
+
+
+def tokens_of(problem: Problem) -> list[float]:
+    """The tokens that a problem's losses are of, ascending: its axis of them, or the law's; none where the law says none."""
+    axis = problem.space.settings.get("tokens")
+    own = problem.scenario.law.tokens
+    return axis.astype(float).tolist() if axis is not None else [] if own is None else [own]
+
+
+def of_all_settings(found: Evaluations, number: int, problem: Problem) -> Evaluations:
+    """Rows of the problem that is the number-th of `each_setting`, as rows of the whole problem."""
+    keys = found.keys * problem.space.n_settings + number
+    return replace(found, keys=keys, genotypes=problem.space.genotypes(keys))

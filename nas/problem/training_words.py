@@ -1,0 +1,22 @@
+"""What must be said of metrics of training: the tokens that they count, and what they leave out."""
+
+from nas.problem.problem import Problem
+
+METRICS = ("train_flops", "train_hours", "lifetime_flops")
+
+
+def about_training(problem: Problem) -> list[str]:
+    """Of which tokens they are where these are no axis, and that no head is counted; nothing where none is asked for."""
+    asked = [name for name in problem.asked_besides if name in METRICS]
+    if not asked:
+        return []
+    named, law = ", ".join(asked), problem.scenario.law
+    said = []
+    if "tokens" not in problem.space.settings:
+        blind = "" if law.sees_tokens else ", which it cannot see: ask a law with tokens (plas list laws) for others"
+        said.append(f"{named}: of the {law.stated_tokens:g} tokens of law {law.name}{blind}")
+    if not problem.vocabulary:
+        said.append(f"{named}: without an LM head, as the study has no vocabulary (--vocabulary)")
+    if "lifetime_flops" in asked and not problem.scenario.training.served_tokens:
+        said.append("lifetime_flops: of no tokens served, so that it is train_flops; add --served-tokens 2T")
+    return said

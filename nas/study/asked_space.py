@@ -1,0 +1,24 @@
+"""The space of a study: the one it names, with the settings that it gives beside it."""
+
+from pydantic import ValidationError
+
+from nas.files.faults import Faults
+from nas.study.configuration import StudyConfig
+from search_spaces.specification import SpaceSpecification
+
+
+def asked_space(config: StudyConfig, space: SpaceSpecification, faults: Faults) -> SpaceSpecification:
+    """The space with the study's tokens: several are its axis of them, one leaves it without."""
+    if config.tokens is None:
+        return space
+    content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    content["axes"].pop("tokens", None)
+    if isinstance(config.tokens, list):
+        content["axes"]["tokens"] = config.tokens
+    try:
+        return SpaceSpecification.model_validate(content)
+    except ValidationError as error:
+        for each in error.errors():
+            text = str(each.get("ctx", {}).get("error", each["msg"]))
+            faults.add(("tokens",), text.removeprefix("axes.tokens: "))
+        return space

@@ -1,0 +1,85 @@
+"""What training takes, and using what was trained: FLOPs of tokens, and the hours of a device."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from objectives.counts import count
+from objectives.device import Device
+from objectives.dimensions import Dimensions
+from objectives.shares import Share
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
+from search_spaces.columns import Part
+
+PASSES = 3.0  # forward once, backward twice as much
+
+
+@dataclass(frozen=True)
+class Training:
+    """Where and how a model is trained, and how many tokens it will have served in its life.
+
+    utilisation: the share of the device's dense FP16 (and BF16) peak that training achieves, as a rule 0.3 to 0.5.
+    Source of its default: Dubey et al. 2024 (2407.21783, table 4), 38 to 43 % with Llama 3.
+    """
+
+    device: Device | None = None
+    utilisation: float = 0.4
+    sequence_length: int = 2048
+    served_tokens: float = 0.0
+
+    def hours(self, flops: FloatArray) -> FloatArray:
+        """Hours of one device, (n,); n devices that together achieve the same utilisation take the n-th part.
+
+        Raises:
+            ValueError: no device is given.
+        """
+        if self.device is None:
+            raise ValueError(
+                "train_hours: expected a device that trains, got none; add --train-device h100_sxm, or training.device to the study"
+            )
+        return device_hours(flops, self.device, self.utilisation)
+
+
+def device_hours(flops: FloatArray, device: Device, utilisation: float) -> FloatArray:
+    """flops / (utilisation · FP16 peak) in hours, (n,)."""
+    return flops / (utilisation * device.fp16) / 3600.0
+
+
+def forward_flops(architectures: Architectures, sequence_length: int) -> FloatArray:
+    """FLOPs of one token forward, mean over a sequence, (n,); one multiply-accumulate is 2.
+
+    2 (P_active + V d) + 4 l d_q (S + 1)/2, where P_active are the linear weights and the router that one token uses,
+    V d the LM head (none without a vocabulary), and S the sequence length under a causal mask.
+
+    Source: Kaplan et al. 2020 (2001.08361, table 1), 2 N and the attention's term, which the causal mask halves.
+    """
+    g = count(architectures)
+    used = g.attention + g.experts_active + g.shared_expert + g.router + _head(architectures)
+    flops: FloatArray = 2.0 * used + _scores(architectures, sequence_length)
+    return flops
+
+
+def forward_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
+    """What a part of an architecture adds to the FLOPs of one token forward."""
+    g = count(architectures)
+    if part == "base":
+        return Share(once=(2.0 * _head(architectures),))
+    if part == "attention":
+        return Share(per_layer=(2.0 * g.attention + _scores(architectures, sequence_length),))
+    return Share(per_layer=(2.0 * (g.experts_active + g.shared_expert + g.router),))
+
+
+def training_flops(architectures: Architectures, tokens: FloatArray, sequence_length: int) -> FloatArray:
+    """FLOPs of all tokens (n,), forward and backward, 3 · tokens · `forward_flops`, (n,): 6 N D and attention's."""
+    return PASSES * tokens * forward_flops(architectures, sequence_length)
+
+
+def _head(architectures: Architectures) -> FloatArray:
+    return architectures.vocabulary.astype(np.float64) * architectures.width
+
+
+def _scores(architectures: Architectures, sequence_length: int) -> FloatArray:
+    """Scores and their product with the values, of the mean (S + 1)/2 positions that a token attends to."""
+    x = Dimensions(architectures)
+    return 4.0 * x.depth * x.query_dim * ((sequence_length + 1) / 2)
