@@ -9,13 +9,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from nas.files import yaml_source
 from objectives.plugins import documents
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
-settings.register_profile("explore", deadline=None, print_blob=True, max_examples=400)
+busy = [HealthCheck.too_slow]  # on a machine with other work drawing takes as long as it takes
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50, suppress_health_check=busy)
+settings.register_profile("explore", deadline=None, print_blob=True, max_examples=400, suppress_health_check=busy)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 

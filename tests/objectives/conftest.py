@@ -14,6 +14,7 @@ from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.scenario import Scenario, precision
+from objectives.training import Training
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import QK_NORMS, SHAPE
 from search_spaces.space import SearchSpace
@@ -78,7 +79,8 @@ class Case:
     def scenario(self) -> Scenario:
         """As the product takes it."""
         chosen = precision(self.precision, self.group_size)
-        return Scenario(self.law, self.device, chosen, calibration=self.calibration, **self.options)
+        training = Training(device=self.device)
+        return Scenario(self.law, self.device, chosen, calibration=self.calibration, training=training, **self.options)
 
     @property
     def setting(self) -> Any:

@@ -20,6 +20,7 @@ UNITS = {
     "loss": "nats", "perplexity": "", "prefill_ms": "ms", "decode_ms": "ms", "tpot_ms": "ms", "total_ms": "ms",
     "memory_gb": "GB", "resident_gb": "GB", "params_total": "parameters", "params_active": "parameters",
     "ttft_ms": "ms", "tokens_per_second": "tokens/s",
+    "train_flops": "FLOP", "train_hours": "h", "lifetime_flops": "FLOP",
 }  # fmt: skip
 LINEAR = {"loss", "perplexity"}
 
