@@ -23,6 +23,8 @@ EVOLVING = (
     ("n_kv_heads", "KV heads"),
 )
 
+SCALES = {"tokens": 1e9}  # in the unit of its label
+
 
 def thinned(n: int, most: int | None = None) -> Any:
     """At most `most` (`THINNED`) evenly spaced rows, both ends among them, so that huge runs stay drawable."""
@@ -65,9 +67,14 @@ def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
 
 
 def evolving(outcome: Outcome) -> tuple[tuple[str, str], ...]:
-    """Parameters that are drawn along a frontier, with their labels; query heads where they are free of the width."""
+    """Parameters that are drawn along a frontier, with their labels; query heads and tokens where they are searched."""
     free = outcome.study.problem.space.free_heads
-    return (*EVOLVING, *([("query_dim", "Query size")] if free else []))
+    tokens = "tokens" in outcome.study.problem.space.settings
+    return (
+        *EVOLVING,
+        *([("query_dim", "Query size")] if free else []),
+        *([("tokens", "Tokens (B)")] if tokens else []),
+    )
 
 
 def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[FloatArray, dict[str, FloatArray]]:
@@ -75,7 +82,7 @@ def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[Fl
     frontier = outcome.frontier[rows]
     order = np.argsort(frontier.metrics[across], kind="stable")
     architectures = outcome.study.problem.architectures(frontier.genotypes)[order]
-    values = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name, _ in evolving(outcome)}
+    values = {name: getattr(architectures, name) / SCALES.get(name, 1.0) for name, _ in evolving(outcome)}
     return frontier.metrics[across][order], values
 
 

@@ -18,11 +18,12 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
-from search_spaces.specification import OF_HEADS
+from search_spaces.specification import OF_HEADS, SETTINGS
 
 STATES = ("running", "finished", "interrupted", "failed")
 SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
+WHERE_SEARCHED = (*OF_HEADS, *SETTINGS)
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 
@@ -76,9 +77,9 @@ class Progress:
         if self.best is None:
             return f"nothing feasible yet within {within}"
         values = ", ".join(
-            f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE, *OF_HEADS)
+            f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE, *WHERE_SEARCHED)
         )
-        shape = ", ".join(f"{name} {self.best[name]:g}" for name in (*SHAPE, *OF_HEADS) if name in self.best)
+        shape = ", ".join(f"{name} {self.best[name]:g}" for name in (*SHAPE, *WHERE_SEARCHED) if name in self.best)
         return f"frontier {self.frontier:,}; best within {within}: {values} (index {self.best['index']:g}: {shape})"
 
     def json(self) -> dict[str, Any]:
@@ -175,9 +176,9 @@ class RunFollower:
 
 
 def shape_of(run: OpenRun) -> tuple[str, ...]:
-    """The columns of an architecture that are shown; heads where the space has axes of them."""
+    """The columns of an architecture that are shown; heads and tokens where the space has axes of them."""
     axes = run.resolved["space"]["axes"]
-    return (*SHAPE, *(name for name in OF_HEADS if axes.get(name) is not None))
+    return (*SHAPE, *(name for name in WHERE_SEARCHED if axes.get(name) is not None))
 
 
 def manifest_of(path: Path) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
         "common": int((~missed).sum()),
         "found": column(np.array([places[k] for k in exact.keys[~missed].tolist() if k in places], dtype=np.int64)),
         "metrics": {name: column(values) for name, values in problem.evaluate(genotypes).metrics.items()},
-        "shape": {name: column(getattr(problem.architectures(genotypes), name)) for name in SHAPE},
+        "shape": _shape(problem.architectures(genotypes)),
     }
 
 
