@@ -24,7 +24,7 @@ from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.group import Calibrated, calibrate, groups, with_beside
 from objectives.calibrating.held_out import Group, choose
-from objectives.calibrating.measurements import Measurement, read
+from objectives.calibrating.measurements import LeftOut, Measurement, read
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import Terms, terms
 from objectives.device import Calibration, Device
@@ -65,13 +65,21 @@ def public_rows(folder: Path) -> list[dict[str, str]]:
 
 def measurements(rows: Sequence[dict[str, str]], chosen: Chosen) -> dict[str, list[Measurement]]:
     """Chosen rows of devices in the catalogue, by device."""
-    names = list(rows[0])
-    lines = [",".join(names), *(_line([row[name] for name in names]) for row in rows)]
     found: dict[str, list[Measurement]] = {}
-    for m in read(lines, "", resolve)[0]:
+    for m in read(_lines(rows), "", resolve)[0]:
         if chosen(m, rows[m.line - 2]):
             found.setdefault(m.device, []).append(m)
     return found
+
+
+def unread(rows: Sequence[dict[str, str]]) -> list[LeftOut]:
+    """Rows that are not used, with the reason."""
+    return read(_lines(rows), "", resolve)[1]
+
+
+def _lines(rows: Sequence[dict[str, str]]) -> list[str]:
+    names = list(rows[0])
+    return [",".join(names), *(_line([row[name] for name in names]) for row in rows)]
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """User CPU of the bare command as a whole process, in turn with another tree's, and whether both write the same bytes.
 
-python benchmarks/whole_run.py OTHER_TREE [-n PAIRS] [-- ARGUMENTS OF run]
+python benchmarks/whole_run.py [-n PAIRS] OTHER_TREE [-- ARGUMENTS OF run]
 """
 
 import argparse

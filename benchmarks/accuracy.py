@@ -1,0 +1,202 @@
+"""Every public row beside what is predicted of it: a table of all rows, and a page of groups, worst rows and rows left out.
+
+    PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out DOCS
+
+FOLDER holds latency/measured_latency.csv and latency/llamacpp_cpu_two_cores.csv, which are not part of the project.
+DOCS gets accuracy.csv, with the measured times of others, and accuracy.md, which has errors alone: docs/accuracy.md is one.
+A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
+"""
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.calibration import calibrations, device, measurements, public_rows, unread
+from benchmarks.held_out import CPU, SHORT, cpu_rows
+from nas.files.tables import csv_text
+from nas.study.catalogue import load_law
+from nas.work.calibrate import LAW
+from objectives.calibrating.group import PHASES, Calibrated, calibrate
+from objectives.calibrating.held_out import Group, leave_one_out
+from objectives.calibrating.measurements import Measurement
+from objectives.device import Device
+from search_spaces.arrays import FloatArray
+
+BY_MODEL, BY_LENGTH, FITTED = "other models", "other lengths", "fitted to"
+WORST = 0.25  # error from which a row is named
+Cells = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured phase with its time predicted, and by the datasheet alone, ms; `seen`: what the prediction was made from."""
+
+    m: Measurement
+    predicted: float
+    datasheet: float
+    seen: str
+
+    @property
+    def error(self) -> float:
+        """predicted / measured − 1."""
+        return self.predicted / self.m.ms - 1.0
+
+
+def judged(group: Calibrated, board: Device) -> list[Row]:
+    """Every row of a group, held out where it can be."""
+    by_length = np.full(len(group.rows), np.nan)
+    if group.models == 1:
+        by_length = _by_length(group, board)
+    found = []
+    for i, m in enumerate(group.rows):
+        choices = ((group.held_out[i], BY_MODEL), (by_length[i], BY_LENGTH), (group.in_sample[i], FITTED))
+        predicted, seen = next((float(ms), seen) for ms, seen in choices if np.isfinite(ms))
+        found.append(Row(m, predicted, float(group.datasheet[i]), seen))
+    return found
+
+
+def _by_length(group: Calibrated, board: Device) -> FloatArray:
+    """Each length over `SHORT` of a single model predicted from its others, ms, (n,); NaN elsewhere."""
+    table = Group(group.terms, np.array([m.model for m in group.rows]), board)
+    lengths = np.array([max(m.prompt, m.generated) for m in group.rows])
+    several = len(np.unique(lengths)) > 2
+    return leave_one_out(table, by=lengths, which=np.unique(lengths[lengths > SHORT]) if several else np.zeros(0))
+
+
+def every_row(folder: Path) -> Iterator[list[Row]]:
+    """Rows of every device in the catalogue and of two CPU cores, a list per device, mode, engine, format and batch."""
+    rows = public_rows(folder)
+    for group in calibrations(rows, lambda m, r: True):
+        board = device(group.rows[0].device)
+        assert board is not None
+        yield judged(group, board)
+    yield judged(calibrate(cpu_rows(folder), CPU, load_law(LAW), "llama.cpp"), CPU)
+
+
+def left_out(folder: Path) -> list[str]:
+    """Which rows were not used, and why."""
+    rows = public_rows(folder)
+    unknown = Counter(
+        name for name, found in measurements(rows, lambda m, r: True).items() if not device(name) for _ in found
+    )
+    why = Counter(row.reason for row in unread(rows))
+    why |= Counter({f"device {name} is not in the catalogue": n for name, n in unknown.items()})
+    return [f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in why.most_common()]
+
+
+def cells(row: Row) -> dict[str, object]:
+    """A row of the table."""
+    m = row.m
+    return {
+        "device": m.device,
+        "engine": m.engine,
+        "format": m.format.family,
+        "batch": m.batch,
+        "model": m.model,
+        "phase": m.phase,
+        "prompt_len": m.prompt,
+        "gen_len": m.generated,
+        "measured_ms": f"{m.ms:.6g}",
+        "predicted_ms": f"{row.predicted:.6g}",
+        "error": f"{row.error:+.4f}",
+        "predicted_from": row.seen,
+        "datasheet_ms": f"{row.datasheet:.6g}",
+    }
+
+
+def _median(rows: Sequence[Row], phase: str) -> str:
+    """Of the rows that were held out."""
+    off = np.abs([row.error for row in rows if row.m.phase == phase and row.seen != FITTED])
+    return f"{100 * np.median(off):.1f} % ({100 * np.quantile(off, 0.9):.1f} %), n {len(off)}" if len(off) else "-"
+
+
+def _datasheet(rows: Sequence[Row]) -> str:
+    off = [abs(row.datasheet / row.m.ms - 1.0) for row in rows]
+    return f"{100 * np.median(off):.0f} %"
+
+
+def _group(rows: Sequence[Row]) -> Cells:
+    """A line of the page's first table."""
+    first, seen = rows[0].m, {row.seen for row in rows}
+    how = next((way for way in (BY_MODEL, BY_LENGTH) if way in seen), FITTED)
+    names = (first.device, first.engine, first.format.family, str(first.batch), str(len({row.m.model for row in rows})))
+    return (*names, how, *(_median(rows, phase) for phase in PHASES), _datasheet(rows))
+
+
+def _named(row: Row) -> Cells:
+    m = row.m
+    length = f"{m.prompt:,}" if m.phase == "prefill" else f"{m.prompt + m.generated:,}"
+    where = (m.device, m.engine, m.format.family, str(m.batch))
+    slow = "slow" if row.error > 0 else "fast"
+    return (*where, m.model, m.phase, length, f"{100 * abs(row.error):.0f} % too {slow}", row.seen)
+
+
+def table(header: Cells, body: Sequence[Cells]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page(groups: Sequence[Sequence[Row]], unused: Sequence[str]) -> str:
+    """The page: how many rows, every group, the worst rows by name, and what was left out."""
+    rows = [row for group in groups for row in group]
+    counts = Counter(row.seen for row in rows)
+    worst = sorted((row for row in rows if abs(row.error) > WORST), key=lambda row: -abs(np.log1p(row.error)))
+    of_groups = ("device", "engine", "format", "batch", "models", "predicted from", *PHASES, "datasheet")
+    of_rows = ("device", "engine", "format", "batch", "model", "phase", "tokens", "predicted", "from")
+    order = sorted(groups, key=lambda group: (group[0].m.device, group[0].m.engine, group[0].m.batch))
+    return f"""# Predicted and measured
+
+Every row of the public measurements beside what is predicted of it: {len(rows)} rows in {len(groups)} groups of one device, power mode, engine, weight
+format and batch. {counts[BY_MODEL]} are predicted from other models of their group, {counts[BY_LENGTH]}, of more than {SHORT:,} tokens, from other lengths of its only model; {counts[FITTED]} were fitted
+to, since nothing else of their group tells them, and are in no median. The measured times belong to those who published them and are no part of the project: with their
+table in a folder of yours,
+
+<!-- not run: the public measurements are no part of the project -->
+```bash
+PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out accuracy
+```
+
+writes this page again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at, is in
+[measure and calibrate](measure-and-calibrate.md#how-wrong).
+
+## Groups
+
+Medians of the rows that were held out, with 90th percentiles in brackets; *datasheet*: the median of all rows of both phases without calibration.
+
+{table(of_groups, [_group(group) for group in order])}
+
+## The worst rows
+
+Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows)}.
+
+{table(of_rows, [_named(row) for row in worst])}
+
+## Left out
+
+{chr(10).join(f"- {said}" for said in unused)}
+"""
+
+
+def main() -> None:
+    """Write both files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of accuracy.md and accuracy.csv")
+    out, folder = parser.parse_args().out, Path(os.environ["PLAS_EXTERNAL_DATA"])
+    groups = list(every_row(folder))
+    told = [cells(row) for group in groups for row in group]
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "accuracy.csv").write_text(
+        csv_text({name: [row[name] for row in told] for name in told[0]}), encoding="utf-8"
+    )
+    (out / "accuracy.md").write_text(page(groups, left_out(folder)), encoding="utf-8")
+    print(f"{len(told)} rows: {out / 'accuracy.md'}, {out / 'accuracy.csv'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The page of public rows: what its medians are of, which rows it names, and that the shipped one follows from the tables."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.accuracy import BY_LENGTH, BY_MODEL, FITTED, Row, cells, every_row, left_out, page
+from nas.work.calibrate import resolve
+from objectives.calibrating.measurements import read
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
+
+
+@pytest.fixture
+def rows() -> list[Row]:
+    """Two models' prefills and decode steps, 10 ms measured each, predicted 5 to 40 % too slow."""
+    lines = ["device,engine,model,precision,prompt_len,metric,value"]
+    lines += [f"board,E,{m},int4,512,{kind},10" for m in ("Qwen3-0.6B", "Qwen3-4B") for kind in ("ttft_ms", "tpot_ms")]
+    found, left = read(lines, "board", resolve)
+    assert not left
+    return [Row(m, 10.0 + off, 4.0, BY_MODEL) for m, off in zip(found, (0.5, 1.0, 4.0, 2.0), strict=True)]
+
+
+def test_medians_are_of_what_was_held_out(rows: list[Row]) -> None:
+    assert "| board | E | int4 | 1 | 2 | other models | 22.5 % (36.5 %), n 2 | 15.0 % (19.0 %), n 2 | 60 % |" in page(
+        [rows], []
+    )
+    known = [replace(rows[0], seen=FITTED), replace(rows[1], seen=FITTED), replace(rows[2], seen=BY_LENGTH)]
+    told = page([known], ["3 rows: why"])
+    assert "| 2 | other lengths | 40.0 % (40.0 %), n 1 | - | 60 % |" in told
+    assert "0 are predicted from other models of their group, 1, of more than 1,024 tokens" in told
+    assert "- 3 rows: why" in told
+
+
+def test_rows_far_off_are_named_and_all_are_in_the_table(rows: list[Row]) -> None:
+    told = page([rows], [])
+    assert "Off by more than 25 %, the worst first: 1 of 4." in told
+    assert "| board | E | int4 | 1 | Qwen3-4B | prefill | 512 | 40 % too slow | other models |" in told
+    assert cells(rows[2]) | {
+        "measured_ms": "10",
+        "predicted_ms": "14",
+        "error": "+0.4000",
+        "datasheet_ms": "4",
+    } == cells(rows[2])
+
+
+@pytest.mark.slow
+def test_the_shipped_page_follows_from_the_tables(external_data: Path) -> None:
+    assert page(list(every_row(external_data)), left_out(external_data)) == PAGE.read_text(encoding="utf-8")
