@@ -51,9 +51,14 @@ def explain(
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
+    from nas.block_frontier.recording import is_answer
+    from nas.work.blocks import explain as of_blocks
     from nas.work.explain import Request
     from nas.work.explain import explain as work
 
+    if run is not None and is_answer(run):
+        of_blocks(run, how, index, json=json)
+        return
     flags = o.study_flags(
         space=space,
         law=law,

@@ -28,9 +28,15 @@ def report(
     quiet: o.Quiet = False,
 ) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
+    from nas.block_frontier.recording import is_answer
     from nas.files.report_json import REPRODUCTION
     from nas.work.report import TOLD, Request
 
+    if len(runs) == 1 and is_answer(runs[0]):
+        from nas.work.blocks import report as of_blocks
+
+        of_blocks(Request(tuple(runs), out, quiet))
+        return
     holds = [name for name in TOLD if len(runs) == 1 and (runs[0] / name).is_file()]
     if REPRODUCTION in holds:
         from nas.work.reproduce import report as work

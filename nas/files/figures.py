@@ -38,6 +38,14 @@ def save(figure: Figure, stem: Path, *, dpi: int = 160, svg: bool = True) -> Non
         write(stem.with_name(f"{stem.name}.{kind}"), drawn.getvalue())
 
 
+def png(figure: Figure, *, dpi: int = 110) -> bytes:
+    """A figure as the bytes of a PNG, for a page."""
+    FigureCanvasAgg(figure)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi, metadata={"Software": None})
+    return drawn.getvalue()
+
+
 def plain(text: str) -> str:
     """A name as it is: no dollar in it begins a formula."""
     return text.replace("$", r"\$")
