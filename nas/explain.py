@@ -56,9 +56,6 @@ def explain(
     from nas.work.explain import Request
     from nas.work.explain import explain as work
 
-    if run is not None and is_answer(run):
-        of_blocks(run, how, index, json=json)
-        return
     flags = o.study_flags(
         space=space,
         law=law,
@@ -73,6 +70,9 @@ def explain(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
+    if run is not None and is_answer(run):
+        of_blocks(run, how, index, [*flags, *(["config"] if config else []), *(settings or [])], json=json)
+        return
     work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
 
 

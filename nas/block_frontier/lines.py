@@ -70,4 +70,5 @@ def minimisers(problem: Problem, weights: FloatArray) -> FloatArray:
             better = cost < best[end]
             sums[end] = np.where(better[:, None], sums[layer] + group.values[which], sums[end])
             best[end] = np.where(better, cost, best[end])
-    return sums[-1]
+    result: FloatArray = sums[-1]
+    return result

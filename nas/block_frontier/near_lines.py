@@ -63,15 +63,20 @@ def _begun(
         rows.append(np.broadcast_to(group.rows[nearest][:, None, :], cost.shape).reshape(shape))
         labels = np.arange(after.above.shape[1])[None, :, None]
         following.append(np.broadcast_to(labels, cost.shape).reshape(shape))
-    return _best(*(np.concatenate(each, axis=1) for each in (above, sums, rows, following)), width)
+    found = Partial(*(np.concatenate(each, axis=1) for each in (above, sums, rows, following)))
+    return _best(found, width)
 
 
-def _best(above: FloatArray, sums: FloatArray, rows: IntArray, following: IntArray, width: int) -> Partial:
-    count = min(width, above.shape[1])
-    kept = np.sort(np.argpartition(above, count - 1, axis=1)[:, :count], axis=1)
-    pick = (np.take_along_axis(each, kept, axis=1) for each in (above, rows, following))
-    least, row, next_ = pick
-    return Partial(least, np.take_along_axis(sums, kept[:, :, None], axis=1), row, next_)
+def _best(found: Partial, width: int) -> Partial:
+    """The partial mixtures of each line that are nearest to it."""
+    count = min(width, found.above.shape[1])
+    kept = np.sort(np.argpartition(found.above, count - 1, axis=1)[:, :count], axis=1)
+    return Partial(
+        np.take_along_axis(found.above, kept, axis=1),
+        np.take_along_axis(found.sums, kept[:, :, None], axis=1),
+        np.take_along_axis(found.rows, kept, axis=1),
+        np.take_along_axis(found.next, kept, axis=1),
+    )
 
 
 def _traced(problem: Problem, partial: dict[int, Partial]) -> IntArray:

@@ -83,8 +83,7 @@ class Problem:
     @cached_property
     def reached(self) -> BoolArray:
         """Whether the layers before each one can be covered without it, (layers + 1,)."""
-        result: BoolArray = np.isfinite(self.least).all(axis=1)
-        return result
+        return np.asarray(np.isfinite(self.least).all(axis=1), dtype=bool)
 
     @cached_property
     def most(self) -> FloatArray:

@@ -86,10 +86,11 @@ def exact_frontier(problem: Problem, found: Tree) -> Frontier:
     sums = final.sums[:, :n]
     _, group = np.unique(sums, axis=0, return_inverse=True)
     group = group.ravel()
-    tied = np.bincount(group, weights=final.counts)
+    tied: FloatArray = np.bincount(group, weights=final.counts).astype(np.float64)
     candidates = np.flatnonzero(_fewest(group, final.changed))
     chosen = found.chosen(candidates)
-    order = np.lexsort((*chosen.T[::-1], group[candidates]))
+    alone = len(candidates) == len(tied)
+    order = np.lexsort((*(() if alone else chosen.T[::-1]), group[candidates]))
     first = order[np.r_[True, np.diff(group[candidates][order]) > 0]]
     kept = candidates[first]
     return Frontier(problem, chosen[first], sums[kept], tied[group[kept]], 0.0, f"{len(final):,} labels")

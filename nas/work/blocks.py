@@ -1,7 +1,7 @@
 """The work of `blocks`: a library read and solved, its answer printed, drawn and kept in a folder, and asked again."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -235,14 +235,18 @@ def _keep(out: Path, study: Study, rows: list[int], columns: Mapping[str, Any]) 
         write(out, csv_text(columns))
 
 
-def explain(path: Path, how: str, index: int | None, *, json: bool) -> None:
+def explain(path: Path, how: str, index: int | None, given: Sequence[str], *, json: bool) -> None:
     """One mixture of a folder's frontier, layer by layer: what each block adds and saves, and what a step more buys.
 
     Raises:
-        UsageError: no such row, or a form that chooses several.
+        UsageError: no such row, a form that chooses several, or settings of a study, which `given` names.
         InfeasibleError: no mixture is within the limit.
     """
     check_form(how)
+    if given:
+        raise UsageError(
+            f"{path}: expected no {', '.join(given)} with an answer of plas blocks, which has no study; leave it out"
+        )
     if how.partition(":")[0] in ("frontier", "diverse"):
         raise UsageError(f"--select: expected best, knee or budget:metric=limit, got {how!r}; one mixture is explained")
     study = reopened(path, [])

@@ -80,7 +80,11 @@ def measure(request: Request) -> None:
             folder, session.identity(found, reading, {"mixtures": request.how.mixtures, "seed": request.how.seed})
         )
         mixtures = session.sampled(found.shapes, request.how.mixtures, request.how.seed)
-        losses = _scored(folder, found, [*session.replacements(found.shapes), *mixtures], quiet=request.quiet)
+        try:
+            losses = _scored(folder, found, [*session.replacements(found.shapes), *mixtures], quiet=request.quiet)
+        except KeyboardInterrupt:
+            again = f"the same command with --resume --out {in_a_command(folder)} goes on"
+            raise KeyboardInterrupt(f"Interrupted, every score is kept; {again}") from None
         library = library_of(request.model, found, losses)
         write_library(folder, library)
         additivity = additivity_of(found, losses, mixtures)

@@ -8,6 +8,8 @@ from nas.block_frontier.labels import tree
 from nas.block_frontier.problem import Limit, posed
 from nas.block_frontier.solution import Frontier, exact_frontier
 from nas.block_frontier.solving import solved
+from nas.block_library.checking import Meaning, checked
+from nas.block_library.library import Row
 from nas.errors import InfeasibleError
 from tests.nas.block_frontier.libraries import NAMES, by_trying, covers, half_way, random_library
 
@@ -68,3 +70,16 @@ def test_rows_in_another_order_give_the_same_answer() -> None:
     again = random_library(5, 4, 1, whole=True)
     assert again.blocks == library.blocks
     assert first == by_trying(library, NAMES[:2], [])
+
+
+def test_of_some_scores_more_is_better() -> None:
+    rows = [
+        Row(f"row {i}", (layer,), name, name == "full", {"accuracy": accuracy, "memory_mib": memory})
+        for i, (layer, name, accuracy, memory) in enumerate(
+            [(0, "full", 0.75, 4.0), (0, "half", 0.5, 2.0), (1, "full", 0.75, 4.0), (1, "half", 0.625, 2.0)]
+        )
+    ]
+    library = checked("accuracies", rows, Meaning(("accuracy",)))
+    asked = posed(library, ("accuracy", "memory_mib"), [Limit("accuracy", 0.5, least=True)], np.ones(4, dtype=bool))
+    found = exact_frontier(asked, tree(asked))
+    assert sorted(zip(found.metric("accuracy"), found.metric("memory_mib"), strict=True)) == [(0.625, 6.0), (0.75, 8.0)]

@@ -18,7 +18,7 @@ def problem(seed: int, objectives: int = 2):  # type: ignore[no-untyped-def]
     return posed(library, NAMES[:objectives], [limit], np.ones(len(library), dtype=bool))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_no_mixture_is_better_by_more_than_the_tolerance(seed: int) -> None:
     asked = problem(seed)
     exact, found = exact_frontier(asked, tree(asked)), bracketed(asked)
@@ -40,6 +40,7 @@ def test_no_mixture_lies_below_a_line() -> None:
     assert (exact.sums @ told.weights[:, :2].T >= told.bounds * (1 - 1e-9)).all()
 
 
+@pytest.mark.slow
 def test_too_many_labels_are_bounded_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     def exceeded(*_: object) -> None:
         raise Exceeded

@@ -66,6 +66,8 @@ def test_a_library_is_answered_and_asked_again(
     assert typed(select, monkeypatch, "answer", "--sweep", "memory_mib=300:1200:300") == 0
     assert typed(explain, monkeypatch, "answer", "--select", "budget:memory_mib=800") == 0
     assert "score better by" in capsys.readouterr().out
+    assert typed(explain, monkeypatch, "answer", "--device", "raspberry_pi_5") == 2
+    assert "expected no device with an answer of plas blocks" in capsys.readouterr().err
     before = Path("answer/report.html").read_bytes()
     assert typed(report, monkeypatch, "answer") == 0
     assert Path("answer/report.html").read_bytes() == before
