@@ -43,7 +43,7 @@ def lines(problem: Problem, directions: FloatArray) -> Lines:
 def _multiplier(problem: Problem, weights: FloatArray, number: int) -> FloatArray:
     """The multiplier of one limited sum that raises the bound most, by halving: the least under which the limit is kept."""
     spread = problem.most[-1] - problem.least[-1]
-    scale = (weights[:, : problem.objectives] @ spread[: problem.objectives]) / max(spread[number], 1e-300)
+    scale = (weights[:, : problem.objectives] @ spread[: problem.objectives]) / max(spread[number], 1.0)
     low, high = np.zeros(len(weights)), scale * 2.0**20
     trial = weights.copy()
     trial[:, number] = 0.0

@@ -43,7 +43,7 @@ def test_a_library_is_answered_and_asked_again(
     library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("others.csv").write_text(OTHERS)
-    told = [str(library), "--pick", "memory_mib=800", "--compare", "others.csv", "--out", "answer"]
+    told = [str(library), "--pick", "memory_mib=800", "--compare", "others.csv", "--no-plots", "--out", "answer"]
     assert typed(blocks, monkeypatch, *told) == 0
     said = capsys.readouterr().out
     assert "every optimum of these sums, exactly" in said
@@ -54,7 +54,7 @@ def test_a_library_is_answered_and_asked_again(
     assert float(lost["regret"]) == 0.0
     (told_solution,) = json.loads(Path("answer/solutions.json").read_text())
     assert told_solution["chosen_block_configs"] == [{"block": b} for b in ("half", "none", "full")]
-    for name in ("frontier.csv", "layers.csv", "summary.json", "plots/layers.png", "plots/layers.svg", "report.html"):
+    for name in ("frontier.csv", "layers.csv", "summary.json", "others.csv", "config.yaml"):
         assert (Path("answer") / name).stat().st_size > 0
 
     assert typed(select, monkeypatch, "answer", "--select", "budget:memory_mib=500", "--json") == 0
@@ -68,6 +68,14 @@ def test_a_library_is_answered_and_asked_again(
     assert "score better by" in capsys.readouterr().out
     assert typed(explain, monkeypatch, "answer", "--device", "raspberry_pi_5") == 2
     assert "expected no device with an answer of plas blocks" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_pictures_and_a_page_that_report_writes_again(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("others.csv").write_text(OTHERS)
+    assert typed(blocks, monkeypatch, str(library), "--compare", "others.csv", "--quiet", "--out", "answer") == 0
+    for name in ("layers.png", "layers.svg", "frontier.png", "frontier.svg"):
+        assert (Path("answer/plots") / name).stat().st_size > 0
     before = Path("answer/report.html").read_bytes()
     assert typed(report, monkeypatch, "answer") == 0
     assert Path("answer/report.html").read_bytes() == before
