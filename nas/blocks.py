@@ -131,8 +131,13 @@ def blocks(
         return
     from nas.block_frontier.asking import Asked
     from nas.block_library.checking import Meaning
+    from nas.errors import UsageError
     from nas.work.blocks import Request, answer
 
+    if resume or (text is not None and real is None):
+        raise UsageError(
+            "blocks: expected --resume and --text with --measure, or --text with --real, got neither; add one"
+        )
     asked = Asked.typed(objective, budget or [], fix or [], max_kinds, pick or [])
     meaning = Meaning.typed(score or [], larger or [], rest or [])
     answer(Request(library, asked, meaning, compare, real, text, out, not no_plots, quiet, json))

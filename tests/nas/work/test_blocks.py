@@ -103,6 +103,7 @@ def test_the_same_bytes_whatever_the_order_of_the_rows(library: Path, monkeypatc
         (["--fix", "7=full"], 2, "expected layers up to 2"),
         (["--max-kinds", "0"], 2, "expected at least 1"),
         (["--rest", "memory_mib"], 2, "expected metric=value"),
+        (["--resume"], 2, "expected --resume and --text with --measure"),
         (["--compare", "absent.json"], 2, "expected answers to compare with"),
     ],
 )
