@@ -48,7 +48,8 @@ def layers_figure(study: Study) -> Figure:
         *(matplotlib.colormaps["turbo"](0.06 + 0.88 * i / max(len(blocks) - 1, 1)) for i in range(len(blocks))),
     ]
     edges = np.arange(study.library.layers + 1) - 0.5
-    ax.pcolormesh(_edges(cost), edges, codes.T, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5)
+    colour_map, most = ListedColormap(colours), len(colours) - 0.5
+    ax.pcolormesh(_edges(cost), edges, codes.T, cmap=colour_map, vmin=-0.5, vmax=most, rasterized=True)
     ax.set_xlabel(f"{name or 'mixture'}, along the frontier")
     ax.set_ylabel("Layer")
     _name_blocks(ax, ["the parent's own", *blocks], colours, codes)
