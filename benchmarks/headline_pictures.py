@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 from headline_files import DOCS
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -33,6 +34,10 @@ def draw_latency(times: Mapping[str, tuple[FloatArray, FloatArray]]) -> None:
     for axes, (name, (predicted, measured)) in zip(panels, times.items(), strict=True):
         axes.loglog(predicted, measured, "o")
         _equal(axes)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
         axes.set(title=TITLES[name], xlabel="Predicted", ylabel="Measured")
     figure.savefig(IMAGES / "headline-latency.png", dpi=150)
     plt.close(figure)

@@ -38,6 +38,7 @@ def explain(
     settings: o.Set = None,
     space: o.Space = None,
     law: o.Law = None,
+    laws: o.Laws = None,
     budget: o.Budgets = None,
     preset: o.Preset = None,
     device: o.Device = None,
@@ -59,6 +60,7 @@ def explain(
     flags = o.study_flags(
         space=space,
         law=law,
+        laws=laws,
         budget=budget,
         preset=preset,
         device=device,

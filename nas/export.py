@@ -27,6 +27,14 @@ def export(
         bool,
         typer.Option("--weights", help="Write random weights, initialised as the recipe says.", rich_help_panel=HOW),
     ] = False,
+    gguf: Annotated[
+        str | None,
+        typer.Option(
+            "--gguf",
+            help="Weight format of llama-bench's files: f16, q8_0, q4_0 or q4_k_m; default f16.",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the weights.", rich_help_panel=HOW)] = 0,
     tokenizer: Annotated[
         str, typer.Option("--tokenizer", help="bytes, or a folder with a tokenizer.json.", rich_help_panel=HOW)
@@ -88,6 +96,7 @@ def export(
             recipe,
             tokenizer,
             weights,
+            gguf,
             multiple,
             config,
             settings or [],

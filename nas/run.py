@@ -96,6 +96,7 @@ def run(
     settings: o.Set = None,
     space: o.Space = None,
     law: o.Law = None,
+    laws: o.Laws = None,
     objectives: o.Objectives = None,
     budget: o.Budgets = None,
     preset: o.Preset = None,
@@ -147,6 +148,7 @@ def run(
         param=param,
         space=space,
         law=law,
+        laws=laws,
         objectives=objectives,
         budget=budget,
         preset=preset,
@@ -196,6 +198,7 @@ main = o.command(
     run,
     "run --device jetson_orin_nano_super_8gb --preset device --precision int8",
     "run --algo exact --budget total_ms=100 --budget memory_gb=4",
+    "run --algo exact --laws joint_moe,routed,chinchilla_epoch",
     "run --resume runs/paper-nsga2-s0 --evaluations 10000",
 )
 if __name__ == "__main__":

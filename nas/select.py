@@ -26,6 +26,7 @@ def select(
             show_default=False,
         ),
     ] = None,
+    laws: o.Laws = None,
     out: Annotated[Path | None, typer.Option("--out", help="Candidate file to write, .csv or .jsonl.")] = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows shown on the screen; files hold all.")] = 20,
     quiet: o.Quiet = False,
@@ -37,7 +38,7 @@ def select(
     from nas.work.select import Request, choose
 
     work = of_blocks if is_answer(run) else choose
-    work(Request(run, how, budget or [], sweep, out, rows, quiet, json))
+    work(Request(run, how, budget or [], sweep, laws, out, rows, quiet, json))
 
 
 main = o.command(
@@ -45,6 +46,7 @@ main = o.command(
     "select runs/paper-nsga2-s0 --budget total_ms=100",
     "select runs/paper-nsga2-s0 --select diverse:5 --out five.csv",
     "select runs/paper-nsga2-s0 --sweep total_ms=20:500:20",
+    "select runs/paper-nsga2-s0 --select budget:total_ms=100 --laws joint_moe,routed",
 )
 if __name__ == "__main__":
     main()

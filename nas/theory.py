@@ -33,6 +33,7 @@ def theory(
     settings: o.Set = None,
     space: o.Space = None,
     law: o.Law = None,
+    laws: o.Laws = None,
     budget: o.Budgets = None,
     preset: o.Preset = None,
     device: o.Device = None,
@@ -52,6 +53,7 @@ def theory(
     flags = o.study_flags(
         space=space,
         law=law,
+        laws=laws,
         budget=budget,
         preset=preset,
         device=device,

@@ -1,59 +1,87 @@
 """How a law follows from quantities that are sums of parts, so that exact frontiers need no enumeration."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 
-from objectives.loss_law.features import OWNERS
+from objectives.loss_law.features import OWNERS, WITH_EMBEDDINGS
 from objectives.loss_law.form import Term, signed_exponent
-from objectives.loss_law.law import Law
+from objectives.loss_law.law import ULPS, Law
 from objectives.parts import Composition, additive
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import BoolArray, FloatArray
 
 BOUNDED = ("ffn", "whole")  # quantities that an FFN adds to: a box of FFNs holds a range of them
 Value = FloatArray | float
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
+Ranges = Callable[[str], Range]
 
 
 def composition_of(law: Law) -> Composition:
     """A sum where each term belongs to one part and never turns, else a function of additive quantities.
 
     A quantity that the loss may both rise and fall with is asked for as a range (0): the value is then the
-    sum of each term's least over it, which lies at an end or where a power times a logarithm turns.
+    sum of each term's least over it, which lies at an end or where a power times a logarithm turns. What
+    a law prices is asked for in the same way: where no design of the ranges is priced, the loss is infinite.
     """
-    directions = dict(_directions(law))
-    if law.separable and directions:
+    if law.separable and _directions(law):
         return additive("loss")
-    return Composition(MappingProxyType(directions), lambda *u: _least(law, _ranges(directions, iter(u))))
+    return composition_of_all((law,), lambda losses: losses[0])
 
 
-def _directions(law: Law) -> Iterator[tuple[str, int]]:
+def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], FloatArray]) -> Composition:
+    """A function of the losses of several laws, weakly rising in each, as one of additive quantities."""
+    directions: dict[str, int] = {}
+    for law in laws:
+        for name, sign in _directions(law).items():
+            directions[name] = sign if directions.get(name, sign) == sign else 0
+
+    def of_quantities(*columns: FloatArray) -> FloatArray:
+        ranges = _ranges(directions, iter(columns))
+        return value([_least(law, ranges) for law in laws])
+
+    return Composition(MappingProxyType(directions), of_quantities)
+
+
+def _directions(law: Law) -> dict[str, int]:
     """The quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
-    for name in law.law_form.features:
-        if OWNERS[name] == "training":
+    domain = {*law.prices, *law.prices_sparse, *(["n_experts"] if law.prices_sparse else [])}
+    found: dict[str, int] = {}
+    for name in dict.fromkeys([*law.law_form.features, *sorted(domain)]):
+        signs = {1, -1} if name in domain else _signs_of(law, name)
+        if OWNERS[name] == "training" or not signs:
             continue
-        found = {s for term in law.law_form.terms.values() if name in term.features for s in _signs(term, name, law)}
-        if found and OWNERS[name] not in BOUNDED:
-            yield name, 1
-        elif found:
-            yield name, found.pop() if len(found) == 1 else 0
+        sign = 1 if OWNERS[name] not in BOUNDED else signs.pop() if len(signs) == 1 else 0
+        if name in WITH_EMBEDDINGS:  # of a vocabulary of the law's own
+            found["width"], name = 1, name.removesuffix("_with_embeddings")
+        found[name] = sign if found.get(name, sign) == sign else 0
+    return found
+
+
+def _signs_of(law: Law, name: str) -> set[int]:
+    """In which directions a law's loss may go as a quantity grows; what is made of it by bending grows with it."""
+    names = (name, *(bent for bent, bend in law.law_form.bent.items() if bend.of == name))
+    terms = law.law_form.terms.values()
+    found = {sign for term in terms for each in names if each in term.features for sign in _signs(term, each, law)}
+    return {1, -1} if name == "n_experts" and any(term.only for term in terms) else found
 
 
 def _signs(term: Term, name: str, law: Law) -> set[int]:
     """In which directions a term may go as a quantity grows; none where it does not change."""
     scale = term.sign * law.coefficients[term.scale]
     power = signed_exponent(term.powers[name], law.coefficients) if name in term.powers else 0.0
-    if scale == 0 or (power == 0 and name not in term.logs):
+    crossed = any(law.coefficients[by] for pair, by in term.crossed.items() if name in pair.split())
+    if scale == 0 or (power == 0 and name not in term.logs and not crossed):
         return set()
-    if set(term.logs) - {name} or (name in term.logs and power):
+    if set(term.logs) - {name} or (name in term.logs and power) or crossed:
         return {-1, 1}  # a logarithm of something else may be negative
     return {1 if scale * (power or 1.0) > 0 else -1}
 
 
-def _ranges(directions: dict[str, int], columns: Iterator[FloatArray]) -> dict[str, Range]:
+def _ranges(directions: Mapping[str, int], columns: Iterator[FloatArray]) -> dict[str, Range]:
     """The range of each quantity from the columns that its composition is given, in order."""
     ranges: dict[str, Range] = {}
     for name, direction in directions.items():
@@ -67,19 +95,74 @@ def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
     total: Value = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for term in law.law_form.terms.values():
-            total = total + _term(term, law, ranges)[0]
-        return np.asarray(np.exp(total) if law.law_form.of == "log_loss" else total)
+            least = _term(term, law, lambda name: _range_of(name, law, ranges))[0]
+            total = total + (least if term.only is None else np.where(_counts(term, ranges), least, 0.0))
+        loss = law.law_form.loss(np.asarray(total))
+    unpriced = _unpriced(law, ranges)
+    return loss if unpriced is None else np.where(unpriced, np.inf, loss)
 
 
-def _term(term: Term, law: Law, ranges: dict[str, Range]) -> Range:
-    """The range of a term: the product of its factors', each of one quantity."""
+def _range_of(name: str, law: Law, ranges: dict[str, Range]) -> Range:
+    """The range of any quantity of a law: as it is, bent, with the law's embeddings, or the law's tokens."""
+    if name in WITH_EMBEDDINGS:
+        tables = law.vocabulary * (1.0 if law.tied else 2.0) * ranges["width"][0]
+        least, greatest = ranges[name.removesuffix("_with_embeddings")]
+        return _mapped(least, greatest, lambda body: body + tables)
+    if (bend := law.law_form.bent.get(name)) is not None:
+        return _mapped(*_range_of(bend.of, law, ranges), lambda u: bend.value(u, law.coefficients))
+    tokens = law.tokens or 1.0
+    return ranges.get(name, (tokens, tokens))
+
+
+def _mapped(least: Value, greatest: Value, rising: Callable[[Value], Value]) -> Range:
+    low = rising(least)
+    return low, low if least is greatest else rising(greatest)
+
+
+def _counts(term: Term, ranges: dict[str, Range]) -> BoolArray:
+    """Where a term of dense or of sparse designs counts; ranges never hold both."""
+    dense: BoolArray = np.asarray(ranges["n_experts"][1]) == 1.0
+    return dense if term.only == "dense" else ~dense
+
+
+def _unpriced(law: Law, ranges: dict[str, Range]) -> BoolArray | None:
+    """Where a law prices no design of the ranges; None for a law that prices every design."""
+    found = [_apart(_range_of(name, law, ranges), *ends) for name, ends in law.prices.items()]
+    if law.prices_sparse:
+        sparse = np.asarray(ranges["n_experts"][1]) > 1.0
+        found += [_apart(_range_of(name, law, ranges), *ends) & sparse for name, ends in law.prices_sparse.items()]
+    return np.logical_or.reduce(found) if found else None
+
+
+def _apart(found: Range, least: float, most: float) -> BoolArray:
+    """Where a range has nothing in common with another."""
+    apart: BoolArray = (np.asarray(found[1]) < least * (1 - ULPS)) | (np.asarray(found[0]) > most * (1 + ULPS))
+    return apart
+
+
+def _term(term: Term, law: Law, range_of: Ranges) -> Range:
+    """The range of a term: the product of its factors', each of one quantity, those whose exponents cross together."""
     scale = term.sign * law.coefficients[term.scale]
-    product: Range = (scale, scale)
+    found: Range = (scale, scale)
+    together = {name for pair in term.crossed for name in pair.split()}
     for name in dict.fromkeys(term.features) if scale else ():
-        power = signed_exponent(term.powers[name], law.coefficients) if name in term.powers else 0.0
-        tokens = law.tokens or 1.0
-        product = _times(product, _factor(*ranges.get(name, (tokens, tokens)), power, term.logs.get(name)))
-    return product
+        if name not in together:
+            power = signed_exponent(term.powers[name], law.coefficients) if name in term.powers else 0.0
+            found = _times(found, _factor(*range_of(name), power, term.logs.get(name)))
+    return _times(found, _crossing(term, law, range_of, sorted(together))) if together and scale else found
+
+
+def _crossing(term: Term, law: Law, range_of: Ranges, names: list[str]) -> Range:
+    """The range of Π u^p · Π exp(c ln u ln v): its logarithm is linear in each ln u, so that it ends at corners."""
+    c = law.coefficients
+    values: list[Value] = []
+    for corner in product(*(_ends(range_of(name)) for name in names)):
+        logs = {name: np.log(end) for name, end in zip(names, corner, strict=True)}
+        powers: Value = sum(signed_exponent(term.powers[name], c) * logs[name] for name in names)
+        pairs = [(*pair.split(), by) for pair, by in term.crossed.items()]
+        values.append(np.exp(powers + sum(c[by] * logs[first] * logs[second] for first, second, by in pairs)))
+    least = reduce(np.minimum, values)
+    return least, least if len(values) == 1 else reduce(np.maximum, values)
 
 
 def _factor(least: Value, greatest: Value, power: float, reference: float | None) -> Range:
@@ -107,8 +190,8 @@ def _factor(least: Value, greatest: Value, power: float, reference: float | None
 def _times(a: Range, b: Range) -> Range:
     """The range of a product of two independent factors."""
     if a[0] is a[1] and b[0] is b[1]:
-        product = a[0] * b[0]
-        return product, product
+        product_of = a[0] * b[0]
+        return product_of, product_of
     products = [x * y for x in _ends(a) for y in _ends(b)]
     return reduce(np.minimum, products), reduce(np.maximum, products)
 

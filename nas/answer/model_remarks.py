@@ -2,11 +2,12 @@
 
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
+from objectives.loss_law.features import COUNTS, WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
-SEES_QUERIES = {"parameters", "active_parameters"}  # counts that attention's projections are part of
+SEES_QUERIES = {*COUNTS, *WITH_EMBEDDINGS}  # counts that attention's projections are part of
 
 
 def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:

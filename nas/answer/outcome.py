@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.answer.device_times import device_times
+from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
 from nas.frontier.blind_axes import blind_axes
@@ -45,6 +46,7 @@ class Outcome:
     asked: int
     stop_reason: str
     seconds: dict[str, float]
+    under_laws: LawAnswers | None = None
 
     @property
     def whole(self) -> bool:
@@ -98,8 +100,7 @@ def derived(
 ) -> Outcome:
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
-    rows = frontier_rows(found)
-    frontier = found[rows]
+    frontier = found[rows := frontier_rows(found)]
     stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
     exact = quick_frontier(problem) if not ending.whole else None
     scale = scale_of(problem, exact.frontier if exact else frontier)
@@ -128,7 +129,18 @@ def derived(
         ending.asked,
         ending.reason,
         ending.seconds,
+        _under_laws(study, picks, frontier, ending, stage),
     )
+
+
+def _under_laws(
+    study: Study, picks: tuple[Pick, ...], frontier: Evaluations, ending: Ending, stage: Stage
+) -> LawAnswers | None:
+    """What several laws say of a run of the whole space; None of another, and where the study asks one law."""
+    if not (study.laws and ending.whole):
+        return None
+    stage("Picks under each law")
+    return law_answers(study.problem, study.laws, picks, frontier)
 
 
 def _apart(scale: Scale | None, frontier: Evaluations, exact: ExactSolution | None) -> Distance | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.device_times import limits
+from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
 from nas.answer.outcome import Outcome
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.frontier.diagnosis import lines
@@ -45,13 +46,17 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json."""
+    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
     write(folder / "frontier.csv", csv_text({**columns_of(problem, outcome.frontier), **sure}))
     write(folder / "picks.csv", csv_text(pick_columns(outcome)))
     write_json(folder / "summary.json", summary(outcome))
+    if outcome.under_laws is not None:
+        write(folder / "laws.csv", csv_text(law_columns(problem, outcome.under_laws)))
+        if outcome.under_laws.along is not None:
+            write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
 
 
 def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:
@@ -129,7 +134,7 @@ def law_in_numbers(law: Law) -> dict[str, Any]:
 
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
-    scale, found = outcome.scale, outcome.evaluations
+    scale, found, problem = outcome.scale, outcome.evaluations, outcome.study.problem
     rough = too_many(outcome.frontier.values)
     best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
@@ -157,6 +162,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "picks": answered(outcome),
         "law": law_in_numbers(outcome.study.problem.scenario.law),
         "law_does_not_see": list(outcome.blind),
+        "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

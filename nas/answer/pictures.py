@@ -21,6 +21,7 @@ from nas.answer.drawn import (
     running_median,
     thinned,
 )
+from nas.answer.law_pictures import laws_figure
 from nas.answer.outcome import Outcome
 from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
@@ -33,7 +34,7 @@ VECTORS = 3_000  # points that an SVG holds as shapes; more become an image insi
 
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
-    """Frontier, evolution of parameters along it, convergence."""
+    """Frontier, evolution of parameters along it, convergence, and several laws along it."""
     with styled(STYLE):
         inner_folder(folder.parent, folder.name)
         if len(outcome.frontier) == 0:
@@ -43,6 +44,8 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
             save(evolution_figure(outcome), folder / "evolution")
         if (found := convergence(outcome)) is not None:
             save(convergence_figure(outcome, found), folder / "convergence")
+        if (under := laws_figure(outcome)) is not None:
+            save(under, folder / "laws")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.answer.law_screen import law_lines
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, pick_lines
 from nas.answer.pick_tables import EXACT_MEANS
@@ -72,6 +73,8 @@ def _answered(outcome: Outcome, *, verbose: bool) -> list[Line]:
     found += [*picks.lines, *sentence(Styled(f"  {NOTATION}", FAINT)), *baselines.lines]
     if picks.exact or baselines.exact:
         found += sentence(f"  {EXACT_MEANS}")
+    if outcome.under_laws is not None:
+        found += law_lines(outcome.study.problem, outcome.under_laws, verbose=verbose)
     if more := list(dict.fromkeys([*picks.dropped, *baselines.dropped])):
         found += sentence(Styled(f"  In picks.csv and --verbose: {', '.join(more)}", FAINT))
     return found

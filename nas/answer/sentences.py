@@ -173,9 +173,9 @@ def limits_in_short(outcome: Outcome) -> list[str]:
 
 
 def told_by_fit(law: Law) -> list[str]:
-    """The verdict of the law's own fit, where it has one."""
+    """The verdict of the law's own fit, and what must be said wherever it is used, where it has them."""
     verdict = verdict_line(law)
-    return [verdict] if verdict else []
+    return [*([verdict] if verdict else []), *([f"Law {law.name}: {law.caveat}."] if law.caveat else [])]
 
 
 def sureness_in_short(probability: FloatArray, draws: int) -> str:

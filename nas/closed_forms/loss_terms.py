@@ -30,6 +30,8 @@ def loss_of(law: Law) -> Convex:
     """
     if law.law_form.of != "loss":
         raise _refused(law, "its terms add up to the logarithm of the loss")
+    if law.partial:
+        raise _refused(law, f"it prices {law.priced_designs} alone")
     powers: list[tuple[float, tuple[float, ...]]] = []
     slopes, constant = np.zeros(len(VARIABLES)), 0.0
     for name, term in law.law_form.terms.items():
@@ -53,6 +55,7 @@ def loss_of(law: Law) -> Convex:
 def _scale(law: Law, name: str, term: Term) -> float:
     """What stands before the variables of a term: its scale, sign and powers and logarithms of the tokens."""
     foreign = [feature for feature in term.features if feature not in POWERS and feature != "tokens"]
+    foreign += [] if term.plain else ["crossed exponents" if term.crossed else f"whether a design is {term.only}"]
     if foreign:
         raise _refused(law, f"its term {name} depends on {', '.join(foreign)}")
     factor, tokens = term.sign * law.coefficients[term.scale], law.tokens or 1.0

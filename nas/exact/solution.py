@@ -150,7 +150,9 @@ def _by_parts(
     sums = SumsOfParts(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
     picks = tuple(
-        _dense_pick(problem, rule) if rule.dense else lowest_loss(sums, (*problem.budgets, *rule.within), rule.budget)
+        _dense_pick(problem, rule)
+        if rule.dense
+        else lowest_loss(sums, (*problem.budgets, *rule.within), rule.budget, rule.least)
         for rule in rules
     )
     effort = sums.effort
@@ -165,17 +167,20 @@ def _by_parts(
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
 
 
-def lowest_loss(sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | None = None) -> Evaluations | None:
+def lowest_loss(
+    sums: SumsOfParts, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
+) -> Evaluations | None:
     """The pick within budgets and one more, one row: the frontier of the loss alone, ties broken as everywhere.
 
-    Where the law gives every architecture the same loss, what breaks its ties decides first.
+    Where the law gives every architecture the same loss, what breaks its ties decides first. `least` is another metric
+    to take the least of.
     """
-    deciding = ("loss", *([asked.metric] if asked else []), "total_ms")
+    deciding = (least, *([asked.metric] if asked else []), "total_ms")
     first = next(metric for metric in deciding if sums.varies(metric))
-    best = sums.frontier((Objective(first),), (*budgets, *([asked] if asked else [])), ("loss", "total_ms"))
+    best = sums.frontier((Objective(first),), (*budgets, *([asked] if asked else [])), (least, "total_ms"))
     if best is None:
         return None
-    row = best_row(best, asked)
+    row = best_row(best, asked, of=least)
     return None if row is None else best[row : row + 1]
 
 
@@ -184,7 +189,7 @@ def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
     smaller = problem.space.dense
     if smaller is None:
         return None
-    alone = replace(problem, space=smaller, objectives=(Objective("loss"),), questions=())
+    alone = replace(problem, space=smaller, objectives=(Objective(rule.least),), questions=())
     found = solve(alone, (replace(rule, dense=False),)).picks[0]
     if found is None:
         return None

@@ -12,13 +12,11 @@ from nas.exporting.manifest import read_manifest
 from nas.exporting.model import Workload
 from nas.exporting.writing import folder_names
 from nas.files.tables import csv_text
+from nas.intake import llama_bench
 from nas.measuring.chosen import columns
 from nas.record.candidates import read_candidates
-from objectives.calibrating.formats import FORMATS
 
 Row = dict[str, Any]
-#: llama-bench's names of file types that end otherwise than ours.
-LLAMA_TYPES = {"all f32": "fp32", "q4_k - medium": "q4_k_m"}
 
 
 def bench_lines(folder: Path) -> list[str]:
@@ -63,31 +61,19 @@ def _llama_bench(place: Path) -> Iterator[Row]:
     if not file.exists():
         return
     try:
-        yield from [_llama_row(entry) for entry in _content(file)]
+        entries = _content(file)
+        yield from [_llama_row(entry) for entry in entries if entry["n_prompt"] + entry["n_gen"]]
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, OSError) as error:
         yield {"engine": "llama-bench", "state": f"garbled result of llama-bench ({type(error).__name__})"}
 
 
 def _llama_row(entry: dict[str, Any]) -> Row:
-    read, written, context = int(entry["n_prompt"]), int(entry["n_gen"]), int(entry.get("n_depth") or 0)
-    ms = median(float(ns) for ns in entry["samples_ns"]) / 1e6
-    common = {
+    found = llama_bench.figure(entry)
+    return {
         "engine": f"llama-bench {entry.get('build_commit', 'unknown')}",
-        "precision": _format(str(entry.get("model_type", ""))),
-        "batch": 1,
+        **found.cells,
+        **({"state": found.fault} if found.fault else {}),
     }
-    if written == 0 and context == 0:
-        return common | {"metric": "prefill_ms", "value": ms, "prompt_len": read, "gen_len": 0}
-    if read == 0:
-        return common | {"metric": "tpot_ms", "value": ms / written, "prompt_len": context, "gen_len": written}
-    return common | {"state": "prompt and generation measured together"}
-
-
-def _format(model_type: str) -> str:
-    """`qwen3 1.7B Q4_K - Medium` to the name of a weight format; one that is not known stays."""
-    low = model_type.lower()
-    known = {**LLAMA_TYPES, **{name: name for name in FORMATS}}
-    return next((ours for ending, ours in known.items() if low.endswith(ending)), model_type)
 
 
 def _content(file: Path) -> Any:

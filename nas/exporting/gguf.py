@@ -1,7 +1,7 @@
 """GGUF files for llama.cpp with random weights and no tokenizer: speed can be measured, text cannot be made.
 
-The weights are the very ones of the Hugging Face directory, rounded to 16-bit floats; norms and router are 32-bit.
-Source: the GGUF specification, version 3.
+The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms and router
+are 32-bit. Source: the GGUF specification, version 3.
 """
 
 import struct
@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nas.exporting.families import family_of
+from nas.exporting.gguf_blocks import encoded
+from nas.exporting.gguf_types import FORMATS, TYPES, Mixture, Type
 from nas.exporting.hf_config import NORM_EPSILON, ROPE_THETA
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor, tensors
@@ -21,7 +23,7 @@ from search_spaces.architectures import Architectures, one
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 UINT32, FLOAT32, STRING = 4, 6, 8
-F32, F16 = 0, 1
+QUANTISATION_VERSION = 2  # of the layouts of blocks
 NAMES = {"qwen3": "qwen3", "qwen3_moe": "qwen3moe", "qwen2": "qwen2"}
 PARTS = {
     "input_layernorm.weight": "attn_norm.weight",
@@ -46,17 +48,18 @@ class Entry:
 
     name: str
     shape: tuple[int, ...]
+    kind: Type
     parts: list[tuple[int, Tensor]]
 
     @property
-    def kind(self) -> int:
-        """16-bit for matrices of linear operators and tables, 32-bit for the rest."""
-        return F32 if len(self.shape) == 1 or "ffn_gate_inp" in self.name else F16
+    def size(self) -> int:
+        """Elements."""
+        return sum(part.size for _, part in self.parts)
 
     @property
     def bytes(self) -> int:
         """Bytes of the data, without padding."""
-        return sum(part.size for _, part in self.parts) * (4 if self.kind == F32 else 2)
+        return self.kind.size(self.size)
 
 
 def holds(model: Model) -> bool:
@@ -67,11 +70,37 @@ def holds(model: Model) -> bool:
 def entries(model: Model) -> list[Entry]:
     """Every tensor, the experts of a layer stacked."""
     found: dict[str, Entry] = {}
+    types = mixture(model)
     for number, tensor in enumerate(tensors(model)):
         name, expert = _renamed(tensor.name)
         shape = (model.column("n_experts"), *tensor.shape) if expert else tensor.shape
-        found.setdefault(name, Entry(name, shape, [])).parts.append((number, tensor))
+        found.setdefault(name, Entry(name, shape, types.type_of(name, shape), [])).parts.append((number, tensor))
     return list(found.values())
+
+
+def mixture(model: Model) -> Mixture:
+    """What decides the types of its tensors."""
+    name, tied = family_of(model.architecture).model_type, bool(model.architecture.tied[0])
+    return Mixture(model.gguf, model.column("depth"), model.column("n_experts"), tied, name)
+
+
+def fallbacks(model: Model) -> dict[tuple[int, Type, Type], list[str]]:
+    """Tensors whose rows the format's blocks do not divide: row length, wanted and written type, and which they are."""
+    found: dict[tuple[int, Type, Type], list[str]] = {}
+    types = mixture(model)
+    for entry in entries(model):
+        wanted = types.wanted(entry.name, entry.shape)
+        if wanted is not entry.kind:
+            part = entry.name.removesuffix(".weight").rpartition(".")[2]
+            names = found.setdefault((entry.shape[-1], wanted, entry.kind), [])
+            names += [part] * (part not in names)
+    return found
+
+
+def bits_per_weight(model: Model) -> float:
+    """Bits of the whole file's data per parameter."""
+    held = entries(model)
+    return 8 * sum(entry.bytes for entry in held) / sum(entry.size for entry in held)
 
 
 def _renamed(name: str) -> tuple[str, bool]:
@@ -94,7 +123,8 @@ def keys(model: Model) -> dict[str, Any]:
     return {
         "general.architecture": name,
         "general.name": model.folder,
-        "general.file_type": 1,
+        "general.file_type": FORMATS[model.gguf][1],
+        **({} if model.gguf == "f16" else {"general.quantization_version": QUANTISATION_VERSION}),
         f"{name}.vocab_size": q("vocabulary"),
         f"{name}.context_length": model.context,
         f"{name}.embedding_length": q("width"),
@@ -135,7 +165,7 @@ def _head(metadata: dict[str, Any], held: list[Entry]) -> bytes:
     for entry in held:
         dimensions = entry.shape[::-1]
         out += _text(entry.name) + struct.pack(f"<I{len(dimensions)}Q", len(dimensions), *dimensions)
-        out += struct.pack("<IQ", entry.kind, offset)
+        out += struct.pack("<IQ", entry.kind.number, offset)
         offset += entry.bytes + -entry.bytes % ALIGNMENT
     return out
 
@@ -158,7 +188,7 @@ def _data(entry: Entry, seed: int) -> Iterator[bytes]:
     for number, part in entry.parts:
         for bits in blocks(part, seed, number):
             values = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-            yield values.astype("<f4" if entry.kind == F32 else "<f2").tobytes()
+            yield encoded(values, entry.kind)
 
 
 def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[int, ...]]]]:
@@ -178,11 +208,17 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[in
             shape = _unpack(file, f"<{rank}Q")[::-1]
             kind, offset = _unpack(file, "<IQ")
             held[name] = (kind, shape)
-            end = max(end, offset + int(np.prod(shape)) * (4 if kind == F32 else 2))
+            end = max(end, offset + _type(kind).size(int(np.prod(shape))))
         wanted = file.tell() + -file.tell() % ALIGNMENT + end
     if path.stat().st_size < wanted:
         raise ValueError(f"{path.name}: expected {wanted} bytes, got {path.stat().st_size}")
     return metadata, held
+
+
+def _type(number: int) -> Type:
+    if number not in TYPES:
+        raise ValueError(f"expected tensor types {', '.join(t.name for t in TYPES.values())}, got number {number}")
+    return TYPES[number]
 
 
 def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from nas.exporting.gguf_types import FORMATS
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
 from nas.exporting.stack_protocol import KIND, installed, shown, stack_names
@@ -35,6 +36,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
         },
         "weights": first.weights,
         "seed": first.seed,
+        "gguf": first.gguf,
         "tokenizer": first.tokenizer.kind,
         "predictions": {
             "device": scenario.device.name,
@@ -59,6 +61,7 @@ class Written:
     workload: Workload
     weights: bool
     seed: int
+    gguf: str
 
 
 def read_manifest(folder: Path) -> Written:
@@ -76,7 +79,10 @@ def read_manifest(folder: Path) -> Written:
         theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
         recorded = installed(normalised(name) for name in theirs if name not in known) | known
         stacks = tuple(name for name in content["stacks"] if name not in recorded)
-        how = (recipe, workload, bool(content["weights"]), int(content["seed"]))
+        gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
+        if gguf not in FORMATS:
+            raise ValueError(f"gguf {gguf}")
+        how = (recipe, workload, bool(content["weights"]), int(content["seed"]), gguf)
         return Written(stack_names(",".join(stacks)), recorded, *how)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]

@@ -18,7 +18,7 @@ class Workload:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A candidate as the stacks write it: one architecture (n = 1) with a vocabulary."""
+    """A candidate as the stacks write it: one architecture (n = 1) with a vocabulary; `gguf`: the weight format of that file."""
 
     id: str
     folder: str
@@ -28,6 +28,7 @@ class Model:
     workload: Workload
     weights: bool = False
     seed: int = 0
+    gguf: str = "f16"
 
     @property
     def schedule(self) -> Schedule:

@@ -78,7 +78,7 @@ def findings(folder: Path, written: Written, typed: Sequence[str] = ()) -> list[
         except UsageError as error:
             found.append(Finding(identity, PIVOT, 0, [str(error)]))
             continue
-        how = (written.recipe, written.workload, written.weights, written.seed)
+        how = (written.recipe, written.workload, written.weights, written.seed, written.gguf)
         model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
         found += [_checked(model, name, folder / place / shown(name)) for name in (*written.stacks, *typed)]
     return found

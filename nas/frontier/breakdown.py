@@ -13,7 +13,6 @@ from objectives.counts import count
 from objectives.dimensions import Dimensions
 from objectives.latency.operators import Phase, phases
 from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times
-from objectives.loss_law.features import feature
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
@@ -94,9 +93,14 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
     """Explain a single architecture with the vocabulary that it carries.
 
     Raises:
-        ValueError: the latency model does not cover it.
+        ValueError: the latency model does not cover it, or the law says nothing of it.
     """
     scenario, assessment = problem.scenario, problem.assess(chosen)
+    if scenario.law.unpriced(chosen):
+        name, designs = scenario.law.name, scenario.law.priced_designs
+        raise ValueError(
+            f"law: expected one that prices this architecture, got {name}, which prices {designs} alone; choose another"
+        )
     shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
     known = ENERGY if about_energy(scenario, experts=False) else ()
     metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *known])}
@@ -129,7 +133,7 @@ def outside(problem: Problem, chosen: Architectures) -> list[str]:
     for name in law.outside(chosen):
         low, high = law.fitted_on[name]
         said.append(
-            f"{name} {float(feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
+            f"{name} {float(law.feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
         )
     return said
 

@@ -16,9 +16,16 @@ COUNTS = ("params_total", "params_active")  # equal where there are no experts t
 
 
 def best_row(
-    evaluations: Evaluations, budget: Budget | None, within: tuple[Budget, ...] = (), *, dense: bool = False
+    evaluations: Evaluations,
+    budget: Budget | None,
+    within: tuple[Budget, ...] = (),
+    *,
+    dense: bool = False,
+    of: str = "loss",
 ) -> int | None:
-    """Row of the pick, or None when nothing is feasible; `within` are further budgets, `dense` leaves out experts.
+    """Row of the pick, the least `of` a metric, or None when nothing is feasible.
+
+    `within` are further budgets, `dense` leaves out experts.
 
     Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
     """
@@ -31,8 +38,8 @@ def best_row(
     rows = np.flatnonzero(feasible)
     if len(rows) == 0:
         return None
-    loss = rounded(evaluations.metrics["loss"][rows])
-    rows = rows[loss == loss.min()]
+    least = rounded(evaluations.metrics[of][rows])
+    rows = rows[least == least.min()]
     keys = [evaluations.keys[rows], rounded(evaluations.metrics["total_ms"][rows])]
     if budget is not None:
         keys.append(rounded(evaluations.metrics[budget.metric][rows]))
@@ -41,11 +48,12 @@ def best_row(
 
 @dataclass(frozen=True)
 class PickRule:
-    """A pick that can be kept while a space is enumerated block by block."""
+    """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets."""
 
     budget: Budget | None
     within: tuple[Budget, ...] = ()
     dense: bool = False
+    least: str = "loss"
 
     @classmethod
     def of(cls, question: Question) -> "PickRule":
@@ -54,13 +62,13 @@ class PickRule:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What it looks at, the loss and what breaks ties aside."""
+        """What it looks at, what breaks ties aside."""
         limits = (*(() if self.budget is None else (self.budget,)), *self.within)
-        return (*(limit.metric for limit in limits), *(COUNTS if self.dense else ()))
+        return (*(limit.metric for limit in limits), *(COUNTS if self.dense else ()), self.least)
 
     def row(self, evaluations: Evaluations) -> int | None:
         """Row of the pick, or None when nothing is feasible."""
-        return best_row(evaluations, self.budget, self.within, dense=self.dense)
+        return best_row(evaluations, self.budget, self.within, dense=self.dense, of=self.least)
 
     def better(self, old: Evaluations | None, block: Evaluations) -> Evaluations | None:
         """The pick among the old one and a block, as one row."""

@@ -12,6 +12,8 @@ from nas.terminal.tables import fitted, say_dropped, table
 def show(content: Mapping[str, Any]) -> None:
     """Groups with their errors, and the rows that were not used."""
     say(text.head(content))
+    for line in text.told(content):
+        say(f"  {line}")
     if len(content["groups"]) > 1:
         table(text.SUMMARY, text.summary(content))
     for line in text.left_out(content):

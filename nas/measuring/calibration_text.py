@@ -29,6 +29,11 @@ def left_out(content: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def told(content: Mapping[str, Any]) -> list[str]:
+    """What is said of the logs that the rows come from; nothing of a measured CSV."""
+    return [str(line) for line in content.get("told", ())]
+
+
 def group_head(group: Mapping[str, Any]) -> str:
     """A profile's name, what it was fitted to, and how its errors are told."""
     return f"{group['name']}: {group['rows']} rows, {group['models']} models; error: median (p90)"

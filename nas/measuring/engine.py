@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from nas.errors import UsageError
 
@@ -13,7 +14,12 @@ PROBE = f"import importlib.util, sys; sys.exit({MISSING} * (importlib.util.find_
 PATIENCE_S = 60.0
 
 
-def refuse_missing(backend: str, interpreter: str) -> None:
+def batched_bench(interpreter: str) -> Path:
+    """The program that llama.cpp measures several sequences with, beside its llama-bench."""
+    return Path(shutil.which(interpreter) or interpreter).with_name("llama-batched-bench")
+
+
+def refuse_missing(backend: str, interpreter: str, batch: int = 1) -> None:
     """Refuse a program that is not there, and a Python without the backend's package.
 
     Whatever else is wrong with a program shows in its first worker.
@@ -24,6 +30,10 @@ def refuse_missing(backend: str, interpreter: str) -> None:
     if shutil.which(interpreter) is None:
         what = "the llama-bench program" if backend == "llama-bench" else "a Python"
         raise UsageError(f"--interpreter: expected {what}, got {interpreter}, which is no program; correct the path")
+    if backend == "llama-bench" and batch > 1 and shutil.which(beside := batched_bench(interpreter)) is None:
+        raise UsageError(
+            f"--batch: expected {beside} for several sequences, got no such program; build it too, or measure --batch 1"
+        )
     module = MODULES.get(backend)
     if module is not None and _lacks(interpreter, module):
         own = os.path.realpath(shutil.which(interpreter) or "") == os.path.realpath(sys.executable)

@@ -2,9 +2,14 @@
 
 import os
 import platform
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from nas.measuring.workers.llama_bench_worker import busy_s
+
+LOOK_S = 0.25
 
 
 def machine() -> dict[str, Any]:
@@ -20,6 +25,14 @@ def machine() -> dict[str, Any]:
         "power_mode": _text("/etc/nvpmodel/status"),
     }
     return {name: value for name, value in known.items() if value not in ("", None)}
+
+
+def busy_cores() -> float | None:
+    """How many processors other programs have at the moment, over a quarter of a second; None where the system does not tell."""
+    first, begin = busy_s(), time.monotonic()
+    time.sleep(LOOK_S)
+    second = busy_s()
+    return None if first is None or second is None else max(0.0, second - first) / (time.monotonic() - begin)
 
 
 def processor() -> str:

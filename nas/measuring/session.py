@@ -9,7 +9,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files.tables import write
-from nas.measuring.engine import refuse_missing
+from nas.measuring.engine import batched_bench, refuse_missing
 from nas.measuring.journal import SETTINGS, Record, own_folder
 from nas.measuring.machine import machine
 from nas.measuring.power import Readings, metered
@@ -26,7 +26,8 @@ class Plan:
     """What to measure, by id, with which settings, in which folder.
 
     settings: everything that a resumed measurement must repeat. interpreter: the Python that has the
-    engine; for llama-bench the program itself, whose model files `<id>.gguf` lie in `models`, or as `export` writes them.
+    engine; for llama-bench the program itself, with llama-batched-bench beside it for batches, and its model files `<id>.gguf` lie in
+    `models`, or as `export` writes them.
     """
 
     candidates: dict[str, dict[str, Any]]
@@ -58,6 +59,7 @@ def job(plan: Plan, name: str) -> dict[str, Any]:
         exported = plan.models / name / "llama-bench" / "model.gguf"
         extra = {
             "program": plan.interpreter,
+            "batched_program": str(batched_bench(plan.interpreter)),
             "model_file": str(exported if exported.is_file() else plan.models / f"{name}.gguf"),
         }
     return plan.settings | {"architecture": plan.candidates[name]} | extra
@@ -94,10 +96,10 @@ def measure(plan: Plan, report: Callable[[str, int, Answer], None]) -> Record:
     with locked(plan.folder):
         fresh = not (plan.folder / SETTINGS).is_file()
         if fresh:  # before the settings are kept, so that others can be chosen instead
-            refuse_missing(plan.settings["backend"], plan.interpreter)
+            refuse_missing(plan.settings["backend"], plan.interpreter, plan.settings["batch"])
         record = Record(plan.folder, settings)
         if not fresh and any(_missing(plan, record)):
-            refuse_missing(plan.settings["backend"], plan.interpreter)
+            refuse_missing(plan.settings["backend"], plan.interpreter, plan.settings["batch"])
         _rounds(plan, record, jobs, report)
     return record
 

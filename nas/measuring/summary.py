@@ -97,6 +97,11 @@ def quartiles(samples: FloatArray) -> dict[str, Any]:
 
 
 def contended(result: dict[str, Any]) -> bool:
-    """Whether the worker's threads had less than `BUSY` of the processor; never where it does not tell."""
+    """Whether the worker's threads had less than `BUSY` of the processor; never where it does not tell.
+
+    A worker that spends time on loading says instead how many processors others took that its threads needed.
+    """
     threads, cpu, wall = (float(result.get(name) or 0) for name in ("threads", "cpu_s", "wall_s"))
+    if "taken_cores" in result:
+        return bool(float(result["taken_cores"] or 0) > (1.0 - BUSY) * threads)
     return bool(threads and cpu and wall and cpu < BUSY * wall * threads)

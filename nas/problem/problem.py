@@ -13,6 +13,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.questions import Question
 from objectives.assessment import Assessment
+from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -119,7 +120,7 @@ class Problem:
         wanted = self.metric_names if names is None else names
         own = {f.name: f for f in self.functions}
         metrics = {name: assessment[name] for name in wanted if name not in own}
-        reasons = unusable({"loss": assessment["loss"], **metrics})
+        reasons = unusable({"loss": assessment["loss"], **metrics}, self.scenario.law)
         for name in (n for n in wanted if n in own):
             metrics[name], failures = (call or call_user_metric)(own[name], architectures, self.scenario)
             if any(failures):
@@ -130,10 +131,12 @@ class Problem:
         return metrics, reasons
 
 
-def unusable(metrics: Mapping[str, FloatArray]) -> list[str] | None:
+def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
     """Why each row of shipped metrics, the loss among them, cannot be used ("" where it can); None where all can."""
     said = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
-    said["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), f"beyond {LARGEST_LOSS:g} nats no perplexity is finite")
+    beyond = f"beyond {LARGEST_LOSS:g} nats no perplexity is finite"
+    beyond = f"{law.name} prices {law.priced_designs} alone" if law.partial else beyond
+    said["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), beyond)
     if not any(rows.any() for rows, _ in said.values()):
         return None
     reasons = [""] * len(metrics["loss"])

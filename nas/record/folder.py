@@ -37,7 +37,10 @@ SECTIONS = {
     "budgets": ("budgets",),
     "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
 }
-UNDECIDING = ("name", "description", "source", "note", "provenance", "implied_residual_sd")
+UNDECIDING = (  # what a space, a law or a device says of itself
+    *("name", "description", "source", "note", "provenance", "implied_residual_sd"),
+    *("tokenizer", "data", "runs", "cannot_see", "caveat", "transcribed"),
+)
 PACKAGES = (DISTRIBUTION, "numpy", "scipy", "pymoo", "moocore", "optuna")
 
 

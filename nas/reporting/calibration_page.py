@@ -49,7 +49,11 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         ),
         id="main",
     )
-    body = element("header", element("h1", text(name)), paragraphs([said.head(content)], "quiet")) + main + footer()
+    body = (
+        element("header", element("h1", text(name)), paragraphs([said.head(content), *said.told(content)], "quiet"))
+        + main
+        + footer()
+    )
     return page(name, body, calibration_data(groups), SCRIPTS)
 
 

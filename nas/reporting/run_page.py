@@ -5,6 +5,7 @@ from typing import Any
 
 from nas.answer.device_times import latency_certainty
 from nas.answer.drawn import convergence
+from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
 from nas.answer.sentences import certainty, headline, limits, reading
@@ -39,6 +40,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
                 "main",
                 _answer(outcome),
                 _explore(outcome, rows.why),
+                _under_laws(outcome),
                 _compared(outcome),
                 _certain(outcome),
                 _repeat(written, resolved, versions),
@@ -99,6 +101,16 @@ def _explore(outcome: Outcome, why: str) -> str:
     panel = element("aside", id="panel", class_="panel", aria_label="Selected architecture")
     explore = element("div", charts, element("div", budgets, panel, class_="side"), class_="explore")
     return section("Frontier", paragraphs(blind), explore)
+
+
+def _under_laws(outcome: Outcome) -> str:
+    """The picks' regrets under each law, and where along the frontier the laws agree."""
+    answers, problem = outcome.under_laws, outcome.study.problem
+    if answers is None or outcome.diagnosis is not None:
+        return ""
+    said = paragraphs(verdict_lines(problem, answers))
+    shown = table(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
+    return section("If another law is right", said, shown, paragraphs(notes(answers.laws), "quiet"))
 
 
 _KEYS = (

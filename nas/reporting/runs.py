@@ -8,6 +8,7 @@ from nas.answer.outcome import Outcome
 from nas.record.folder import SECTIONS, fingerprints
 
 MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
+FROM_LAW = {"loss", "perplexity"}
 SCENARIO = ("preset", "precision", "latency", "attention", "batch", "input_tokens", "output_tokens", "vocabulary")
 
 
@@ -29,6 +30,15 @@ def comparable(runs: Sequence[NamedRun], sections: Sequence[str] = MEANING) -> b
     """Whether the sections of all configurations are alike."""
     prints = [fingerprints(run.resolved) for run in runs]
     return all(len({each[name] for each in prints}) == 1 for name in sections)
+
+
+def laws_apart(runs: Sequence[NamedRun]) -> list[str]:
+    """The laws of runs that minimise a loss, where they are not one: their losses are not comparable."""
+    laws = [run.outcome.study.problem.scenario.law for run in runs]
+    if all((law.form, law.coefficients) == (laws[0].form, laws[0].coefficients) for law in laws):
+        return []
+    of_loss = any(FROM_LAW & set(run.outcome.frontier.objectives) for run in runs)
+    return list(dict.fromkeys(law.name for law in laws)) if of_loss else []
 
 
 def differing(runs: Sequence[NamedRun]) -> list[str]:

@@ -10,7 +10,7 @@ from nas.frontier.dominance import non_dominated
 from nas.frontier.indicators import Scale, too_many
 from nas.reporting.markup import element, footer, paragraphs, section, table, text
 from nas.reporting.page import page
-from nas.reporting.runs import NamedRun, comparable, differing
+from nas.reporting.runs import NamedRun, comparable, differing, laws_apart
 from nas.reporting.runs_data import runs_data
 from search_spaces.arrays import FloatArray
 
@@ -62,10 +62,10 @@ def _found(runs: Sequence[NamedRun]) -> list[tuple[str, ...]]:
 
 
 def _judged(runs: Sequence[NamedRun]) -> tuple[list[str], list[str]]:
-    """Hypervolume, and members that no run's frontier dominates, of each run; nothing where the objectives differ."""
+    """Hypervolume, and members that no run's frontier dominates, of each run; nothing where objectives or laws differ."""
     values = [run.outcome.frontier.values for run in runs]
     names = {tuple(run.outcome.frontier.objectives) for run in runs}
-    if len(names) > 1 or not any(map(len, values)):
+    if len(names) > 1 or not any(map(len, values)) or laws_apart(runs):
         return [""] * len(runs), [""] * len(runs)
     every = np.concatenate(values)
     joint = np.zeros(len(every), dtype=bool)
@@ -86,6 +86,11 @@ def _meaning(runs: Sequence[NamedRun]) -> list[str]:
     )
     if len({tuple(run.outcome.frontier.objectives) for run in runs}) > 1:
         said = "No hypervolume: these runs minimise different objectives."
+    elif laws := laws_apart(runs):
+        said = (
+            f"No hypervolume: losses of the laws {', '.join(laws)} are of different tokenizers and data and are not compared; "
+            "what each would pick, and the regret of these picks, says run --algo exact --laws."
+        )
     if comparable(runs):
         return [said]
     return [

@@ -23,8 +23,9 @@ from nas.search.scenarios import scenario_of, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
+from nas.study.asked_laws import asked_laws, priced_alone
 from nas.study.baselines import baseline_questions, baselines_of
-from nas.study.catalogue import named, named_device
+from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
 from objectives.device import Device
@@ -40,7 +41,7 @@ class Study:
     """An assembled study: what to search, what to ask of the result, how to search.
 
     horizon: distinct evaluations that a schedule is spread over when the run was laid out for
-    another number than it is asked for now (None: the same).
+    another number than it is asked for now (None: the same). laws: the study's own and its rivals, where there are any.
     """
 
     config: StudyConfig
@@ -52,6 +53,7 @@ class Study:
     notices: tuple[str, ...]
     calibration_note: str
     horizon: int | None = None
+    laws: tuple[Law, ...] = ()
 
     @property
     def traits(self) -> Traits:
@@ -86,6 +88,7 @@ class Study:
         content |= {
             "space": problem.space.mapping(),
             "law": scenario.law.mapping(),
+            "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
             "calibration": "none"
             if scenario.calibration is None
@@ -124,6 +127,7 @@ def assemble(
     config = _checked_config(raw, faults)
     space = named(raw, "space", SpaceSpecification, faults)
     law = named(raw, "law", Law, faults)
+    rivals = named_laws(raw, faults)
     device = named_device(raw, faults)
     objectives = objectives_of(raw, faults)
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
@@ -137,10 +141,12 @@ def assemble(
     assert law is not None
     assert device is not None
     assert parameters is not None
+    own, *others = asked_laws(config, law, rivals)
     problem, notices, note = _joined(
-        config, SearchSpace(space), law, device, objectives, budgets, applications, baselines
+        config, SearchSpace(space), own, device, objectives, budgets, applications, baselines
     )
-    return _searched_by(parameters, config, problem, baselines, notices, note)
+    study = _searched_by(parameters, config, problem, baselines, notices, note)
+    return replace(study, laws=(own, *others)) if others else study
 
 
 def _searched_by(
@@ -201,7 +207,7 @@ def problem_of(
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
-    scenario, note = scenario_of(config, _with_residual_sd(config, law), device)
+    scenario, note = scenario_of(config, law, device)
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(budgets, scenario)
     plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, config.batch, scenario.energy)
@@ -220,12 +226,8 @@ def problem_of(
     )
     _refuse_impossible(problem)
     of_energy = about_energy(scenario, experts=bool((space.experts > 1).any())) if problem.of_energy else []
-    said = [*of_rates, *on_rates, *at_quantiles, *of_energy]
+    said = [*of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law)]
     return problem, [*([warning] if (warning := device.warning()) else []), *said], note
-
-
-def _with_residual_sd(config: StudyConfig, law: Law) -> Law:
-    return law if config.residual_sd is None else law.model_copy(update={"residual_sd": config.residual_sd})
 
 
 def under_preset(study: Study, preset: str) -> Problem:

@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
 from nas.study import entry_points
-from nas.study.configuration import StudyConfig
+from nas.study.configuration import StudyConfig, split_names
 from nas.study.law_files import with_file
 from objectives.device import Device
 from objectives.loss_law.form import Form
@@ -24,11 +24,11 @@ SPACES = "search_spaces.spaces"
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 
 
-def named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults) -> M | None:
-    """The object that a study's key names, embeds, or points to as a file."""
+def named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults, at: Path = ()) -> M | None:
+    """The object that a study's key names, embeds, or points to as a file; `at` is where it stands if not under the key."""
     given = raw.get(key, StudyConfig.model_fields[key].default)
     try:
-        content, inner, prefix = _content(key, given, faults)
+        content, inner, prefix = _content(key, given, faults, at or (key,))
     except UsageError as error:
         faults.add((), str(error))
         return None
@@ -45,17 +45,25 @@ def named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults) -> M
         return None
 
 
-def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
+def named_laws(raw: Mapping[str, Any], faults: Faults) -> list[Law]:
+    """The rival laws of a study, each by name, as a file or embedded."""
+    given = split_names(raw.get("laws") or [])
+    items = given if isinstance(given, list) else []
+    found = [named({"law": item}, "law", Law, faults, ("laws", i)) for i, item in enumerate(items)]
+    return [law for law in found if law is not None]
+
+
+def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Faults, Path]:
     """Raw content of a space, law or device, with the faults object that knows its lines."""
     if isinstance(given, dict):
-        return given, faults, (key,)
+        return given, faults, at
     if not isinstance(given, str):
-        return None, faults, (key,)
+        return None, faults, at
     try:
-        path, whose = _place(key, given, faults)
+        path, whose = _place(key, given, faults, at)
     except UsageError as error:
-        faults.add((key,), str(error))
-        return None, faults, (key,)
+        faults.add(at, str(error))
+        return None, faults, at
     try:
         content, origins = yaml_source.read(path)
         if not isinstance(content, dict):
@@ -68,7 +76,7 @@ def _content(key: str, given: Any, faults: Faults) -> tuple[Any, Faults, Path]:
     return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), ()
 
 
-def _place(key: str, given: str, faults: Faults) -> tuple[FilePath, str]:
+def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, str]:
     """The file that a name means, and what faults in it begin with: an installed package's is said with its distribution.
 
     Raises:
@@ -76,7 +84,7 @@ def _place(key: str, given: str, faults: Faults) -> tuple[FilePath, str]:
     """
     identifier, kind = normalised(given), KINDS.get(key)
     known = documents(SPACES if kind is None else entry_points.SHIPPED[kind])
-    if kind is not None and faults.typed((key,)):
+    if kind is not None and faults.typed(at):
         entry_points.refuse_contested(kind, identifier)
     if identifier in known:
         return known[identifier], ""

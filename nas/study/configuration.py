@@ -82,6 +82,17 @@ class StudyConfig(BaseModel):
     )
     space: Annotated[str | dict[str, Any], Field(description="Search space: name, file or mapping")] = "paper"
     law: Annotated[str | dict[str, Any], Field(description="Loss law: name, file or mapping")] = "hw_codesign"
+    laws: Annotated[
+        list[str | dict[str, Any]],
+        BeforeValidator(split_names),
+        Field(description="Other laws to hold the exact picks against: names, files or mappings"),
+    ] = []
+    tokens: Annotated[
+        float | None,
+        Field(gt=0, allow_inf_nan=False),
+        BeforeValidator(none_word),
+        Field(description="Training tokens to predict for, of laws that depend on them; left out: the law's own"),
+    ] = None
     residual_sd: Annotated[
         float | None,
         Field(ge=0),

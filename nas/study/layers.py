@@ -8,7 +8,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
-from nas.study.configuration import split_budgets
+from nas.study.configuration import split_budgets, split_names
 from objectives.plugins import documents
 
 OTHERS = {  # keys of files that hold more than one study, and the command that takes them
@@ -93,14 +93,18 @@ def exists(path: FilePath) -> bool:
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
     for key in ("space", "law", "device", "seed_from"):
-        named = content.get(key)
-        if (
-            isinstance(named, str)
-            and named.endswith((".yaml", ".yml", ".csv", ".jsonl"))
-            and not FilePath(named).is_absolute()
-        ):
-            content[key] = str(path.parent / named)
+        if key in content:
+            content[key] = _placed(path, content[key])
+    if "laws" in content:
+        laws = split_names(content["laws"])
+        content["laws"] = [_placed(path, each) for each in laws] if isinstance(laws, list) else laws
     return content
+
+
+def _placed(path: FilePath, named: Any) -> Any:
+    """A file's name from where the study lies; anything else as it is."""
+    is_name = isinstance(named, str) and named.endswith((".yaml", ".yml", ".csv", ".jsonl"))
+    return str(path.parent / named) if is_name and not FilePath(named).is_absolute() else named
 
 
 def as_parameters(value: Any) -> Any:

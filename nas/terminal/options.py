@@ -52,6 +52,14 @@ Precision = Annotated[
 Law = Annotated[
     str | None, typer.Option("--law", help="Loss law: name or YAML file; default hw_codesign.", rich_help_panel=SPACE)
 ]
+Laws = Annotated[
+    str | None,
+    typer.Option(
+        "--laws",
+        help="Other laws, a,b,c: what each would pick, regrets, the least worst; 'plas list laws'.",
+        rich_help_panel=SPACE,
+    ),
+]
 Latency = Annotated[
     str | None, typer.Option("--latency", help="operator or closed_form; default operator.", rich_help_panel=DEVICE)
 ]

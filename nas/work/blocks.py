@@ -161,10 +161,11 @@ def select(request: Selection) -> None:
     """Mixtures of a folder's frontier: within budgets, knees, a diverse few, a sweep.
 
     Raises:
-        UsageError: an unknown form or metric, or a file that exists.
+        UsageError: an unknown form or metric, settings of a study, or a file that exists.
         InfeasibleError: no mixture is within the budgets.
     """
     check_form(request.how)
+    _refuse_settings(request.path, [] if request.laws is None else ["laws"])
     if request.out is not None:
         refuse_existing("--out", request.out)
     study = reopened(request.path, request.budgets)
@@ -187,6 +188,14 @@ def select(request: Selection) -> None:
         say(study.assumption())
     if request.out is not None and not request.quiet:
         notice(f"{len(rows):,} mixtures written to {request.out}")
+
+
+def _refuse_settings(path: Path, given: Sequence[str]) -> None:
+    """Refuse what only a study has."""
+    if given:
+        raise UsageError(
+            f"{path}: expected no {', '.join(given)} with an answer of plas blocks, which has no study; leave it out"
+        )
 
 
 def _plain(value: Any) -> Any:
@@ -243,10 +252,7 @@ def explain(path: Path, how: str, index: int | None, given: Sequence[str], *, js
         InfeasibleError: no mixture is within the limit.
     """
     check_form(how)
-    if given:
-        raise UsageError(
-            f"{path}: expected no {', '.join(given)} with an answer of plas blocks, which has no study; leave it out"
-        )
+    _refuse_settings(path, given)
     if how.partition(":")[0] in ("frontier", "diverse"):
         raise UsageError(f"--select: expected best, knee or budget:metric=limit, got {how!r}; one mixture is explained")
     study = reopened(path, [])

@@ -1,7 +1,5 @@
 """A measured CSV becomes calibrated profiles, with how wrong they are."""
 
-import csv
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -9,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.exporting.bench_results import bench_lines
 from nas.files import yaml_source
 from nas.files.own_files import made_folder
 from nas.files.report_json import FILE, stamped
@@ -19,6 +16,7 @@ from nas.measuring.calibration_screen import show
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
 from nas.terminal.console import notice, say_json
+from nas.work.calibrate_request import Request, called, read_input, repeated
 from nas.work.told import write_told
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, groups
@@ -26,29 +24,10 @@ from objectives.calibrating.measurements import LeftOut, Measurement, read, reas
 from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.device import Calibration, Device
 from objectives.plugins import normalised
-from objectives.written_text import csv_fault
 from search_spaces.architectures import Architectures
 
 UNFITTED: dict[str, Any] = {"profiles": [], "energy": []}
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `calibrate` was asked for."""
-
-    measured: Path
-    device: str
-    out: Path | None = None
-    report: Path | None = None
-    request: bool = False
-    contended: bool = False
-    json: bool = False
-
-    @property
-    def target(self) -> Path:
-        """The device file to write."""
-        return self.out or Path(f"{Path(id_and_mode(self.device)[0]).stem}_calibrated.yaml")
 
 
 def execute(request: Request) -> None:
@@ -59,10 +38,8 @@ def execute(request: Request) -> None:
     """
     if request.report is not None:
         refuse_used("--report", request.report)
-    outcome = calibrate_file(
-        request.measured, request.device, request.target, request=request.request, contended=request.contended
-    )
-    named = {"table": request.measured.resolve().name, "written": request.target.name, "command": repeated(request)}
+    outcome = calibrate_files(request)
+    named = {"table": called(request.measured), "written": request.target.name, "command": repeated(request)}
     content = stamped("calibration", outcome.report() | named)
     if request.json:
         say_json(content)
@@ -74,15 +51,6 @@ def execute(request: Request) -> None:
     if request.report is not None:
         write_json(made_folder(request.report) / FILE, content)
         notice(f"Report: {write_told(request.report)} opens in a browser")
-
-
-def repeated(request: Request) -> str:
-    """The command that calibrates again, typed in the folder that holds its files."""
-    base, mode = id_and_mode(request.device)
-    words = ["python", "-m", "nas.calibrate", request.measured.resolve().name]
-    words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
-    words += ["--request-overhead"] * request.request + ["--contended"] * request.contended
-    return shlex.join([*words, "--out", "again.yaml", "--report", "again"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +66,7 @@ class Outcome:
     energies: list[EnergyGroup]
     left_out: list[LeftOut]
     elsewhere: int
+    told: Sequence[str] = ()
 
     @property
     def fitted(self) -> list[Calibrated | EnergyGroup]:
@@ -124,6 +93,7 @@ class Outcome:
             "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
+            "told": list(self.told),
         }
 
 
@@ -185,10 +155,10 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
 
 
 def measured_rows(
-    lines: Iterable[str], device: str, *, contended: bool = False
+    lines: Iterable[str], device: str, *, contended: bool = False, first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut], int]:
     """Rows of one device, rows left out, and how many belong to other devices."""
-    found, left = read(lines, device, resolve, contended=contended)
+    found, left = read(lines, device, resolve, contended=contended, first=first)
     base, mode = id_and_mode(device)
     wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
     here = [m for m in found if normalised(m.device) in wanted]
@@ -197,14 +167,14 @@ def measured_rows(
 
 
 def calibrated(
-    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: bool = False
+    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: bool = False, first: int = 2
 ) -> Outcome:
     """Every group of a device's measured rows, calibrated.
 
     Raises:
         UsageError: no row of the device can be used.
     """
-    rows, left, elsewhere = measured_rows(lines, device, contended=contended)
+    rows, left, elsewhere = measured_rows(lines, device, contended=contended, first=first)
     if not rows:
         why = f"; {reasons(left)}" if left else ""
         raise UsageError(
@@ -230,39 +200,33 @@ def calibrated(
     return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
 
 
-def calibrate_file(path: Path, device: str, out: Path, *, request: bool = False, contended: bool = False) -> Outcome:
-    """Calibrate from a file, or an export whose benches have run, and write the device file.
+def calibrate_files(request: Request) -> Outcome:
+    """Calibrate from a measured CSV, logs, or an export whose benches have run, and write the device file.
 
     A file that this wrote of the same device keeps its profiles.
 
     Raises:
-        UsageError: nothing to read, or `out` is another file.
+        UsageError: nothing to read, or the file to write is another one.
     """
-    earlier = written_before(out, load_device(id_and_mode(device)[0]))
-    lines = bench_lines(path) if path.is_dir() else csv_lines(path)
-    outcome = calibrated(lines, device, path.resolve().name, request=request, contended=contended)
+    out, paths = request.target, request.measured
+    earlier = written_before(out, load_device(id_and_mode(request.device)[0]))
+    lines, told = read_input(request)
+    outcome = calibrated(
+        lines,
+        request.device,
+        called(paths),
+        request=request.request,
+        contended=request.contended,
+        first=1 if told else 2,
+    )
+    outcome = replace(outcome, told=told)
     if not outcome.fitted:
-        raise PlasError(f"{path}: nothing to calibrate on; {reasons(outcome.left_out)}")
+        raise PlasError(f"{paths[0]}: nothing to calibrate on; {reasons(outcome.left_out)}")
     found = outcome.profiled()
     if earlier is not None:
         found = replace(outcome, device=earlier).profiled()
     write(out, device_text(found))
     return outcome
-
-
-def csv_lines(path: Path) -> list[str]:
-    """Lines of a CSV file.
-
-    Raises:
-        UsageError: it is none.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        list(csv.reader(lines, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
-        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
-    return lines
 
 
 def device_text(device: Device) -> str:

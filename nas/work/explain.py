@@ -24,6 +24,7 @@ from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from nas.work.law_regrets import design_lines
 from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 
@@ -70,9 +71,14 @@ def explain(request: Request) -> None:
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
-        say_json({"architecture": known.label, **remarked, **asdict(explanation), "gains": bought})
+        rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
+        say_json({"architecture": known.label, **remarked, **asdict(explanation), "gains": bought, **rivals})
         return
     _show(study, chosen, known.label, explanation, remarks)
+    if study.laws:
+        say()
+        for line in design_lines(study.problem, study.laws, chosen):
+            say(line)
     if found is not None:
         for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
             say(line)

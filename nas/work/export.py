@@ -9,6 +9,7 @@ from nas.answer.sentences import count, describe, hardware, workload
 from nas.errors import UsageError
 from nas.exporting.candidates import Chosen, chosen, with_vocabulary
 from nas.exporting.families import family_of
+from nas.exporting.gguf_types import FORMATS
 from nas.exporting.launch_list import FILE, launch_columns
 from nas.exporting.manifest import MANIFEST, manifest
 from nas.exporting.model import Model, Workload
@@ -18,6 +19,7 @@ from nas.exporting.rounding import Rounded, changes, to_multiple
 from nas.exporting.stack_protocol import KIND, shown, stack, stack_names
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
 from nas.exporting.writing import folder_names, whole_folder
+from nas.files.faults import unknown
 from nas.files.tables import write, write_json
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
@@ -42,6 +44,7 @@ class Request:
     recipe: str
     tokenizer: str
     weights: bool
+    gguf: str | None
     multiple: int
     config: str | None
     settings: list[str]
@@ -124,6 +127,8 @@ def prepare(request: Request) -> Export:
     for name in stacks:
         refuse_contested(KIND, name, "to: ")
         stack(name)  # an installed package's that is none is refused before anything is worked out
+    if request.gguf is not None:
+        refuse_format(request.gguf, stacks)
     tokenizer = tokenizer_for(request.tokenizer)
     if request.flags.get("vocabulary") == 0:
         raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
@@ -135,11 +140,24 @@ def prepare(request: Request) -> Export:
     workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
     models = []
     for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
-        model = Model(name, folder, exported[i : i + 1], tokenizer, recipe, workload, request.weights, request.seed)
+        how = (tokenizer, recipe, workload, request.weights, request.seed, request.gguf or "f16")
+        model = Model(name, folder, exported[i : i + 1], *how)
         _refuse_impossible(model)
         models.append(model)
     columns = launch_columns(found.study.problem, models)
     return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
+
+
+def refuse_format(gguf: str, stacks: tuple[str, ...]) -> None:
+    """Refuse a weight format that no GGUF is written in here, or that nothing would be written in.
+
+    Raises:
+        UsageError: with the choices.
+    """
+    if gguf not in FORMATS:
+        raise UsageError(f"--gguf: {unknown('a weight format', gguf, FORMATS)}")
+    if "llama_bench" not in stacks:
+        raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
 
 
 def _refuse_impossible(model: Model) -> None:

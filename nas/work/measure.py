@@ -15,6 +15,7 @@ from nas.measuring import power, summary
 from nas.measuring.agreement import TIMES, agreement, questions
 from nas.measuring.chosen import chosen, rows_of_run
 from nas.measuring.hardware import measure_hardware
+from nas.measuring.machine import busy_cores
 from nas.measuring.process import Answer
 from nas.measuring.session import Plan, measure, workload
 from nas.study.baselines import baseline
@@ -27,6 +28,7 @@ PRECISIONS = {
     "llama-bench": ("f16", "q8_0", "q4_0", "q4_k_m"),
 }
 REASONS = 3  # of failures, shown
+IDLE = 0.3  # processors that other programs may have
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def carry_out(request: Request) -> None:
             why = f", {answer.reason}" if answer.reason else ""
             notice(f"round {turn}, {name}: {answer.state}{why}, {answer.seconds:.1f} s")
 
+    if not request.quiet:
+        say_if_busy()
     record = measure(plan, report)
     failed = sum(line["state"] != "ok" for line in record.lines)
     if failed == len(record.lines):
@@ -96,6 +100,16 @@ def carry_out(request: Request) -> None:
         print_agreement(request.source, request.how, record.lines, plan.settings)
     else:
         table(summary.TIMES, summary.times(record.lines))
+
+
+def say_if_busy() -> None:
+    """A line where other programs have processors that the measurement should have."""
+    busy = busy_cores()
+    if busy is not None and busy > IDLE:
+        notice(
+            f"the machine is not idle: other programs have {busy:.1f} of {os.cpu_count()} processors; "
+            "times will be too long, and rows that suffer are marked as contended"
+        )
 
 
 def states(lines: Sequence[dict[str, Any]]) -> str:

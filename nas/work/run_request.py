@@ -43,6 +43,11 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
     study = assemble(typed_storage(raw, request), origins)
+    if study.laws and study.config.algo != "exact":
+        raise UsageError(
+            f"laws: expected --algo exact with them, got {study.config.algo}; a regret needs the best there is under each law: "
+            "add --algo exact"
+        )
     flag = origins.get(("evaluations",), "")
     if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
         raise UsageError(

@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.restudied import study_of
 from nas.answer.sentences import count, describe
 from nas.answer.solved_anew import solvable, solved_along, solved_within
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.infeasibility import diagnosed
+from nas.exact.rival_laws import along
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.tables import refuse_existing
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.diagnosis import diagnose, lines
+from nas.frontier.picks import PickRule
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.frontier.uncertainty import cost_among, tied, uncertainty
 from nas.problem.objective import Budget
@@ -22,9 +26,11 @@ from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
+from nas.work.law_regrets import pick_under, regret_columns
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
-from search_spaces.arrays import AnyArray, IntArray
+from objectives.plugins import importable
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class Request:
     how: str
     budgets: list[str]
     sweep: str | None
+    laws: str | None
     out: Path | None
     shown: int
     quiet: bool
@@ -68,13 +75,44 @@ def choose(request: Request) -> None:
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
     sure = _sureness(run, rows, request.how)
-    _give(request, run.columns(rows) | sure, len(rows))
+    under, said = _under_laws(request, run, rows, pick)
+    _give(request, run.columns(rows) | sure | under, len(rows))
     if not request.json:
-        _show(run, rows, request.shown, {name: [f"{v:.3g}" for v in column.tolist()] for name, column in sure.items()})
+        _show(run, rows, request.shown, _shown_first(sure | under))
+        for line in said:
+            say(f"  {line}")
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run)
     _said(request, len(rows))
+
+
+def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
+    """Columns of numbers as they stand before an architecture's; `-` for what is not known."""
+    return {n: ["-" if np.isnan(v) else f"{v:.3g}" for v in column.tolist()] for n, column in columns.items()}
+
+
+def _under_laws(
+    request: Request, run: RecordedRun, rows: IntArray, pick: Budget | None, costs: FloatArray | None = None
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Regrets of the chosen under each law that was asked for, here or in the run, and what is said of them.
+
+    Of a single pick among all designs within its budgets, else among those that cost no more than each (`costs`: than that).
+    """
+    if request.laws is None and not run.run.resolved.get("laws"):
+        return {}, []
+    study = study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
+    shipped = importable("objectives.metrics")
+    problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if b.metric in shipped))
+    design = run.architectures(rows)
+    if pick is not None or request.how == "best":
+        values, said = pick_under(problem, study.laws, PickRule(pick), design)
+        return regret_columns(study.laws, values), said
+    metric = cost_among(tuple(name for name in run.evaluations.objectives if name in shipped))
+    metric = metric if request.sweep is None else request.sweep.partition("=")[0].strip()
+    at = run.evaluations.metrics[metric][rows] if costs is None else costs
+    values = along(problem, study.laws, metric).regrets(design, at)
+    return regret_columns(study.laws, values), [f"Regrets are among designs of no more {metric}.", *caveats(study.laws)]
 
 
 def _say_law(run: RecordedRun) -> None:
@@ -167,13 +205,17 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
     rows = np.array([row for _, row in answers if row is not None], dtype=np.int64)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
-    _give(request, {"limit": limits, **run.columns(rows)}, len(rows))
+    under, said = _under_laws(request, run, rows, None, limits)
+    _give(request, {"limit": limits, **run.columns(rows), **under}, len(rows))
     if not request.json:
         if len(rows) < len(answers):
             say(
                 f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
             )
-        _show(run, rows, request.shown, {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]})
+        leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
+        _show(run, rows, request.shown, leading | _shown_first(under))
+        for line in said:
+            say(f"  {line}")
         _say_law(run)
     _said(request, len(rows))
 

@@ -15,7 +15,8 @@ from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import notice, say, say_json
+from nas.work.law_regrets import design_lines
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,16 @@ def answer(request: Request) -> None:
     study = _study(request)
     problem = study.problem if request.application is None else _with_application(study, request.application)
     prediction = predict(problem, request.width, exact=request.exact)
+    design = prediction.rounded.design
+    under = None
+    if study.laws and design is not None:
+        under = design_lines(problem, study.laws, problem.architectures(design.genotypes))
     if request.json:
-        say_json(as_json(prediction))
+        say_json({**as_json(prediction), **({} if under is None else {"under_laws": under})})
     else:
         show(prediction, under_preset(study, "device"))
+        for line in [] if under is None else ["", *under]:
+            say(line)
     if request.out is not None:
         _write(request, prediction)
     if request.plots is not None:

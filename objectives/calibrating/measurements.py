@@ -63,19 +63,20 @@ class LeftOut:
 
 
 def read(
-    lines: Iterable[str], device: str, resolve: Resolve, *, contended: bool = False
+    lines: Iterable[str], device: str, resolve: Resolve, *, contended: bool = False, first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut]]:
     """Rows of a measured CSV, and those left out with the reason.
 
     Args:
-        lines: the file's lines, header first.
+        lines: the file's lines, header first; a column `left_out` says why a row is not used.
         device: for rows without one.
         resolve: name and architecture of a row, from its `model` or its architecture columns.
         contended: whether rows that were measured beside other work are used.
+        first: number of the first row.
     """
     found: list[Measurement] = []
     left: list[LeftOut] = []
-    for line, row in enumerate(csv.DictReader(lines, strict=True), 2):
+    for line, row in enumerate(csv.DictReader(lines, strict=True), first):
         cells = {
             key: read_cell((value or "").strip())
             for key, value in row.items()
@@ -98,6 +99,8 @@ def reasons(left: Sequence[LeftOut]) -> str:
 
 
 def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve) -> Measurement:
+    if row.get("left_out"):
+        raise ValueError(row["left_out"])
     if row.get("quality") == "C":
         raise ValueError("quality C is never calibrated on")
     if (row.get("state") or "ok") != "ok":

@@ -140,6 +140,11 @@ def compiled(
     Raises:
         ValueError: a quantity that the table does not hold, or an exponent the form does not have.
     """
+    if not form.fitted:
+        raise ValueError(
+            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities "
+            "or terms of dense or sparse designs alone; fit another form"
+        )
     free = tuple(name for name in form.exponents if name not in fixed)
     for name in fixed:
         if name not in form.exponents:

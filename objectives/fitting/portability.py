@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.features import WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
@@ -55,7 +56,7 @@ def portability(law: Law, table: Table) -> Portability | None:
 
 def stand_ins(law: Law, table: Table) -> dict[str, float] | None:
     """What to take for each quantity of a law that a table does not hold; None where nothing can stand in for one."""
-    found = {name: stand_in(law, name) for name in law.law_form.features if not table.has(name)}
+    found = {name: stand_in(law, name) for name in law.law_form.features if not table.has(_counted(name))}
     assumed = {name: value for name, value in found.items() if value is not None}
     return assumed if len(assumed) == len(found) else None
 
@@ -75,11 +76,26 @@ def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatAr
     """The law's loss of every row, nats, (n,)."""
 
     def quantity(name: str) -> FloatArray:
-        return np.full(len(table), assumed[name]) if name in assumed else table.feature(name)
+        if name in assumed:
+            return np.full(len(table), assumed[name])
+        if name in WITH_EMBEDDINGS and name not in table.numbers:
+            return table.feature(_counted(name)) + _embeddings(law, table)
+        return table.feature(name)
 
     terms = law.law_form.values(quantity, law.coefficients)
     total = sum(terms.values(), np.zeros(len(table)))
-    return np.asarray(np.exp(total) if law.law_form.of == "log_loss" else total)
+    return law.law_form.loss(np.asarray(total))
+
+
+def _counted(name: str) -> str:
+    """The count that a quantity of a law is made of; the quantity itself of any other."""
+    return name.removesuffix("_with_embeddings")
+
+
+def _embeddings(law: Law, table: Table) -> FloatArray | float:
+    """Parameters of the law's own embeddings; none where no width is known, so that a count is taken as it is."""
+    tables = law.vocabulary * (1.0 if law.tied else 2.0)
+    return tables * table.feature("width") if table.has("width") else 0.0
 
 
 def _rms(error: FloatArray) -> float:

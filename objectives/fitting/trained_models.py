@@ -11,7 +11,7 @@ from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.fitting.table_sources import Source, row_names, source_of
-from objectives.loss_law.features import COUNTS, OWNERS, feature
+from objectives.loss_law.features import COUNTS, FOLLOWING, OWNERS, feature
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
@@ -99,7 +99,7 @@ class Table:
     @property
     def levels(self) -> dict[str, FloatArray]:
         """Distinct values of every known quantity that varies."""
-        found = {name: np.unique(self.feature(name)) for name in OWNERS if self.has(name)}
+        found = {name: np.unique(self.feature(name)) for name in OWNERS if name not in FOLLOWING and self.has(name)}
         if np.array_equal(found.get("parameters", 0), found.get("active_parameters", 1)):
             del found["active_parameters"]
         return {name: values for name, values in found.items() if len(values) > 1}

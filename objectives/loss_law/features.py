@@ -21,25 +21,50 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "activation_rate": "ffn",
         "expert_ffn_ratio": "ffn",
         "ffn_ratio": "ffn",
+        "granularity": "ffn",
+        "expansion_rate": "ffn",
         "parameters": "whole",
         "active_parameters": "whole",
+        "parameters_with_embeddings": "whole",
+        "active_parameters_with_embeddings": "whole",
         "tokens": "training",
     }
 )
-MOVED_BY: MappingProxyType[str, str] = MappingProxyType(
+MOVED_BY: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
-        "n_experts": "n_experts",
-        "activation_rate": "n_experts",
-        "expert_ffn_ratio": "expert_size",
-        "ffn_ratio": "expert_size",
+        "n_experts": ("n_experts",),
+        "activation_rate": ("n_experts",),
+        "expert_ffn_ratio": ("expert_size",),
+        "ffn_ratio": ("expert_size",),
+        "granularity": ("expert_size",),
+        "expansion_rate": ("n_experts", "expert_size"),
     }
-)  # the axis that a quantity of the FFN follows while width and top_k stay
+)  # the axes that a quantity of the FFN follows while width and top_k stay
 COUNTS = {"parameters": total, "active_parameters": active}
+WITH_EMBEDDINGS = {f"{name}_with_embeddings": of for name, of in COUNTS.items()}
+FOLLOWING = ("granularity", "expansion_rate", *WITH_EMBEDDINGS)  # quantities that say nothing beside the others
+STANDARD_FFN = 4  # d_ff / d of the dense FFN that granularity and expansion are counted in
 
 
-def feature(architectures: Architectures, name: str) -> FloatArray:
-    """One quantity of each architecture, (n,); parameters are counted without embeddings."""
+def feature(architectures: Architectures, name: str, vocabulary: int = 0, *, tied: bool = True) -> FloatArray:
+    """One quantity of each architecture, (n,); `vocabulary` is that of the embeddings in counts with embeddings.
+
+    Granularity is 4d/m, the expansion rate E·m/(4d), as Krajewski et al. 2024 count them.
+    """
     if name in COUNTS:
         return COUNTS[name](architectures.with_vocabulary(0))
+    if name in WITH_EMBEDDINGS:
+        return WITH_EMBEDDINGS[name](architectures.with_vocabulary(vocabulary, tied=tied))
+    if name in ("granularity", "expansion_rate"):
+        return _in_standard_ffns(architectures, name)
     column: FloatArray = np.asarray(getattr(architectures, name), dtype=np.float64)
     return column
+
+
+def _in_standard_ffns(architectures: Architectures, name: str) -> FloatArray:
+    width, size = (np.asarray(column, dtype=np.float64) for column in (architectures.width, architectures.expert_size))
+    return (
+        STANDARD_FFN * width / size
+        if name == "granularity"
+        else architectures.n_experts * size / (STANDARD_FFN * width)
+    )

@@ -1,8 +1,9 @@
 """The form of a loss law: what its terms are, which coefficients are linear and which are exponents.
 
-    u(x) = Σ_j scale_j · sign_j · Π_f x_f^(±exponent) · Π_g ln(x_g / reference_g)
+    u(x) = Σ_j scale_j · sign_j · Π_f x_f^(±exponent) · Π_g ln(x_g / reference_g) · Π_(a, b) exp(crossed · ln x_a · ln x_b)
 
-and the loss is u, or exp(u). Scales are linear, so that a fit searches over the exponents alone.
+and the loss is u, or exp(u). Scales are linear, so that a fit searches over the exponents alone; a form with
+crossed exponents, bent quantities or terms of dense or sparse designs alone is for published laws, which are not fitted here.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from objectives.loss_law.bend import Bend
 from objectives.loss_law.features import MOVED_BY, OWNERS
 from objectives.quantities import Name
 from search_spaces.arrays import FloatArray
@@ -21,23 +23,38 @@ EXPONENT = (0.0, 3.0)
 
 
 class Term(BaseModel):
-    """One term: its scale, exponents per quantity ("-alpha" falls), logarithms with their reference."""
+    """One term: its scale, exponents per quantity ("-alpha" falls), logarithms with their reference.
+
+    crossed: coefficients by the two quantities whose logarithms they multiply in the exponent, "a b"; u^(α + γ ln v) is
+    powers {u: α} and crossed {"u v": γ}. only: the term is 0 for designs of the other kind; dense is one expert.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     scale: str
     powers: dict[str, str] = {}
     logs: dict[str, float] = {}
+    crossed: dict[str, str] = {}
     sign: Literal[-1, 1] = 1
     any_sign: bool = Field(False, description="Whether the scale may be negative.")
+    only: Literal["dense", "sparse"] | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The quantities that the term depends on."""
-        return (*self.powers, *self.logs)
+        """The quantities that the term depends on, those that decide whether it counts aside."""
+        return tuple(
+            dict.fromkeys([*self.powers, *self.logs, *(name for pair in self.crossed for name in pair.split())])
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a product of powers and logarithms for every design."""
+        return not self.crossed and self.only is None
 
     @property
     def part(self) -> Part | None:
         """The part of an architecture that alone decides the term; None when several do."""
+        if not self.plain or not set(self.features) <= set(OWNERS):
+            return None
         owners = {OWNERS[name] for name in self.features if name != "width"} - {"training"}
         if not owners <= {"base", "attention", "ffn"} or len(owners) > 1:
             return None
@@ -47,27 +64,43 @@ class Term(BaseModel):
     @property
     def turns(self) -> bool:
         """Whether it may rise and fall along one axis of the FFN: a logarithm beside a power, or two logarithms."""
-        logs = [MOVED_BY[name] for name in self.logs if name in MOVED_BY]
-        powers = {MOVED_BY[name] for name in self.powers if name in MOVED_BY}
+        logs = [axis for name in self.logs for axis in MOVED_BY.get(name, ())]
+        powers = {axis for name in self.powers for axis in MOVED_BY.get(name, ())}
         return len(set(logs)) < len(logs) or bool(powers.intersection(logs))
 
 
 class Form(BaseModel):
-    """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents."""
+    """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents.
+
+    bent: quantities that the terms may name besides the known ones, each a rising function of one of these.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     terms: dict[Name, Term] = Field(min_length=1)
     of: Literal["loss", "log_loss"] = "loss"
     residuals: Literal["loss", "log_loss"] = "loss"
     bounds: dict[str, tuple[float, float]] = {}
+    bent: dict[str, Bend] = {}
 
     @model_validator(mode="after")
     def _known(self) -> "Form":
+        known = (*OWNERS, *self.bent)
         faults = [
-            f"terms.{name}: expected quantities among {', '.join(OWNERS)}, got {feature!r}; correct it"
+            f"terms.{name}: expected quantities among {', '.join(known)}, got {feature!r}; correct it"
             for name, term in self.terms.items()
             for feature in term.features
-            if feature not in OWNERS
+            if feature not in known
+        ]
+        faults += [
+            f"bent.{name}: expected a name of its own and of: one of {', '.join(OWNERS)}, got {bend.of!r}; correct it"
+            for name, bend in self.bent.items()
+            if bend.of not in OWNERS or name in OWNERS
+        ]
+        faults += [
+            f"terms.{name}.crossed: expected two quantities of the term's powers, got {pair!r}; correct it"
+            for name, term in self.terms.items()
+            for pair in term.crossed
+            if len(pair.split()) != 2 or not set(pair.split()) <= set(term.powers) - set(term.logs)
         ]
         faults += [
             f"terms.{name}: expected logarithms of a quantity over a positive finite number, got {at:g}; correct it"
@@ -99,30 +132,48 @@ class Form(BaseModel):
     @property
     def exponents(self) -> tuple[str, ...]:
         """Exponents in the order of their first use."""
-        used = (name.removeprefix("-") for term in self.terms.values() for name in term.powers.values())
-        return tuple(dict.fromkeys(used))
+        return tuple(dict.fromkeys(name for term in self.terms.values() for name in _exponents(term)))
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """All coefficients: each term's scale, then the exponents it brings."""
-        names: list[str] = []
-        for term in self.terms.values():
-            names += [term.scale, *(name.removeprefix("-") for name in term.powers.values())]
-        return tuple(dict.fromkeys(names))
+        """All coefficients: each term's scale, then the exponents it brings; last those that bend a quantity."""
+        names = [name for term in self.terms.values() for name in (term.scale, *_exponents(term))]
+        return tuple(dict.fromkeys([*names, *(name for bend in self.bent.values() for name in bend.coefficients)]))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Every quantity that the law depends on."""
-        return tuple(dict.fromkeys(name for term in self.terms.values() for name in term.features))
+        """Every quantity that the law depends on, those that others are made of in place of these."""
+        named = [name for term in self.terms.values() for name in term.features]
+        kinds = ["n_experts"] if any(term.only for term in self.terms.values()) else []
+        return tuple(dict.fromkeys([*(self.bent[name].of if name in self.bent else name for name in named), *kinds]))
+
+    @property
+    def fitted(self) -> bool:
+        """Whether a fit finds its coefficients: plain terms of known quantities."""
+        return not self.bent and all(term.plain for term in self.terms.values())
 
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)
 
     def values(self, feature: Feature, c: dict[str, float]) -> dict[str, FloatArray | float]:
-        """The terms, each (n,) or a number."""
+        """The terms, each (n,) or a number; `feature` gives the quantities that none is made of."""
         powers: dict[tuple[str, float], FloatArray] = {}
-        return {name: _value(term, feature, c, powers) for name, term in self.terms.items()}
+
+        def quantity(name: str) -> FloatArray:
+            bend = self.bent.get(name)
+            return feature(name) if bend is None else np.asarray(bend.value(feature(bend.of), c))
+
+        return {name: _value(term, quantity, c, powers) for name, term in self.terms.items()}
+
+    def loss(self, total: FloatArray) -> FloatArray:
+        """The loss of the sum of the terms; infinite where it is beyond floating point."""
+        with np.errstate(over="ignore"):
+            return total if self.of == "loss" else np.exp(total)
+
+
+def _exponents(term: Term) -> tuple[str, ...]:
+    return (*(name.removeprefix("-") for name in term.powers.values()), *term.crossed.values())
 
 
 def signed_exponent(written: str, c: dict[str, float]) -> float:
@@ -141,4 +192,9 @@ def _value(
         value = value * powers[key]
     for name, reference in term.logs.items():
         value = value * np.log(feature(name) / reference)
+    for pair, written in term.crossed.items():
+        first, second = (np.log(feature(name)) for name in pair.split())
+        value = value * np.exp(c[written] * first * second)
+    if term.only is not None:
+        value = value * ((feature("n_experts") == 1.0) == (term.only == "dense"))
     return value

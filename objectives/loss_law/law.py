@@ -25,10 +25,16 @@ RANGED = (
     "expert_ffn_ratio",
     "ffn_ratio",
     "kv_dim",
+    "granularity",
+    "expansion_rate",
     "parameters",
     "active_parameters",
+    "parameters_with_embeddings",
+    "active_parameters_with_embeddings",
 )
+DOMAINS = ("prices", "prices_sparse")
 BLOCK = 65_536
+ULPS = 1e-12  # relative; a quantity so close to the end of a range is inside
 
 
 def _is_row(text: str) -> str:
@@ -57,6 +63,10 @@ class Law(BaseModel):
 
     `covariance` and `draws` are rows of numbers in the order of the form's coefficients: the one of
     linear theory, the other coefficients refitted to resampled data. `rivals` are draws of other forms.
+
+    fitted_on: range of each quantity; beyond it a prediction is an extrapolation. prices, prices_sparse: what every
+    design, every design with experts, must be for the law to mean anything; of any other it says nothing (∞).
+    vocabulary, tied: the embeddings that its counts of parameters with embeddings include.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,7 +75,17 @@ class Law(BaseModel):
     form: str | Form
     coefficients: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     fitted_on: dict[str, tuple[float, float]] = {}
-    tokens: Annotated[float, Field(gt=0)] | None = None
+    tokens: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    prices: dict[str, tuple[float, float]] = {}
+    prices_sparse: dict[str, tuple[float, float]] = {}
+    vocabulary: Annotated[int, Field(ge=0, le=10**7)] = 0
+    tied: bool = True
+    tokenizer: Name = ""
+    data: Name = ""
+    runs: Annotated[int, Field(gt=0)] | None = None
+    cannot_see: tuple[Name, ...] = ()
+    caveat: Name = Field("", description="What must be said wherever the law is used")
+    transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
     residual_sd: Annotated[float, Field(ge=0)] | None = None
     implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
         None, description="What a published R² implies for the residuals, nats: offered, never used by itself"
@@ -87,9 +107,13 @@ class Law(BaseModel):
             for c in self.coefficients
             if c not in needed
         ]
-        faults += [
-            f"fitted_on.{c}: expected one of {', '.join(RANGED)}; remove it" for c in self.fitted_on if c not in RANGED
-        ]
+        for field in ("fitted_on", *DOMAINS):
+            choices = (*RANGED, "tokens") if field == "fitted_on" else RANGED
+            faults += [
+                f"{field}.{c}: expected one of {', '.join(choices)}; remove it"
+                for c in getattr(self, field)
+                if c not in choices
+            ]
         if "tokens" in named_form(self.form).features and self.tokens is None:
             faults.append("tokens: expected the training tokens to predict for, got nothing; add them")
         own = [("covariance", needed, self.covariance), ("draws", needed, self.draws)]
@@ -128,15 +152,14 @@ class Law(BaseModel):
         """A quantity that the law depends on, (n,)."""
         if name == "tokens":
             return np.full(len(architectures), self.tokens, dtype=np.float64)
-        return feature(architectures, name)
+        return feature(architectures, name, self.vocabulary, tied=self.tied)
 
     def terms(self, architectures: Architectures) -> dict[str, FloatArray]:
         """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum."""
         known: dict[str, FloatArray] = {}
         values = self._values(self.law_form, architectures, self.coefficients, known)
-        if self.law_form.of == "log_loss":
-            with np.errstate(over="ignore"):
-                return {"loss": np.exp(sum(values.values(), np.zeros(len(architectures))))}
+        if self.law_form.of != "loss":
+            return {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
         return values
 
     def _values(
@@ -156,10 +179,7 @@ class Law(BaseModel):
         n, known = len(architectures), dict[str, FloatArray]()
         losses = np.empty((len(drawn := self.drawn[:most]), n))
         for row, (form, coefficients) in zip(losses, drawn, strict=True):
-            row[:] = sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n))
-            if form.of == "log_loss":
-                with np.errstate(over="ignore"):
-                    np.exp(row, out=row)
+            row[:] = form.loss(sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n)))
         return losses
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
@@ -177,13 +197,39 @@ class Law(BaseModel):
         return np.concatenate([np.zeros(0), *found])
 
     def loss(self, architectures: Architectures) -> FloatArray:
-        """Natural-log loss per token, nats, (n,): the sum of the terms in their order."""
-        return sum(self.terms(architectures).values(), np.zeros(len(architectures)))
+        """Natural-log loss per token, nats, (n,): the sum of the terms in their order; ∞ where the law does not price."""
+        total: FloatArray = sum(self.terms(architectures).values(), np.zeros(len(architectures)))
+        unpriced = self.unpriced(architectures).values()
+        return np.where(np.logical_or.reduce([*unpriced]), np.inf, total) if unpriced else total
+
+    def unpriced(self, architectures: Architectures) -> dict[str, BoolArray]:
+        """Which rows the law says nothing of, per quantity for which it does not; several share a name as dense and sparse."""
+        sparse, found = architectures.n_experts > 1, dict[str, BoolArray]()
+        for domain, where in ((self.prices, np.ones_like(sparse)), (self.prices_sparse, sparse)):
+            for name, ends in domain.items():
+                out = _beyond(self.feature(architectures, name), *ends) & where
+                found[name] = out | found.get(name, np.zeros_like(out))
+        return {name: rows for name, rows in found.items() if rows.any()}
+
+    @property
+    def partial(self) -> bool:
+        """Whether there are designs of which it says nothing."""
+        return bool(self.prices or self.prices_sparse)
+
+    @property
+    def priced_designs(self) -> str:
+        """What it prices: `designs of n_experts 1`; every design where it is not partial."""
+        every = [_ranged(name, *ends) for name, ends in self.prices.items()]
+        sparse = [_ranged(name, *ends) for name, ends in self.prices_sparse.items()]
+        said = [f"designs of {' and '.join(every)}"] if every else ["dense designs"] if sparse else ["every design"]
+        return " and ".join([*said, *([f"those with experts of {' and '.join(sparse)}"] if sparse else [])])
 
     @property
     def separable(self) -> bool:
-        """Whether each of its terms belongs to one part of an architecture and never turns along an axis of the FFN."""
-        return self.law_form.of == "loss" and all(term.part and not term.turns for term in self.law_form.terms.values())
+        """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
+        if self.law_form.of != "loss" or self.partial:
+            return False
+        return all(term.part and not term.turns for term in self.law_form.terms.values())
 
     def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
         """The terms of one part, each (n,); of a separable law."""
@@ -193,9 +239,10 @@ class Law(BaseModel):
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside the fitted range, per quantity that any row leaves."""
         flags = {}
-        for name, (least, most) in self.fitted_on.items():
-            values = feature(architectures, name)
-            out = (values < least * (1 - 1e-12)) | (values > most * (1 + 1e-12))
+        for name, ends in self.fitted_on.items():
+            if name == "tokens" and self.tokens is None:
+                continue
+            out = _beyond(self.feature(architectures, name), *ends)
             if out.any():
                 flags[name] = out
         return flags
@@ -209,6 +256,15 @@ class Law(BaseModel):
     def mapping(self) -> dict[str, Any]:
         """The law as YAML content."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _ranged(name: str, least: float, most: float) -> str:
+    return f"{name} {least:g}" + ("" if least == most else f" to {most:g}")
+
+
+def _beyond(values: FloatArray, least: float, most: float) -> BoolArray:
+    beyond: BoolArray = (values < least * (1 - ULPS)) | (values > most * (1 + ULPS))
+    return beyond
 
 
 def named_form(form: str | Form) -> Form:

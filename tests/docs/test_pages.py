@@ -83,7 +83,8 @@ def navigation() -> list[str]:
 
 def test_every_page_stands_once_in_the_navigation() -> None:
     outer = {"changelog.md", "contributing.md"}  # CHANGELOG.md and CONTRIBUTING.md, see .ci/site.py
-    assert sorted(navigation()) == sorted({path.name for path in DOCS.glob("*.md")} | outer)
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert sorted(navigation()) == sorted(pages | outer)
 
 
 def test_the_index_links_every_page() -> None:

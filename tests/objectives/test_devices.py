@@ -18,6 +18,12 @@ from objectives.profile_choice import calibration_for
 from objectives.quantities import gigabytes, milliseconds, scaled, short
 
 CATALOGUE = sorted(documents("objectives.devices"))
+#: Devices that the public catalogue does not have.
+OWN = {
+    *("a18", "a18_pro", "a19", "a19_pro", "core_ultra_9_288v", "hailo_10h", "mi300x", "rk3588_cpu", "rk3588_npu"),
+    *("ryzen_ai_max_395", "tensor_g4_cpu", "tensor_g5_cpu"),
+}
+DENSE = ("jetson_agx_thor", "hailo_10h")  # above the smell of sparsity, and dense
 WITH_MODES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "jetson_orin_nx_16gb")
 PLAIN: dict[str, Any] = {
     "name": "mine",
@@ -50,7 +56,7 @@ def test_a_shipped_device_states_its_source_and_needs_no_warning(name: str, devi
     assert found.fp16 <= found.int8
     assert bool(found.modes) == (name in WITH_MODES)
     assert bool(found.mode_source) == bool(found.modes)
-    assert found.dense_confirmed == (name == "jetson_agx_thor")
+    assert found.dense_confirmed == (name in DENSE)
 
 
 def test_orin_is_the_model_pages(device: Load) -> None:
@@ -62,7 +68,8 @@ def test_orin_is_the_model_pages(device: Load) -> None:
 
 def test_the_public_catalogue_has_the_same_figures(external_data: Path, device: Load) -> None:
     public = yaml.safe_load((external_data / "hardware.yaml").read_text(encoding="utf-8"))["devices"]
-    assert sorted(public) == CATALOGUE
+    assert sorted({*public, *OWN}) == CATALOGUE
+    assert not OWN & set(public)
     for name, row in public.items():
         found = device(name)
         assert found.fp16 == pytest.approx(row["fp16_tflops"] * 1e12, rel=1e-12), name
@@ -80,6 +87,34 @@ def test_the_public_catalogue_has_the_same_figures(external_data: Path, device: 
             key = "fp16_tflops_fp16acc" if theirs == "fp16_fp16acc" else f"{theirs}_tflops"
             if key in row:
                 assert found.other_peaks[ours] == pytest.approx(row[key] * 1e12, rel=1e-12), (name, ours)
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "value"),
+    [
+        ("ryzen_ai_max_395", "fp16", 40 * 512 * 2.9e9), ("ryzen_ai_max_395", "int8", 40 * 512 * 2.9e9), ("ryzen_ai_max_395", "bandwidth", 256 / 8 * 8e9),
+        ("core_ultra_9_288v", "int8", 8 * 4096 * 2.05e9), ("core_ultra_9_288v", "fp16", 8 * 2048 * 2.05e9), ("core_ultra_9_288v", "bandwidth", 128 / 8 * 8.533e9),
+        ("rk3588_cpu", "fp16", 4 * 32 * 2.4e9), ("rk3588_cpu", "int8", 4 * 64 * 2.4e9), ("rk3588_npu", "int8", 3 * 1024 * 2 * 1e9),
+        ("rk3588_cpu", "bandwidth", 64 / 8 * 4.224e9), ("rk3588_npu", "bandwidth", 64 / 8 * 4.224e9), ("hailo_10h", "bandwidth", 32 / 8 * 4.267e9),
+        ("mi300x", "fp16", 304 * 2048 * 2.1e9), ("mi300x", "int8", 304 * 4096 * 2.1e9), ("a18", "fp16", 5 * 128 * 2 * 1.45e9),
+        ("a18_pro", "fp16", 6 * 128 * 2 * 1.45e9), ("a18_pro", "bandwidth", 1.17 * 51.2e9), ("a19_pro", "fp16", 6 * 1024 * 1.62e9),
+        ("a19", "bandwidth", 64 / 8 * 8.533e9), ("a19_pro", "bandwidth", 64 / 8 * 9.6e9), ("tensor_g4_cpu", "fp16", 64 * 3.1e9 + 3 * 32 * 2.6e9),
+        ("tensor_g5_cpu", "fp16", 64 * 3.78e9 + 5 * 32 * 3.05e9), ("tensor_g4_cpu", "bandwidth", 64 / 8 * 8.4e9), ("tensor_g5_cpu", "bandwidth", 64 / 8 * 8.533e9),
+    ],
+)  # fmt: skip
+def test_figures_are_those_of_units_clocks_and_widths(name: str, figure: str, value: float, device: Load) -> None:
+    """What a device's source says it was computed from gives its figure, to the digits that are written; dense, never sparse."""
+    within = 0.03 if name == "rk3588_npu" and figure == "int8" else 2.5e-3
+    assert getattr(device(name), figure) == pytest.approx(value, rel=within)
+
+
+def test_what_a_vendor_does_not_publish_is_an_estimate(device: Load) -> None:
+    """Phones and Hailo's memory; an efficiency above 1 is then possible, and the source says what is assumed."""
+    for name in ("a18", "a18_pro", "a19", "a19_pro", "hailo_10h", "tensor_g4_cpu", "tensor_g5_cpu"):
+        found = device(name)
+        assert found.confidence == "estimate", name
+        assert "stimate" in found.source, name
+        assert "publishes" in found.source, name
 
 
 def test_the_public_power_modes_are_the_catalogues(external_data: Path, device: Load) -> None:

@@ -48,7 +48,8 @@ class SumsOfParts:
         self.sums = [Sums.of(problem, Grid(problem.space, stride), known) for stride in strides]
         difference = largest_difference(self.sums[-1], metrics, generator)
         self.random = problem.space.sample(min(FIRST, size // 50), generator)
-        self.usable = () if problem.evaluate(self.random, ()).ok.all() else (Budget("loss", LARGEST_LOSS),)
+        all_usable = problem.evaluate(self.random, ()).ok.all() and not problem.scenario.law.partial
+        self.usable = () if all_usable else (Budget("loss", LARGEST_LOSS),)
         self.good: IntArray = self.random[:0]
         self.effort = Effort(difference=difference)
 

@@ -75,7 +75,7 @@ def measure(job):
             begin = time.monotonic()
             whole = request(vllm, engine, job, number, job["output_tokens"] + 1)
             requests.append((begin, time.monotonic()))
-            samples.append((first, (whole - first) / job["output_tokens"]))
+            samples.append((first, decode_step(first, whole, job["output_tokens"])))
     return {
         "requests_s": requests,
         "prefill_ms": [1e3 * first for first, _ in samples],
@@ -85,6 +85,16 @@ def measure(job):
         "threads": 0,
         "engine": f"vLLM {vllm.__version__}",
     }
+
+
+def decode_step(first, whole, tokens):
+    """Seconds of a step from those of a request of one token and of one with so many more."""
+    if whole <= first:
+        raise SystemExit(
+            f"more tokens took less time, {1e3 * whole:.3g} ms after {1e3 * first:.3g} ms: the machine was busy; "
+            "measure again, or with more --output-tokens"
+        )
+    return (whole - first) / tokens
 
 
 def request(vllm, engine, job, number, tokens):

@@ -264,8 +264,8 @@ def diagnosis_agrees(problem: Problem, whole: Evaluations, shares: list[float]) 
 
 
 def problems(first: int, last: int) -> list[Any]:
-    """Seeds of problems; all but the first ten are `slow`."""
-    return [*range(first, first + 10), *(pytest.param(i, marks=pytest.mark.slow) for i in range(first + 10, last))]
+    """Seeds of problems; all but the first five are `slow`."""
+    return [*range(first, first + 5), *(pytest.param(i, marks=pytest.mark.slow) for i in range(first + 5, last))]
 
 
 def every_answer_agrees(seed: int) -> None:

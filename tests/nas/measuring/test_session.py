@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import stat
 import sys
@@ -213,76 +212,48 @@ def test_hardware(folder: Path, inside: Callable[..., Any]) -> None:
     assert used.code == 0, used
 
 
-def test_llama_bench(folder: Path, inside: Callable[..., Any]) -> None:
-    """llama-bench is called once per phase with the candidate's file, and its samples are kept."""
-    program = folder / "llama-bench"
-    program.write_text(
-        f"#!{sys.executable}\nimport json, sys\nopen('calls', 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
-        "print(json.dumps([{'samples_ns': [8e6, 16e6], 'build_commit': 'abc'}]))\n"
-    )
-    os.chmod(program, 0o755)
-    flags = (
-        "--backend",
-        "llama-bench",
-        "--interpreter",
-        str(program),
-        "--models",
-        "gguf",
-        "--rounds",
-        "1",
-        "--threads",
-        "1",
-    )
-    answer = inside(
-        "measure", "candidates.csv", *flags, "--input-tokens", "64", "--output-tokens", "4", "--out", "record"
-    )
-    assert answer.code == 0, answer
-    first, second = (folder / "calls").read_text().splitlines()[:2]
-    assert "-m gguf/good.gguf" in first
-    assert "-p 64 -n 0" in first
-    assert "-p 0 -n 4 -d 64" in second
-    assert [float(row["value"]) for row in rows(folder)[:2]] == [12.0, 3.0]
-    assert rows(folder)[0]["engine"] == "llama-bench abc"
-    (folder / "calls").unlink()
-    (folder / "gguf" / "good" / "llama-bench").mkdir(parents=True)
-    (folder / "gguf" / "good" / "llama-bench" / "model.gguf").touch()
-    assert inside("measure", "candidates.csv", *flags, "--out", "again").code == 0
-    assert "-m gguf/good/llama-bench/model.gguf" in (folder / "calls").read_text(), "as export lays it out"
+def test_a_busy_machine_is_said(folder: Path, measured: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line before the first measurement, none on an idle machine."""
+    monkeypatch.setattr("nas.work.measure.busy_cores", lambda: 1.26)
+    assert "the machine is not idle: other programs have 1.3 of" in measured().err
+    monkeypatch.setattr("nas.work.measure.busy_cores", lambda: 0.1)
+    assert "not idle" not in measured("--out", "again").err
 
 
-def test_vllm(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """vLLM gets a configuration of the Qwen3 family without weights, and requests that no cache can answer."""
+def fake_vllm(folder: Path, seconds: str, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Measure with a stand-in for vLLM whose clock moves by `seconds` a request, so that no other program disturbs it."""
     (folder / "vllm.py").write_text(
-        "import json, time\n__version__ = '0'\nclass SamplingParams:\n"
-        "    def __init__(self, **given): self.tokens = given['max_tokens']\n"
+        "import json, time\n__version__ = '0'\nclock = [0.0]\ntime.perf_counter = lambda: clock[0]\n"
+        "class SamplingParams:\n    def __init__(self, **given): self.tokens = given['max_tokens']\n"
         "class LLM:\n    def __init__(self, model, **given):\n"
         "        assert given['load_format'] == 'dummy'\n"
         "        open('configurations', 'a').write(open(model + '/config.json').read() + '\\n')\n"
         "    def generate(self, prompts, sampling, use_tqdm):\n"
         "        open('prompts', 'a').write(json.dumps(prompts[0]['prompt_token_ids']) + '\\n')\n"
-        "        time.sleep(0.01 * sampling.tokens)\n"
+        f"        clock[0] += {seconds}\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    flags = (
-        "--backend",
-        "vllm",
-        "--interpreter",
-        sys.executable,
-        "--rounds",
-        "1",
-        "--repetitions",
-        "2",
-        "--input-tokens",
-        "9",
-    )
-    answer = inside("measure", "candidates.csv", *flags, "--output-tokens", "4", "--out", "record")
+    how = ("--backend", "vllm", "--interpreter", sys.executable, "--rounds", "1", "--repetitions", "2")
+    workload = ("--input-tokens", "9", "--output-tokens", "4")
+    return inside("measure", "candidates.csv", *how, *workload, "--out", "record")
+
+
+def test_vllm(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM gets a configuration of the Qwen3 family without weights, and requests that no cache can answer."""
+    answer = fake_vllm(folder, "0.02 + 0.01 * sampling.tokens", inside, monkeypatch)
     assert "0 failed" in answer.out, answer
     dense, sparse = (json.loads(line) for line in (folder / "configurations").read_text().splitlines())
     assert (dense["model_type"], dense["num_hidden_layers"], dense["intermediate_size"]) == ("qwen3", 2, 512)
     assert (sparse["model_type"], sparse["num_experts"], sparse["num_experts_per_tok"]) == ("qwen3_moe", 4, 2)
     asked = (folder / "prompts").read_text().splitlines()
     assert len(set(asked)) == 3  # a prompt for each of three repetitions, twice each: one token, then all
-    assert all(float(row["min"]) > 0 for row in rows(folder))
+    assert [float(row["value"]) for row in rows(folder)] == pytest.approx([30.0, 10.0] * 2)
+
+
+def test_vllm_on_a_busy_machine(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more tokens took less time no decode step can be told, which is said."""
+    answer = fake_vllm(folder, "1.0 / sampling.tokens", inside, monkeypatch)
+    assert "the machine was busy; measure again" in answer.out + answer.err, answer
 
 
 @pytest.mark.slow

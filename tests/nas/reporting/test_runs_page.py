@@ -10,7 +10,7 @@ import pytest
 
 from nas.answer.outcome import Outcome
 from nas.frontier.dominance import non_dominated
-from nas.reporting.runs import NamedRun, comparable, differing, distinct_names
+from nas.reporting.runs import NamedRun, comparable, differing, distinct_names, laws_apart
 from nas.reporting.runs_data import runs_data
 from nas.reporting.runs_page import runs_page
 from nas.work.report import Request, report
@@ -56,6 +56,17 @@ def test_runs_of_other_objectives_have_no_common_volume(concluded: Concluded) ->
     page = runs_page(named([concluded(30), concluded(30, objectives=["loss", "memory_gb"])]))
     assert "No hypervolume" in page
     assert runs_data(named([concluded(30), concluded(30, objectives=["loss", "memory_gb"])]))["curve"] is None
+
+
+def test_losses_of_different_laws_are_on_no_common_scale(concluded: Concluded) -> None:
+    runs = named([concluded(30), concluded(30, law="sparsity_iso")])
+    page = runs_page(runs)
+    assert "No hypervolume: losses of the laws hw_codesign, sparsity_iso are of different tokenizers" in page
+    assert not re.findall(r">\d\.\d{6}<", page)
+    assert laws_apart(runs) == ["hw_codesign", "sparsity_iso"]
+    costs = {"objectives": ["total_ms", "memory_gb"]}
+    assert laws_apart(named([concluded(30, **costs), concluded(30, law="sparsity_iso", **costs)])) == []
+    assert laws_apart(named([concluded(30), concluded(30, residual_sd=0.05)])) == []
 
 
 @pytest.mark.parametrize("study", [{"budgets": {"total_ms": 1e-3}}, {"objectives": ["loss"]}], ids=str)

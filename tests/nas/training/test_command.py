@@ -206,13 +206,17 @@ def test_time_limit(folder: Path, trained: Trained) -> None:
     ],
 )
 def test_what_cannot_be_done(flags: tuple[str, ...], said: str, folder: Path, trained: Trained) -> None:
-    """One line, exit code 2, nothing trained; the corrected command may take the same folder."""
+    """One line, exit code 2, nothing trained."""
     (folder / "empty").mkdir()
     (folder / "short.txt").write_text("short")
     answer = trained(*flags)
     assert answer.code == 2, answer
     assert said in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_a_corrected_command_may_take_the_same_folder(trained: Trained) -> None:
+    assert trained("--batch", "20").code == 2
     assert trained().code == 0
 
 

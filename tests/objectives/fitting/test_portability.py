@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from objectives.fitting.portability import portability
+from nas.study.catalogue import load_law
+from objectives.fitting.model import compiled
+from objectives.fitting.portability import portability, predictions, stand_ins
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 
@@ -61,3 +63,21 @@ def test_too_little_is_nothing(law: Law, simulated: Simulate) -> None:
     silent = law.model_copy(update={"fitted_on": {}})
     assert portability(silent, changed(table, table.loss, "n_kv_heads", "n_heads")) is None
     assert portability(law, changed(table, np.full(40, 3.0))) is None
+
+
+def test_counts_get_the_laws_own_embeddings_where_a_width_is_known(simulated: Simulate) -> None:
+    dense, table = load_law("chinchilla"), simulated(30, 0.0, 0)
+    plain = {"parameters": table.feature("parameters"), "tokens": np.full(len(table), 1e10)}
+    known = Table({**plain, "width": table.feature("width"), "loss": table.loss}, table.lines)
+    bare = Table({**plain, "loss": table.loss}, table.lines)
+    told = known.feature("parameters") + 32_000 * known.feature("width")
+    c = dense.coefficients
+    expected = c["e"] + c["a"] * told ** -c["alpha"] + c["b"] * 1e10 ** -c["beta"]
+    np.testing.assert_allclose(predictions(dense, known, {}), expected, rtol=1e-12)
+    assert stand_ins(dense, bare) == {}
+    np.testing.assert_array_less(predictions(dense, known, {}), predictions(dense, bare, {}))
+
+
+def test_a_form_with_crossed_exponents_is_not_fitted(simulated: Simulate) -> None:
+    with pytest.raises(ValueError, match="form: expected terms that are products of powers and logarithms"):
+        compiled(load_law("joint_moe").law_form, simulated(30, 0.0, 0), {})

@@ -1,0 +1,155 @@
+"""Regrets under several laws in words and tables; losses of different laws are never put side by side."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from nas.answer.law_verdicts import AlongFrontier, LawAnswers
+from nas.answer.sentences import describe
+from nas.exact.rival_laws import Verdict
+from nas.problem.problem import Problem
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
+
+TITLE = "Regret under each law, nats"
+UNPRICED = "-"
+SPANS = 3  # longest stretches of agreement that are named
+
+
+def kind(n_experts: int) -> str:
+    """`E 16`, or `a dense design` of one expert."""
+    return f"E {n_experts}" if n_experts > 1 else "a dense design"
+
+
+def shown(regret: float, *, extrapolates: bool = False) -> str:
+    """A regret, with `*` where the law extrapolates; `-` where it says nothing of the design."""
+    return UNPRICED if np.isnan(regret) else f"{round(regret, 4) + 0.0:.4f}{'*' * extrapolates}"
+
+
+def verdict_header(laws: Sequence[Law]) -> tuple[str, ...]:
+    """Columns of `verdict_rows`."""
+    return ("within", "design", *(law.name for law in laws), "worst", "architecture")
+
+
+def verdict_rows(problem: Problem, answers: LawAnswers) -> list[tuple[str, ...]]:
+    """Per question the pick with its regret under every law that prices it, then the design of the least worst regret."""
+    rows: list[tuple[str, ...]] = []
+    for pick, verdict in zip(answers.picks, answers.verdicts, strict=True):
+        if pick.answer is None:
+            continue
+        within = pick.question.label + ("" if pick.question.budget is None else f": {pick.question.budget}")
+        own = problem.architectures(pick.answer.genotypes)
+        robust = None if verdict.robust is None else problem.architectures(verdict.robust.genotypes)
+        same = verdict.robust is not None and verdict.robust.keys.tolist() == pick.answer.keys.tolist()
+        rows.append(_row(within, "pick, least worst" if same else "pick", verdict, own))
+        if robust is not None and not same:
+            rows.append(_row("", "least worst", verdict, robust))
+    return rows
+
+
+def _row(within: str, name: str, verdict: Verdict, design: Architectures) -> tuple[str, ...]:
+    found = verdict.regrets(design)[0]
+    marked = [
+        shown(regret, extrapolates=bool(law.extrapolates(design)[0]))
+        for law, regret in zip(verdict.laws, found.tolist(), strict=True)
+    ]
+    return (within, name, *marked, worst_of(verdict, found), describe(design))
+
+
+def worst_of(verdict: Verdict, found: FloatArray) -> str:
+    """The worst regret among laws that price anything; `-` where one of them says nothing of the design."""
+    able = found[np.isfinite(verdict.least)]
+    return shown(float(able.max())) if len(able) else UNPRICED
+
+
+def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
+    """What each question's pick is right under, and what another law would take instead."""
+    said = [
+        f"{pick.question.label}: {right_under(problem, verdict, problem.architectures(pick.answer.genotypes))}."
+        for pick, verdict in zip(answers.picks, answers.verdicts, strict=True)
+        if pick.answer is not None
+    ]
+    said += [] if answers.along is None else along_lines(answers.laws, answers.along)
+    return [*said, *confined(answers.laws)]
+
+
+def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> str:
+    """`E 16 is right under 2 of the 3 laws that price it; under joint_moe a dense design loses 0.0500 less`, of one design."""
+    own, found = int(design.n_experts[0]), verdict.regrets(design)[0].tolist()
+    best = [0 if pick is None else int(problem.architectures(pick.genotypes).n_experts[0]) for pick in verdict.best]
+    priced = [theirs for theirs, regret in zip(best, found, strict=True) if not np.isnan(regret)]
+    share = "all" if priced.count(own) == len(priced) else f"{priced.count(own)} of the"
+    said = [f"{kind(own)} is right under {share} {len(priced)} laws that price it"]
+    for law, theirs, regret in zip(verdict.laws, best, found, strict=True):
+        if theirs == 0:
+            said.append(f"{law.name} prices nothing here ({law.priced_designs} alone)")
+        elif np.isnan(regret):
+            said.append(f"{law.name} says nothing of it ({law.priced_designs} alone)")
+        elif theirs != own:
+            said.append(f"under {law.name} {kind(theirs)} loses {regret:.4f} less")
+    return "; ".join(said)
+
+
+def along_lines(laws: Sequence[Law], found: AlongFrontier) -> list[str]:
+    """Where along the frontier the laws agree on the number of experts, and what its designs lose at most under each."""
+    share, n = len(found.agree), len(found.costs)
+    where = f", at {found.metric} {' and '.join(_spans(found))}" if 0 < share < n else ""
+    worst = [
+        f"{law.name} {np.nanmax(column):.4f} (at {found.metric} {found.costs[int(np.nanargmax(column))]:.4g})"
+        for law, column in zip(laws[1:], found.regrets.T[1:], strict=True)
+        if np.isfinite(column).any()
+    ]
+    said = [
+        f"Along the frontier all laws that price its design take as many experts in {share:,} of {n:,} places{where}."
+    ]
+    return said + ([f"Largest regret of its designs under {', '.join(worst)}."] if worst else [])
+
+
+def _spans(found: AlongFrontier) -> list[str]:
+    """The longest stretches of agreement, in order."""
+    rows = found.agree
+    cuts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(rows.tolist())) if b > a + 1), len(rows)]
+    stretches = sorted((rows[a:b] for a, b in pairwise(cuts)), key=len, reverse=True)[:SPANS]
+    return [
+        f"{found.costs[part[0]]:.4g} to {found.costs[part[-1]]:.4g}"
+        for part in sorted(stretches, key=lambda part: int(part[0]))
+    ]
+
+
+REGRET = (
+    "Regret: loss above the least that the law has within the budgets. Losses of different laws are of different "
+    "tokenizers and data and are not compared. * extrapolates."
+)
+
+
+def caveats(laws: Sequence[Law]) -> list[str]:
+    """Why only regrets stand here, and what must be said of each law: its caveat, its tokens, that it is a transcription."""
+    first, said = laws[0], [REGRET]
+    for law in laws:
+        other = law.tokens is not None and first.tokens is not None and law.tokens != first.tokens
+        tokens = f"is of {_billions(law)} tokens, {first.name} of {_billions(first)}" if other else ""
+        told = "; ".join(part for part in (tokens, law.caveat) if part)
+        said += [f"{law.name}: {told}."] if told else []
+    return said
+
+
+def confined(laws: Sequence[Law]) -> list[str]:
+    """Which laws confine the least worst design to what they price."""
+    confining = [f"{law.name} prices {law.priced_designs} alone" for law in laws if law.partial]
+    return [f"The least worst design is one that all laws price: {'; '.join(confining)}."] if confining else []
+
+
+def _billions(law: Law) -> str:
+    return f"{(law.tokens or 0.0) / 1e9:g} B"
+
+
+def notes(laws: Sequence[Law]) -> list[str]:
+    """The caveats, and of each law what it is fitted on and cannot see."""
+    said = [
+        f"{law.name} does not see {', '.join(law.cannot_see)}: designs that differ in these alone are ties under it."
+        for law in laws
+        if law.cannot_see
+    ]
+    return [*caveats(laws), *said]

@@ -1,0 +1,87 @@
+"""A file that somebody hands in: its text, and what it is as JSON, lines of JSON or CSV; never executed, never too large."""
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+
+MOST_BYTES = 32_000_000
+PAGE = "see docs/calibrate.md"
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A file's name and text."""
+
+    path: Path
+    text: str
+
+    @cached_property
+    def json(self) -> Any:
+        """The content as JSON, None where it is none."""
+        return _json(self.text) if self.text.lstrip()[:1] in ("{", "[") else None
+
+    @cached_property
+    def objects(self) -> list[Mapping[str, Any]]:
+        """Objects of a JSON array, one object alone, or those of lines of JSON among others; empty where there are none."""
+        if self.json is None:
+            found = [_json(line) for line in self.text.splitlines() if line.startswith("{")]
+        else:
+            found = self.json if isinstance(self.json, list) else [self.json]
+        return found if all(isinstance(each, dict) for each in found) else []
+
+    @cached_property
+    def header(self) -> tuple[str, ...]:
+        """The column names of a CSV file; any first line where it is none."""
+        first = next((line for line in self.text.splitlines() if line.strip()), "")
+        try:
+            return tuple(name.strip() for name in next(csv.reader([first], strict=True), ()))
+        except csv.Error:
+            return ()
+
+    @cached_property
+    def table(self) -> list[dict[str, str]]:
+        """Rows of a CSV file by column name.
+
+        Raises:
+            UsageError: a quote that is never closed.
+        """
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        try:
+            rows = list(csv.DictReader(lines, strict=True))
+        except csv.Error:
+            raise UsageError(f"{self.path}: expected a CSV file, got a cell that is never closed; {PAGE}") from None
+        return [
+            {key: value for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
+            for row in rows
+        ]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def document(path: Path) -> Document:
+    """A file as text.
+
+    Raises:
+        UsageError: not readable, not text, or too large.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        text = content.decode("utf-8-sig").replace("\x00", "")
+    except (OSError, ValueError) as error:
+        reason = "bytes that are no UTF-8 text" if isinstance(error, ValueError) else type(error).__name__
+        raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB, got more; split it")
+    return Document(path, text)

@@ -1,0 +1,30 @@
+"""The programs of llama.cpp, where they are: in the folder that PLAS_LLAMA_CPP names, else on the PATH."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def program(name: str) -> str:
+    """The path of a program; the test is skipped by name where it is not found."""
+    found = shutil.which(name, path=os.environ.get("PLAS_LLAMA_CPP") or None)
+    if found is None:
+        pytest.skip(f"{name} is not in PLAS_LLAMA_CPP or on the PATH; benchmarks/llama_cpp_build.py builds it")
+    return found
+
+
+def said(*command: object, given: str = "") -> bytes:
+    """What a program prints; the test fails with the end of its errors where it does."""
+    done = subprocess.run([str(word) for word in command], input=given.encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
+    return done.stdout
+
+
+def quantised(half: Path, kind: str) -> Path:
+    """A file made of a 16-bit one by llama-quantize."""
+    out = half.with_name(f"theirs-{kind}.gguf")
+    said(program("llama-quantize"), half, out, kind)
+    return out
