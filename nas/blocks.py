@@ -1,12 +1,14 @@
 """The exact frontier of all mixtures of a library of blocks (Puzzletron's format or a table), or a library measured."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from nas.terminal import options as o
 
+TOKENS, LENGTH, BATCH, MIXTURES = 8192, 256, 8, 32
 WHAT, ANSWERS, MEASURE = "What to search", "Answers", "A library of one's own"
 
 
@@ -91,17 +93,17 @@ def blocks(
     ] = None,
     tokens: Annotated[
         int, typer.Option("--tokens", min=2, help="Tokens scored, at most.", rich_help_panel=MEASURE)
-    ] = 8192,
+    ] = TOKENS,
     length: Annotated[
         int, typer.Option("--sequence-length", min=2, help="Tokens of a sequence.", rich_help_panel=MEASURE)
-    ] = 256,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Sequences at once.", rich_help_panel=MEASURE)] = 8,
+    ] = LENGTH,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Sequences at once.", rich_help_panel=MEASURE)] = BATCH,
     mixtures: Annotated[
         int,
         typer.Option(
             "--mixtures", min=0, help="Assembled mixtures that test whether scores add up.", rich_help_panel=MEASURE
         ),
-    ] = 32,
+    ] = MIXTURES,
     real: Annotated[
         Path | None,
         typer.Option(
@@ -123,6 +125,13 @@ def blocks(
 
     Scores and costs are added over layers; how far that holds is printed with every answer, where the library knows it.
     """
+    _refuse_mixed(
+        measure,
+        {"--objective": objective, "--budget": budget, "--score": score, "--bigger-is-better": larger, "--rest": rest}
+        | {"--fix": fix, "--max-kinds": max_kinds, "--pick": pick, "--compare": compare, "--real": real},
+        {"--text": text if real is None else None, "--tokens": tokens != TOKENS, "--sequence-length": length != LENGTH}
+        | {"--batch": batch != BATCH, "--mixtures": mixtures != MIXTURES, "--resume": resume, "--seed": seed},
+    )
     if measure:
         from nas.work import blocks_measure
 
@@ -131,16 +140,22 @@ def blocks(
         return
     from nas.block_frontier.asking import Asked
     from nas.block_library.checking import Meaning
-    from nas.errors import UsageError
     from nas.work.blocks import Request, answer
 
-    if resume or (text is not None and real is None):
-        raise UsageError(
-            "blocks: expected --resume and --text with --measure, or --text with --real, got neither; add one"
-        )
-    asked = Asked.typed(objective, budget or [], fix or [], max_kinds, pick or [])
+    asked = Asked.typed(objective, budget or [], fix or [], max_kinds, pick or [], score or [])
     meaning = Meaning.typed(score or [], larger or [], rest or [])
     answer(Request(library, asked, meaning, compare, real, text, out, not no_plots, quiet, json))
+
+
+def _refuse_mixed(measure: bool, asked: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    """Refuse flags that would be passed over: of an answer with --measure, of a measurement without it."""
+    from nas.errors import UsageError
+
+    stray = [flag for flag, value in (asked if measure else measured).items() if value]
+    if stray and measure:
+        raise UsageError(f"--measure: expected no {', '.join(stray)}, got them too; ask the library that it writes")
+    if stray:
+        raise UsageError(f"blocks: expected {', '.join(stray)} with --measure (--text also with --real); add it")
 
 
 main = o.command(

@@ -73,7 +73,10 @@ def explain(
         output_tokens=output_tokens,
     )
     if run is not None and is_answer(run):
-        of_blocks(run, how, index, [*flags, *(["config"] if config else []), *(settings or [])], json=json)
+        others = {"model": model, "architecture": architecture, "config": config}
+        within = flags.pop("budgets", [])
+        given = [*flags, *(name for name, value in others.items() if value is not None), *(settings or [])]
+        of_blocks(run, how, index, within, given, json=json)
         return
     work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
 

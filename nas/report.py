@@ -1,5 +1,6 @@
 """Write report.html: a run, a fit, a calibration, a reproduction, or several runs side by side, as one offline page to look at and send."""
 
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +38,7 @@ def report(
 
         of_blocks(Request(tuple(runs), out, quiet))
         return
-    holds = [name for name in TOLD if len(runs) == 1 and (runs[0] / name).is_file()]
+    holds = [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
     if REPRODUCTION in holds:
         from nas.work.reproduce import report as work
     elif holds:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.block_frontier.asking import Asked, limit_of
+from nas.block_frontier.asking import Asked
 from nas.block_frontier.problem import Limit
 from nas.block_frontier.solution import Frontier
 from nas.block_library.library import Library
@@ -46,12 +46,19 @@ def best(frontier: Frontier, mask: BoolArray | None = None) -> int | None:
     return int(rows[np.lexsort(frontier.sums[rows].T[::-1])[0]]) if len(rows) else None
 
 
+def best_within(frontier: Frontier, limit: Limit) -> int | None:
+    """The mixture within a limit on an objective that is best in the others, in their order; None of none."""
+    rows = np.flatnonzero(within(frontier, limit))
+    limited_last = sorted(range(len(frontier.problem.names)), key=lambda i: frontier.problem.names[i] == limit.metric)
+    return int(rows[np.lexsort(frontier.sums[rows][:, limited_last].T[::-1])[0]]) if len(rows) else None
+
+
 def picks(frontier: Frontier, asked: Asked) -> tuple[Pick, ...]:
     """The pick of every limit that was asked for; of none, those at shares of the parent's cost."""
     library = frontier.problem.library
     if asked.picks:
-        limits = [limit_of(library, text) for text in asked.picks]
-        return tuple(Pick(limit, best(frontier, within(frontier, limit))) for limit in limits)
+        limits = [asked.answerable(library, text) for text in asked.picks]
+        return tuple(Pick(limit, best_within(frontier, limit)) for limit in limits)
     return tuple(_shared(frontier))
 
 
@@ -67,7 +74,7 @@ def _shared(frontier: Frontier) -> Iterator[Pick]:
     whole = library.total(name, library.parents)
     for share in SHARES:
         limit = Limit(name, whole * share)
-        yield Pick(limit, best(frontier, within(frontier, limit)), share)
+        yield Pick(limit, best_within(frontier, limit), share)
 
 
 def step(frontier: Frontier, row: int, name: str) -> Step | None:

@@ -11,12 +11,14 @@ from nas.block_frontier.few_kinds import few_kinds
 from nas.block_frontier.problem import Limit, posed
 from nas.block_frontier.solution import Frontier
 from nas.block_frontier.solving import Doing, solved
+from nas.block_library.checking import LARGEST
+from nas.block_library.files import layers_of
 from nas.block_library.library import Library
 from nas.errors import UsageError
 from nas.files.faults import unknown
 from search_spaces.arrays import BoolArray
 
-LIMIT = re.compile(r"^\s*([^<>=\s]+)\s*(<=|>=|=)\s*(\S+)\s*$")
+LIMIT = re.compile(r"^\s*([^<>=]*[^<>=\s])\s*(<=|>=|=)\s*(\S+)\s*$")
 FIXED = re.compile(r"^\s*([\d,\s-]+)=(.+)$")
 PARENT = "parent"
 KEYS = ("objectives", "budgets", "fixed", "max_kinds", "picks")
@@ -59,16 +61,40 @@ class Asked:
         fixed: Sequence[str],
         kinds: int | None,
         picks: Sequence[str],
+        scores: Sequence[str] = (),
     ) -> "Asked":
-        """What the flags say.
+        """What the flags say; without objectives the one score that they name, if they do.
 
         Raises:
             UsageError: no objective.
         """
-        names = cls.objectives if objective is None else tuple(n.strip() for n in objective.split(",") if n.strip())
+        usual = (*(scores if len(scores) == 1 else cls.objectives[:1]), *cls.objectives[1:])
+        names = usual if objective is None else tuple(n.strip() for n in objective.split(",") if n.strip())
         if not names:
             raise UsageError("--objective: expected metrics, got none; write for example score,memory_mib")
         return cls(names, tuple(budgets), tuple(fixed), kinds, tuple(picks))
+
+    def names(self, library: Library) -> tuple[str, ...]:
+        """The objectives as the library names them.
+
+        Raises:
+            UsageError: it has none of a name.
+        """
+        return tuple(dict.fromkeys(library.named(name) for name in self.objectives))
+
+    def answerable(self, library: Library, text: str) -> Limit:
+        """A limit that a frontier of these objectives answers: on one of them, on the side of its better values.
+
+        Raises:
+            UsageError: another one, under which something else than what is on the frontier may be best.
+        """
+        limit, names = limit_of(library, text), self.names(library)
+        if limit.metric not in names or limit.least != (limit.metric in library.larger):
+            known = " or ".join(f"{name}{'>=' if name in library.larger else '<='}" for name in names)
+            raise UsageError(
+                f"pick: expected a limit on an objective ({known}), got {limit}; give it as --budget, which all is solved within"
+            )
+        return limit
 
     def content(self) -> dict[str, Any]:
         """As config.yaml has it."""
@@ -84,7 +110,7 @@ def answered(library: Library, asked: Asked, say: Doing = lambda text: None) -> 
         UsageError: unknown metrics, blocks or layers, or what cannot be done.
         InfeasibleError: no mixture is within the limits.
     """
-    names = tuple(dict.fromkeys(library.named(name) for name in asked.objectives))
+    names = asked.names(library)
     limits = [limit_of(library, text) for text in asked.budgets]
     problem = posed(library, names, limits, allowed(library, asked.fixed), whole=asked.max_kinds is not None)
     if asked.max_kinds is None:
@@ -108,8 +134,9 @@ def limit_of(library: Library, text: str) -> Limit:
         value = float(written)
     except ValueError:
         value = np.nan
-    if not np.isfinite(value):
-        raise UsageError(f"budget: {name}: expected a number in the library's unit, got {written!r}; write {name}=1000")
+    if not abs(value) <= LARGEST:
+        said = f"expected a number in the library's unit, got {written[:40]!r}"
+        raise UsageError(f"budget: {name}: {said}; write {name}=1000")
     return Limit(name, value, sign == ">=" or (sign == "=" and name in library.larger))
 
 
@@ -141,8 +168,8 @@ def _named(library: Library, name: str) -> BoolArray:
 def _layers(library: Library, text: str) -> list[int]:
     layers = list[int]()
     for part in text.split(","):
-        ends = [end.strip() for end in part.split("-")]
-        if len(ends) > 2 or not all(end.isdigit() for end in ends) or int(ends[-1]) >= library.layers:
+        found = layers_of("--fix", part.strip())
+        if found[-1] >= library.layers:
             raise UsageError(f"--fix: expected layers up to {library.layers - 1}, got {part.strip()!r}; write 0,30-31")
-        layers += range(int(ends[0]), int(ends[-1]) + 1)
+        layers += found
     return layers

@@ -5,12 +5,13 @@ import numpy as np
 from nas.block_frontier.lines import Lines, lines
 from nas.block_frontier.near_lines import near
 from nas.block_frontier.problem import Problem
-from nas.block_frontier.solution import Frontier, nothing_within, staircase
+from nas.block_frontier.solution import Frontier, nothing_within, ranges, staircase
 from nas.errors import InfeasibleError
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 TARGET = 1e-3  # of the frontier's range; lines are added until it is reached
 ROUNDS, WIDTH, MOST_NEW = 12, 48, 96
+ROUNDING = 1e-12  # of weighted sums, relative
 SLOPES = np.logspace(-4.0, 4.0, 41)  # of the first lines, as shares of the ranges
 
 
@@ -21,8 +22,9 @@ def bracketed(problem: Problem, rounds: int = ROUNDS) -> Frontier:
         InfeasibleError: nothing was found within the limits; it is not proved that there is nothing.
     """
     scale = np.maximum(problem.most[-1] - problem.least[-1], 1.0)[:2]
-    angles, new = np.zeros(0), np.arctan(SLOPES)
-    sums, chosen = np.zeros((0, 2)), np.zeros((0, problem.layers), dtype=np.int64)
+    angles, new = np.zeros(0), np.concatenate([[0.0], np.arctan(SLOPES), [np.pi / 2]])
+    chosen: AnyArray = np.zeros((0, problem.layers), dtype=np.int32)
+    sums = np.zeros((0, 2))
     directions, bounds, tolerance = np.zeros((0, 2)), np.zeros(0), np.inf
     for number in range(rounds):
         told = lines(problem, np.stack([np.cos(new), np.sin(new)], axis=1) / scale)
@@ -31,12 +33,13 @@ def bracketed(problem: Problem, rounds: int = ROUNDS) -> Frontier:
         sums, chosen = _with(sums, chosen, *near(problem, told, WIDTH * 2 ** (number // 3)))
         if not len(sums):
             raise InfeasibleError(nothing_within(problem).replace("none is", "none was found"))
-        gaps, tight = _gaps(sums, directions, bounds)
+        gaps, tight = _gaps(problem, sums, directions, bounds)
         tolerance = float(gaps.max())
         if tolerance <= TARGET:
             break
         new = _between(angles, tight[np.argsort(-gaps)][: (gaps > TARGET).sum()])
-    return Frontier(problem, chosen, sums, np.full(len(sums), np.nan), max(tolerance, 1e-12), f"{len(angles):,} lines")
+    room = max(tolerance, 1e-12) * ranges(problem, sums)
+    return Frontier(problem, chosen, sums, np.full(len(sums), np.nan), room, f"{len(angles):,} lines")
 
 
 def _with(sums: FloatArray, chosen: IntArray, more: FloatArray, rows: IntArray) -> tuple[FloatArray, IntArray]:
@@ -45,16 +48,23 @@ def _with(sums: FloatArray, chosen: IntArray, more: FloatArray, rows: IntArray) 
     return sums[kept], chosen[kept]
 
 
-def _gaps(sums: FloatArray, directions: FloatArray, bounds: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Of every place between neighbours: by what share of the range a mixture there could be better, and which line says so.
+def _gaps(
+    problem: Problem, sums: FloatArray, directions: FloatArray, bounds: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Of every place beside neighbours: by what share of the ranges a mixture there could be better, and which line says so.
 
-    A better mixture has both objectives below such a place: the first of one neighbour, the second of the other.
+    A better mixture has both objectives below such a place: the first of one neighbour, the second of the other. Beyond an
+    end of the frontier it is better in one objective than the last neighbour, whatever the other, which no mixture has above `most`.
     """
-    scale = np.maximum(np.ptp(sums, axis=0), 1.0)
-    corners = np.stack([sums[1:, 0], sums[:-1, 1]], axis=1) if len(sums) > 1 else sums
-    above = (corners @ directions.T - bounds) / (directions @ scale)
-    tight = above.argmin(axis=1)
-    return np.maximum(above[np.arange(len(corners)), tight], 0.0), tight
+    scale, most = ranges(problem, sums), problem.most[-1]
+    places = np.stack([np.append(sums[:, 0], most[0]), np.append(most[1], sums[:, 1])], axis=1)
+    shares = np.broadcast_to(directions @ scale, (len(places), len(directions))).copy()
+    shares[0], shares[-1] = directions[:, 0] * scale[0], directions[:, 1] * scale[1]
+    reached = places @ directions.T
+    above = reached - bounds + ROUNDING * (np.abs(reached) + np.abs(bounds))
+    gaps = np.divide(above, shares, out=np.full(above.shape, np.inf), where=shares > 0)
+    tight = gaps.argmin(axis=1)
+    return np.maximum(gaps[np.arange(len(places)), tight], 0.0), tight
 
 
 def _between(angles: FloatArray, tight: IntArray) -> FloatArray:

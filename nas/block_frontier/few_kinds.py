@@ -38,7 +38,7 @@ def few_kinds(problem: Problem, most: int, say: Doing = lambda text: None) -> Fr
     directions = _directions(problem)
     bounds = _bounds(problem, kinds, sets, directions)
     best: Frontier | None = None
-    looked, tolerance = 0, 0.0
+    looked = 0
     for number in np.argsort(bounds.sum(axis=1), kind="stable").tolist():
         if not np.isfinite(bounds[number]).all() or (best is not None and _ruled_out(best, directions, bounds[number])):
             continue
@@ -49,12 +49,11 @@ def few_kinds(problem: Problem, most: int, say: Doing = lambda text: None) -> Fr
             found = [] if smaller is None else [solved(smaller, say)]
         except InfeasibleError:
             continue
-        tolerance = max([tolerance, *(part.tolerance for part in found)])
         parts = [*([] if best is None else [best]), *found]
-        best = united(problem, parts, 0.0, "") if parts else None
+        best = united(problem, parts, "") if parts else None
     if best is None:
         raise InfeasibleError(f"--max-kinds: no {most} kinds of block cover every layer within the budgets; allow more")
-    return united(problem, [best], tolerance, f"{looked:,} of {len(sets):,} sets of kinds solved, the others ruled out")
+    return united(problem, [best], f"{looked:,} of {len(sets):,} sets of kinds solved, the others ruled out")
 
 
 def _directions(problem: Problem) -> FloatArray:

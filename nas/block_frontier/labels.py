@@ -14,11 +14,11 @@ import numpy as np
 
 from nas.block_frontier.filtering import surviving
 from nas.block_frontier.problem import Group, Problem, undominated
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 MOST_LABELS = 40_000  # of one layer, where sums are of three dimensions or more
 MOST_CANDIDATES = 60_000_000  # compared in all, likewise
-BLOCK = 2_000_000  # candidates that are held at once
+BLOCK = 250_000  # candidates that are held at once, or twice those that were left of the ones before
 
 
 FIELDS = ("sums", "counts", "changed", "rows", "next", "order")
@@ -52,7 +52,7 @@ class Tree:
 
     def chosen(self, which: IntArray) -> IntArray:
         """The library's row that covers each layer, (n, layers), of some final labels."""
-        found = np.zeros((len(which), len(self.ways)), dtype=np.int64)
+        found: AnyArray = np.zeros((len(which), len(self.ways)), dtype=np.int32)  # half of the memory of int64
         label, begin = which.copy(), np.zeros(len(which), dtype=np.int64)
         for layer, (rows, following) in enumerate(self.ways):
             here = begin == layer
@@ -117,7 +117,7 @@ def _staircase(problem: Problem, layer: int, labels: dict[int, Labels]) -> Label
 
 def _general(problem: Problem, layer: int, labels: dict[int, Labels], prune: Pruner | None) -> Labels:
     """Any number of dimensions: in blocks, each reduced before the next one."""
-    within, held = problem.limits - problem.least[layer], list[Labels]()
+    within, held, room = problem.limits - problem.least[layer], list[Labels](), BLOCK
     n = problem.objectives
     settled = (problem.limits - problem.most[layer])[n:]  # below it no choice of the layers before can break the limit
     for group in problem.groups[layer]:
@@ -129,16 +129,19 @@ def _general(problem: Problem, layer: int, labels: dict[int, Labels], prune: Pru
             part = _extended(group, after, place, rows)
             np.maximum(part.sums[:, n:], settled, out=part.sums[:, n:])
             held.append(part)
-            if sum(map(len, held)) > BLOCK:
+            if sum(map(len, held)) > room:
                 held = [_merged(_joined(held, len(within)), n)]
+                room = max(BLOCK, 2 * len(held[0]))
     return _ordered(_merged(_joined(held, len(within)), n))
 
 
 def _extended(group: Group, after: Labels, place: int, rows: IntArray) -> Labels:
     """Labels with a replacement before them."""
+    with np.errstate(over="ignore"):  # more ties than a float holds
+        counts = after.counts[rows] * group.copies[place]
     return Labels(
         after.sums[rows] + group.values[place],
-        after.counts[rows] * group.copies[place],
+        counts,
         after.changed[rows] + group.changed[place],
         np.full(len(rows), group.rows[place]),
         rows,
@@ -159,7 +162,8 @@ def _merged(labels: Labels, objectives: int) -> Labels:
         return labels
     labels = labels[np.lexsort((labels.order, labels.rows, labels.changed, *labels.sums.T[::-1]))]
     first = np.flatnonzero(np.r_[True, (labels.sums[1:] != labels.sums[:-1]).any(axis=1)])
-    distinct = replace(labels[first], counts=np.add.reduceat(labels.counts, first))
+    with np.errstate(over="ignore"):
+        distinct = replace(labels[first], counts=np.add.reduceat(labels.counts, first))
     return distinct[_undominated(distinct.sums, objectives)]
 
 

@@ -82,7 +82,7 @@ def _best(found: Partial, width: int) -> Partial:
 def _traced(problem: Problem, partial: dict[int, Partial]) -> IntArray:
     """The row that covers each layer, (J, W, layers)."""
     shape = partial[0].above.shape
-    chosen = np.zeros((*shape, problem.layers), dtype=np.int64)
+    chosen = np.zeros((*shape, problem.layers), dtype=np.int32)
     label, begin = np.broadcast_to(np.arange(shape[1]), shape).copy(), np.zeros(shape, dtype=np.int64)
     line = np.broadcast_to(np.arange(shape[0])[:, None], shape)
     for layer in range(problem.layers):

@@ -120,7 +120,7 @@ def posed(
     Raises:
         InfeasibleError: a layer that nothing may take the place of, or a limit below what any mixture has.
     """
-    rows = np.flatnonzero(allowed)
+    rows, limits = np.flatnonzero(allowed), _tightest(limits)
     dimensions = [_dimension(library, name, rows, limits) for name in objectives]
     further = [x for x in limits if x.metric not in objectives or x.least != (x.metric in library.larger)]
     dimensions += [_dimension(library, x.metric, rows, [x], -1 if x.least else 1) for x in further]
@@ -132,6 +132,16 @@ def posed(
     problem = Problem(library, tuple(dimensions), len(objectives), groups)
     _refuse_impossible(problem)
     return problem
+
+
+def _tightest(limits: Sequence[Limit]) -> list[Limit]:
+    """Of limits on one side of a metric the one that matters."""
+    found: dict[tuple[str, bool], Limit] = {}
+    for limit in limits:
+        other = found.setdefault((limit.metric, limit.least), limit)
+        if (limit.value > other.value) == limit.least:
+            found[limit.metric, limit.least] = limit
+    return list(found.values())
 
 
 def _dimension(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from nas.block_frontier.asking import Asked, limit_of
 from nas.block_frontier.solution import Frontier
 from nas.block_frontier.study import Study
 from nas.block_library.additivity import write_additivity
-from nas.block_library.files import write_library
+from nas.block_library.files import TABLE, write_library
 from nas.block_library.others import write_answers
 from nas.block_library.puzzletron import per_layer, solution
 from nas.errors import UsageError
@@ -122,7 +123,7 @@ def read_real(folder: Path, count: int) -> dict[int, float]:
 
 def is_answer(folder: Path) -> bool:
     """Whether a folder holds an answer of this command, by the names of its files alone."""
-    return (folder / CONFIG).is_file() and (folder / "library.csv").is_file()
+    return all(os.path.isfile(folder / name) for name in (CONFIG, TABLE))  # unlike Path.is_file of any name
 
 
 def read_config(folder: Path) -> tuple[Asked, dict[str, Any]]:

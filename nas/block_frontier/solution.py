@@ -10,21 +10,23 @@ from nas.block_frontier.problem import Problem, non_dominated_exactly
 from nas.errors import InfeasibleError
 from search_spaces.arrays import FloatArray, IntArray
 
+AT_ONCE = 10_000  # mixtures whose kinds are sorted
+
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
     """Mixtures sorted by the objectives: `chosen` (n, layers) library rows, `sums` (n, objectives) in whole numbers.
 
     `tied`: how many mixtures have the same objectives within the limits; NaN where they were not counted.
-    `tolerance`: 0 where every optimum is there; else no mixture within the limits is better in every objective at once by
-    more than this share of the frontier's range. `labels` and `method` say what it took.
+    `room` (objectives,): 0 where every optimum is there; else, beside every mixture within the limits one of these is at most so
+    much worse in each objective. `method` says what it took.
     """
 
     problem: Problem
     chosen: IntArray
     sums: FloatArray
     tied: FloatArray
-    tolerance: float
+    room: FloatArray
     method: str
 
     def __len__(self) -> int:
@@ -33,7 +35,12 @@ class Frontier:
     @property
     def exact(self) -> bool:
         """Whether every optimum is there, proved in this run."""
-        return self.tolerance == 0.0
+        return not self.room.any()
+
+    @property
+    def tolerance(self) -> float:
+        """The room as a share of the frontier's ranges, of the objective that needs most."""
+        return float((self.room / ranges(self.problem, self.sums)).max())
 
     def metric(self, name: str) -> FloatArray:
         """Totals of a metric of the library, (n,)."""
@@ -43,9 +50,10 @@ class Frontier:
                 return dimension.value(self.sums[:, number])
         library = problem.library
         own, column = library.baselines.get(name, 0.0), library.metrics[name]
-        first = np.ones_like(self.chosen, dtype=bool)
-        first[:, 1:] = (library.first[self.chosen] == np.arange(problem.layers))[:, 1:]
-        added: FloatArray = np.where(first, column[self.chosen] - own, 0.0).sum(axis=1)
+        added = np.zeros(len(self))
+        for layer in range(problem.layers):  # layer by layer: a table of all of them would be many times the frontier
+            rows = self.chosen[:, layer]
+            added += np.where(library.first[rows] == layer, column[rows] - own, 0.0)
         return added + own + library.rest.get(name, 0.0)
 
     @property
@@ -58,9 +66,12 @@ class Frontier:
     def kinds(self) -> IntArray:
         """How many distinct kinds of block each mixture has, (n,)."""
         _, kind = np.unique(self.problem.library.kinds, return_inverse=True)
-        ordered = np.sort(kind[self.chosen], axis=1)
-        result: IntArray = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
-        return result
+        found = np.ones(len(self), dtype=np.int64)
+        for start in range(0, len(self), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            ordered = np.sort(kind[self.chosen[part]], axis=1)
+            found[part] += (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+        return found
 
     def replacements(self, row: int) -> list[int]:
         """The library's rows of one mixture, each once, first layer first."""
@@ -71,7 +82,7 @@ class Frontier:
         return found
 
     def __getitem__(self, rows: IntArray) -> "Frontier":
-        return Frontier(self.problem, self.chosen[rows], self.sums[rows], self.tied[rows], self.tolerance, self.method)
+        return Frontier(self.problem, self.chosen[rows], self.sums[rows], self.tied[rows], self.room, self.method)
 
 
 def exact_frontier(problem: Problem, found: Tree) -> Frontier:
@@ -88,12 +99,10 @@ def exact_frontier(problem: Problem, found: Tree) -> Frontier:
     group = group.ravel()
     tied: FloatArray = np.bincount(group, weights=final.counts).astype(np.float64)
     candidates = np.flatnonzero(_fewest(group, final.changed))
-    chosen = found.chosen(candidates)
     alone = len(candidates) == len(tied)
-    order = np.lexsort((*(() if alone else chosen.T[::-1]), group[candidates]))
-    first = order[np.r_[True, np.diff(group[candidates][order]) > 0]]
-    kept = candidates[first]
-    return Frontier(problem, chosen[first], sums[kept], tied[group[kept]], 0.0, f"{len(final):,} labels")
+    order = np.lexsort((*(() if alone else found.chosen(candidates).T[::-1]), group[candidates]))
+    kept = candidates[order[np.r_[True, np.diff(group[candidates][order]) > 0]]]
+    return Frontier(problem, found.chosen(kept), sums[kept], tied[group[kept]], np.zeros(n), f"{len(final):,} labels")
 
 
 def nothing_within(problem: Problem) -> str:
@@ -118,11 +127,21 @@ def staircase(sums: FloatArray) -> IntArray:
     return order[np.r_[True, sums[order[1:], 1] < lowest[:-1]]]
 
 
-def united(problem: Problem, parts: Sequence[Frontier], tolerance: float, method: str) -> Frontier:
+def ranges(problem: Problem, sums: FloatArray) -> FloatArray:
+    """What each objective ranges over in a frontier; where it is the same throughout, in all mixtures of the library."""
+    n = problem.objectives
+    everywhere = np.maximum(problem.most[-1] - problem.least[-1], 1.0)[:n]
+    here = np.ptp(sums, axis=0) if len(sums) else np.zeros(n)
+    result: FloatArray = np.where(here > 0, here, everywhere)
+    return result
+
+
+def united(problem: Problem, parts: Sequence[Frontier], method: str) -> Frontier:
     """What is on the frontier of several frontiers together; ties between them are not counted."""
     sums, chosen = np.concatenate([p.sums for p in parts]), np.concatenate([p.chosen for p in parts])
     changed = np.concatenate([p.changed for p in parts])
     order = np.lexsort((*chosen.T[::-1], changed, *sums.T[::-1]))
     order = order[np.r_[True, (sums[order[1:]] != sums[order[:-1]]).any(axis=1)]]
     kept = order[non_dominated_exactly(sums[order])]
-    return Frontier(problem, chosen[kept], sums[kept], np.full(len(kept), np.nan), tolerance, method)
+    room = np.max([part.room for part in parts], axis=0)
+    return Frontier(problem, chosen[kept], sums[kept], np.full(len(kept), np.nan), room, method)

@@ -10,6 +10,7 @@ from nas.block_frontier.labels import Exceeded, Pruner, tree
 from nas.block_frontier.lines import Lines
 from nas.block_frontier.problem import Problem
 from nas.block_frontier.solution import Frontier, exact_frontier, nothing_within, united
+from nas.block_frontier.units import in_units
 from nas.errors import InfeasibleError, UsageError
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -53,9 +54,8 @@ def _single(problem: Problem) -> Frontier:
     except Exceeded:
         if not len(sums):
             raise InfeasibleError(nothing_within(problem).replace("none is", "none was found")) from None
-    span = max(float((problem.most[-1] - problem.least[-1])[0]), 1.0)
-    tolerance = max((best - float(told.bounds[0])) / span, 1e-12)
-    return Frontier(problem, chosen, sums[:, :1], np.full(1, np.nan), tolerance, "one line")
+    room = max(best - float(told.bounds[0]) + ROUNDING * abs(best), 1e-12)
+    return Frontier(problem, chosen, sums[:, :1], np.full(1, np.nan), np.full(1, room), "one line")
 
 
 def _pruner(told: Lines, best: float) -> Pruner:
@@ -74,11 +74,11 @@ def _sliced(problem: Problem, say: Doing) -> Frontier:
     """Three objectives: the first two under limits on the third, each a step above the last.
 
     A mixture whose third objective lies between two limits is no better than one found under the upper one, but for that
-    slice's tolerance and for the step.
+    slice's room and for the step.
     """
     third = problem.dimensions[2]
     low, high = problem.least[-1][2], min(problem.most[-1][2], third.limit)
-    parts, tolerance = list[Frontier](), 1.0 / SLICES
+    parts, step, below = list[Frontier](), 0.0, low
     for number in range(SLICES):
         say(f"slice {number + 1} of {SLICES} of {third.name}")
         limit = high if number == SLICES - 1 else float(np.floor(low + (high - low) * (number + 1) / SLICES))
@@ -86,17 +86,19 @@ def _sliced(problem: Problem, say: Doing) -> Frontier:
         slice_ = replace(problem, dimensions=(*problem.dimensions[:2], bounded, *problem.dimensions[3:]), objectives=2)
         try:
             found = bracketed(slice_, SLICE_ROUNDS)
-        except InfeasibleError:
+        except InfeasibleError:  # none was found, which is no proof that there is none: the next step is so much higher
             continue
-        tolerance = max(tolerance, found.tolerance)
+        step, below = max(step, limit - below), limit
         parts.append(_with_third(found, problem))
-    if not parts:
+    if not parts or below < high:
         raise InfeasibleError(nothing_within(problem).replace("none is", "none was found"))
-    return united(problem, parts, tolerance, f"{SLICES} slices of {third.name}")
+    whole = united(problem, parts, f"{SLICES} slices of {third.name}")
+    return replace(whole, room=np.append(whole.room[:2], step))
 
 
 def _with_third(found: Frontier, problem: Problem) -> Frontier:
     """A slice's mixtures with their own third objective."""
     third = problem.dimensions[2]
-    values = third.sign * np.rint(found.metric(third.name) * 10.0**third.places) - third.offset
-    return replace(found, problem=problem, sums=np.concatenate([found.sums, values[:, None]], axis=1))
+    values = third.sign * in_units(found.metric(third.name), third.places) - third.offset
+    sums = np.concatenate([found.sums, values[:, None]], axis=1)
+    return replace(found, problem=problem, sums=sums, room=np.append(found.room, 0.0))

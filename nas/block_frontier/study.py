@@ -1,5 +1,7 @@
 """One answer whole: the library, what was asked, the frontier, picks, other people's answers, and how far scores add up."""
 
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,7 +40,7 @@ class Study:
         if found.exact:
             return f"every optimum of these sums, exactly ({found.method})"
         return (
-            f"within a tolerance of {100 * found.tolerance:.2g} % of their range, proved by lower bounds ({found.method}): "
+            f"within a tolerance of {rounded_up(100 * found.tolerance)} % of their range, proved by lower bounds ({found.method}): "
             "no mixture is better in all objectives by more"
         )
 
@@ -61,7 +63,9 @@ class Study:
         count = float(self.frontier.tied[row])
         if count != count:
             return ""
-        return f"{count:,.0f}" if count < EXACTLY_COUNTED else f"about {count:.2e}"
+        if count < EXACTLY_COUNTED:
+            return f"{count:,.0f}"
+        return f"about {count:.2e}" if math.isfinite(count) else f"over {sys.float_info.max:.0e}"
 
     def buys(self, row: int) -> str:
         """What a little more of the cost buys."""
@@ -116,3 +120,11 @@ class Study:
             {"answer": r.name, "allowed": r.allowed, "regret": r.regret, "best_id": r.row, **r.totals}
             for r in self.regrets
         ]
+
+
+def rounded_up(share: float) -> str:
+    """To two digits, and never to less than was proved."""
+    if not share > 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(share)) - 1)
+    return f"{math.ceil(share / step * (1 - 1e-12)) * step:.2g}"

@@ -38,5 +38,7 @@ def from_units(units: FloatArray, places: int) -> FloatArray:
 def limit_in_units(limit: float, places: int) -> float:
     """The largest whole number of 10^-places within a limit; one that the limit meets but for its own rounding counts."""
     scaled = limit * 10.0**places
+    if not math.isfinite(scaled):
+        return scaled
     nearest = float(np.rint(scaled))
     return nearest if abs(scaled - nearest) <= 1e-12 * max(abs(scaled), 1.0) else math.floor(scaled)

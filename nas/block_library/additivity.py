@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from nas.block_library.checking import LARGEST
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
 from objectives.written_text import csv_fault
@@ -54,11 +55,15 @@ class Additivity:
 
     def sentence(self, score: str) -> str:
         """What it comes to."""
-        side = "worse" if self.bias > 0 else "better"
+        side, rank = "worse" if self.bias > 0 else "better", self.rank_correlation
+        ranked = (
+            "no rank correlation that could be told"
+            if rank != rank
+            else f"rank correlation {rank:.3f} with the real one"
+        )
         return (
-            f"Adding scores up was tested: of {len(self.real)} assembled mixtures the predicted {score} has rank correlation "
-            f"{self.rank_correlation:.3f} with the real one and is off by {self.error:.4g} on average, {self.worst:.4g} at most "
-            f"(real ones {side} by {abs(self.bias):.4g})."
+            f"Adding scores up was tested: of {len(self.real)} assembled mixtures the predicted {score} has {ranked} "
+            f"and is off by {self.error:.4g} on average, {self.worst:.4g} at most (real ones {side} by {abs(self.bias):.4g})."
         )
 
     def content(self) -> dict[str, float | int]:
@@ -90,7 +95,7 @@ def read_additivity(library: Path) -> Additivity | None:
         raise UsageError(
             f"{path}: expected the columns changed, predicted and real, got others; correct the file"
         ) from None
-    if not rows or not np.isfinite([row[1:] for row in rows]).all():
+    if not rows or not (np.abs([row[1:] for row in rows]) <= LARGEST).all():
         return None
     changed, predicted, real = (np.array(column) for column in zip(*rows, strict=True))
     return Additivity(changed, predicted, real)

@@ -3,12 +3,13 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from nas.block_library import puzzletron
-from nas.block_library.checking import Meaning, checked
+from nas.block_library.checking import MOST_LAYERS, Meaning, checked
 from nas.block_library.library import Library, Row
 from nas.errors import UsageError
 from nas.files import yaml_source
@@ -18,7 +19,7 @@ from objectives.written_text import csv_fault, read_cell
 
 TABLE, SIDE = "library.csv", "library.yaml"
 MOST_BYTES = 400_000_000
-OWN = ("id", "layer", "block", "parent", "content")  # columns that are no metric
+OWN = ("", "id", "layer", "block", "parent", "content")  # columns that are no metric; without a name: numbers of rows
 TRUE, FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
 
 
@@ -28,31 +29,35 @@ def read_library(path: Path, meaning: Meaning) -> Library:
     Raises:
         UsageError: no such file, another format, or a library with faults.
     """
-    if path.is_dir():
-        held = [name for name in (TABLE, puzzletron.FILE) if (path / name).is_file()]
+    if os.path.isdir(path):  # unlike Path.is_dir of any name
+        held = [name for name in (TABLE, puzzletron.FILE) if os.path.isfile(path / name)]
         if not held:
             raise UsageError(f"{path}: expected {TABLE} or {puzzletron.FILE} in the folder, got neither; name the file")
         return read_library(path / held[0], _beside(path / SIDE, meaning) if held[0] == TABLE else meaning)
-    source = _text(path)
+    source = text_of(path, "a library of blocks", "name a CSV file, Puzzletron's JSON or a folder with one")
     if path.suffix.lower() == ".json":
         rows, scores = puzzletron.rows_of(str(path), _json(path, source))
-        meaning = Meaning(meaning.scores or scores, meaning.larger, meaning.rest)
+        meaning = Meaning((*meaning.scores, *scores), meaning.larger, meaning.rest)
     else:
         rows = _table(path, source)
     return checked(str(path), rows, meaning)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path, what: str, otherwise: str) -> str:
+    """The text of a file of somebody's, of no more than can be meant.
+
+    Raises:
+        UsageError: no such file, no text, or too much of it.
+    """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(
-                f"{path}: expected at most {MOST_BYTES // 10**6} MB of library, got more; leave blocks out"
-            )
-        return path.read_bytes().decode("utf-8-sig")
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB, got more; leave blocks out")
+        return content.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "bytes that are no text"
-        hint = near_file(path, "name a CSV file, Puzzletron's JSON or a folder with one")
-        raise UsageError(f"{path}: expected a library of blocks, got {said}; {hint}") from None
+        raise UsageError(f"{path}: expected {what}, got {said}; {near_file(path, otherwise)}") from None
 
 
 def _json(path: Path, source: str) -> Any:
@@ -72,7 +77,7 @@ def _beside(path: Path, meaning: Meaning) -> Meaning:
     return Meaning(
         meaning.scores or tuple(map(str, scores if isinstance(scores, list) else ())),
         meaning.larger or tuple(map(str, larger if isinstance(larger, list) else ())),
-        meaning.rest or {str(k): float(v) for k, v in (rest if isinstance(rest, dict) else {}).items() if _number(v)},
+        meaning.rest or {str(k): v for k, v in (rest if isinstance(rest, dict) else {}).items() if _number(v)},
     )
 
 
@@ -84,12 +89,13 @@ def _table(path: Path, source: str) -> list[Row]:
     """Rows of a CSV with the columns layer, block, and metrics; parent marks the parent's own blocks."""
     try:
         reader = csv.DictReader(io.StringIO(source, newline=""), strict=True)
+        columns = reader.fieldnames = [read_cell(name.strip()) for name in reader.fieldnames or []]
         lines = list(reader)
     except csv.Error as error:
         raise UsageError(f"{path}: expected CSV, got {csv_fault(error)}; correct the file") from None
-    columns = reader.fieldnames or []
+    named = [name for name in columns if name]
     lacking = [name for name in ("layer", "block") if name not in columns]
-    if lacking or len(set(columns)) < len(columns):
+    if lacking or len(set(named)) < len(named):
         said = f"no {' and no '.join(lacking)}" if lacking else "a column twice"
         raise UsageError(
             f"{path}: expected the columns layer, block and one a metric, got {said}; name them in the first row"
@@ -110,14 +116,23 @@ def _line(path: Path, number: int, line: Mapping[str | None, Any]) -> Row:
     content = content if isinstance(content, dict) else {}
     config = content.get("block_config")
     kind = json.dumps(config, sort_keys=True) if config is not None else ""
-    return Row(where, _layers(path, where, text["layer"]), text["block"], marked in TRUE, values, kind, content)
+    return Row(
+        where, layers_of(f"{path}: {where}", text["layer"]), text["block"], marked in TRUE, values, kind, content
+    )
 
 
-def _layers(path: Path, where: str, text: str) -> tuple[int, ...]:
-    """`7` or `7-9`."""
-    ends = text.split("-")
-    if len(ends) > 2 or not all(end.strip().isascii() and end.strip().isdigit() and len(end) < 7 for end in ends):
-        raise UsageError(f"{path}: {where}: layer: expected a number such as 7, or 7-9, got {text[:20]!r}; correct it")
+def layers_of(where: str, text: str) -> tuple[int, ...]:
+    """`7` or `7-9`.
+
+    Raises:
+        UsageError: neither, or more layers than a model has.
+    """
+    ends = [end.strip() for end in text.split("-")]
+    digits = len(ends) < 3 and all(end.isascii() and end.isdigit() and len(end) < 7 for end in ends)
+    if not digits or not int(ends[0]) <= int(ends[-1]) < MOST_LAYERS:
+        raise UsageError(
+            f"{where}: layer: expected a number such as 7, or 7-9, got {text[:20]!r}; count from 0 to {MOST_LAYERS - 1} at most"
+        )
     return tuple(range(int(ends[0]), int(ends[-1]) + 1))
 
 

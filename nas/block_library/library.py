@@ -13,6 +13,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 SCORE = "score"  # the library's one score, whatever it is called
 LARGER = ("token_accuracy", "accuracy", "cosine_similarity")  # scores of which more is better, by how their names begin
+LOSS = "loss"  # in the name of a score of which less is better
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Library:
             raise UsageError(
                 f"objective: expected one score, got {len(self.scores)} ({', '.join(self.scores)}); name one instead of 'score'"
             )
-        raise UsageError(f"{self.source}: {unknown('a metric', name, (*self.metrics, SCORE))}")
+        raise UsageError(f"{self.source}: {unknown('a metric', name, {*self.metrics, SCORE})}")
 
     def total(self, name: str, chosen: Sequence[int] | IntArray) -> float:
         """A metric of a whole mixture, from its replacements."""
@@ -108,6 +109,11 @@ class Library:
         rows = np.flatnonzero(self.parent & (self.length == 1))
         whole = np.array_equal(self.first[rows], np.arange(self.layers))
         return rows if whole else None
+
+
+def is_score(name: str) -> bool:
+    """Whether a metric is known to be a quality by its name alone."""
+    return name == SCORE or LOSS in name or larger_is_better(name)
 
 
 def larger_is_better(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nas.block_library.files import layers_of, text_of
 from nas.block_library.library import Library
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
@@ -21,15 +22,11 @@ def read_answers(path: Path, library: Library) -> list[Named]:
     Raises:
         UsageError: no such file, another format, layers left out, blocks that the library does not have.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or "bytes that are no text"
-        raise UsageError(
-            f"{path}: expected answers to compare with, got {said}; name solutions.json or a CSV"
-        ) from None
+    text = text_of(path, "answers to compare with", "name solutions.json or a CSV")
     places = _places(library)
     told = _solutions(path, text) if path.suffix.lower() == ".json" else _table(path, text)
+    if not told:
+        raise UsageError(f"{path}: expected answers to compare with, got none; write a row a layer")
     return [(name, _rows(f"{path}: {name}", parts, places, library)) for name, parts in told]
 
 
@@ -83,7 +80,10 @@ def _part(each: Mapping[str, Any]) -> Part:
     config = each["block_config"] if "block_config" in each else each["child_block_configs"][0]
     only_name = isinstance(config, dict) and set(config) == {"block"}
     kind = str(config["block"]) if only_name else json.dumps(config, sort_keys=True)
-    return tuple(int(layer) for layer in each["parent_layer_indices"]), kind
+    layers = tuple(each["parent_layer_indices"])
+    if not all(type(layer) is int for layer in layers):
+        raise TypeError
+    return layers, kind
 
 
 def _table(path: Path, text: str) -> list[tuple[str, list[Part]]]:
@@ -92,12 +92,11 @@ def _table(path: Path, text: str) -> list[tuple[str, list[Part]]]:
         lines = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
         found: dict[str, list[Part]] = {}
         for line in lines:
-            ends = [int(end) for end in line["layer"].split("-")]
-            part = (tuple(range(ends[0], ends[-1] + 1)), read_cell(line["block"]))
-            found.setdefault(line.get("answer") or "answer", []).append(part)
+            part = (layers_of(f"{path}", line["layer"]), read_cell(line["block"]))
+            found.setdefault(read_cell(line.get("answer") or "answer"), []).append(part)
     except csv.Error as error:
         raise UsageError(f"{path}: expected CSV, got {csv_fault(error)}; correct the file") from None
-    except (KeyError, ValueError, AttributeError, TypeError):
+    except (KeyError, AttributeError, TypeError):
         raise UsageError(
             f"{path}: expected the columns answer, layer (7, or 7-9) and block, got others; correct the file"
         ) from None

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -154,9 +155,10 @@ class Journal:
         if not self.path.is_file():
             return {}
         found = {}
-        for line in csv.reader(self.path.read_text(encoding="utf-8").splitlines()):
+        for line in csv.reader(self.path.read_text(encoding="utf-8", errors="replace").splitlines()):
             if len(line) == 2 and line[1].endswith(";"):  # the end of a whole line
-                found[line[0]] = float(line[1][:-1])
+                with suppress(ValueError):
+                    found[line[0]] = float(line[1][:-1])
         return found
 
     def kept(self, what: str, loss: float) -> float:

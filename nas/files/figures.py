@@ -1,6 +1,7 @@
 """Figures as files: drawn over matplotlib's defaults whatever the user's matplotlibrc says, written whole, the same bytes."""
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,12 @@ from nas.files.tables import write
 
 @contextmanager
 def styled(style: Any) -> Iterator[None]:
-    """A style over the defaults; the user's own settings (`text.usetex`, fonts, sizes) return afterwards."""
-    with matplotlib.rc_context():
+    """A style over the defaults; the user's own settings (`text.usetex`, fonts, sizes) return afterwards.
+
+    A letter that the font does not have is drawn as a box, without a word.
+    """
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(style)
         yield

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from nas.block_frontier import recording, screen
-from nas.block_frontier.answers import best, picks, regret, scaled, within
-from nas.block_frontier.asking import Asked, allowed, answered, limit_of
-from nas.block_frontier.solution import Frontier
+from nas.block_frontier.answers import best, best_within, picks, regret, scaled
+from nas.block_frontier.asking import Asked, allowed, answered
 from nas.block_frontier.study import Study
 from nas.block_library.additivity import read_additivity
 from nas.block_library.checking import Meaning
@@ -20,6 +19,8 @@ from nas.block_library.library import Library
 from nas.block_library.others import read_answers
 from nas.block_scoring.assembly import real_losses
 from nas.errors import InfeasibleError, UsageError
+from nas.exact.sweeps import FORM
+from nas.exact.sweeps import MOST as MOST_LIMITS
 from nas.files.own_files import drawing
 from nas.files.tables import csv_text, refuse_existing, refuse_used, write, write_json
 from nas.frontier.preferences import check_form, diverse, knee
@@ -93,7 +94,7 @@ def studied(library: Library, asked: Asked, path: Path, compare: Path | None, st
     """The whole answer."""
     others = [] if compare is None else read_answers(compare, library)
     for text in asked.picks:
-        limit_of(library, text)
+        asked.answerable(library, text)
     additivity = read_additivity(path)
     stage("solving")
     frontier = answered(library, asked, stage)
@@ -167,12 +168,13 @@ def select(request: Selection) -> None:
     check_form(request.how)
     _refuse_settings(request.path, [] if request.laws is None else ["laws"])
     if request.out is not None:
+        _refuse_suffix(request.out)
         refuse_existing("--out", request.out)
     study = reopened(request.path, request.budgets)
     if request.sweep is not None:
         chosen = _sweep(study, request.sweep)
     else:
-        rows = _rows(study.frontier, request.how)
+        rows = _rows(study, request.how)
         chosen = [(None, row) for row in rows]
     if not chosen:
         raise InfeasibleError(f"select: no mixture within {request.sweep or request.how}; move the limit")
@@ -185,6 +187,8 @@ def select(request: Selection) -> None:
     elif not request.quiet:
         screen.show_head(study)
         screen.show_rows(study, chosen, request.shown)
+        if request.budgets:
+            say("These ids are of the mixtures within these budgets: explain takes one with the same --budget.")
         say(study.assumption())
     if request.out is not None and not request.quiet:
         notice(f"{len(rows):,} mixtures written to {request.out}")
@@ -202,10 +206,11 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _rows(frontier: Frontier, how: str) -> list[int]:
+def _rows(study: Study, how: str) -> list[int]:
     kind, _, rest = how.partition(":")
+    frontier = study.frontier
     if kind == "budget":
-        row = best(frontier, within(frontier, limit_of(frontier.problem.library, rest)))
+        row = best_within(frontier, study.asked.answerable(study.library, rest))
         return [] if row is None else [row]
     if how == "best":
         row = best(frontier)
@@ -221,18 +226,17 @@ def _sweep(study: Study, text: str) -> list[tuple[str | None, int]]:
     metric, _, numbers = text.partition("=")
     try:
         first, last, step = (float(part) for part in numbers.split(":"))
-        limits = np.arange(first, last + step / 2, step) if step > 0 else np.zeros(0)
-    except ValueError:
-        limits = np.zeros(0)
-    if not 0 < len(limits) <= 100_000:
+        count = (last - first) / step + 1.0 + 1e-9
+    except (ValueError, ZeroDivisionError):
+        count = 0.0
+    if not 1 <= count < MOST_LIMITS:
         raise UsageError(
-            f"sweep: expected metric=first:last:step, got {text!r}; write for example memory_mib=8000:30000:1000"
+            f"sweep: expected {FORM} with 1 to {MOST_LIMITS:,} limits, got {text!r}; write memory_mib=8000:30000:1000"
         )
     found = list[tuple[str | None, int]]()
-    for value in limits.tolist():
-        limit = limit_of(study.library, f"{metric}={value!r}")
-        row = best(study.frontier, within(study.frontier, limit))
-        found += [] if row is None else [(f"{value:g}", row)]
+    for value in (first + step * np.arange(int(count))).tolist():
+        row = best_within(study.frontier, study.asked.answerable(study.library, f"{metric}={value!r}"))
+        found += [] if row is None else [(f"{value:.10g}", row)]
     return found
 
 
@@ -244,7 +248,14 @@ def _keep(out: Path, study: Study, rows: list[int], columns: Mapping[str, Any]) 
         write(out, csv_text(columns))
 
 
-def explain(path: Path, how: str, index: int | None, given: Sequence[str], *, json: bool) -> None:
+def _refuse_suffix(out: Path) -> None:
+    if out.suffix not in (".csv", ".json"):
+        raise UsageError(
+            f"--out: expected a file ending in .csv, or in .json for Puzzletron's solutions, got {out}; rename it"
+        )
+
+
+def explain(path: Path, how: str, index: int | None, budgets: list[str], given: Sequence[str], *, json: bool) -> None:
     """One mixture of a folder's frontier, layer by layer: what each block adds and saves, and what a step more buys.
 
     Raises:
@@ -255,8 +266,8 @@ def explain(path: Path, how: str, index: int | None, given: Sequence[str], *, js
     _refuse_settings(path, given)
     if how.partition(":")[0] in ("frontier", "diverse"):
         raise UsageError(f"--select: expected best, knee or budget:metric=limit, got {how!r}; one mixture is explained")
-    study = reopened(path, [])
-    rows = _rows(study.frontier, how) if index is None else [index]
+    study = reopened(path, budgets)
+    rows = _rows(study, how) if index is None else [index]
     if not rows:
         raise InfeasibleError(f"--select: no mixture within {how}; move the limit")
     if rows[0] >= len(study.frontier):

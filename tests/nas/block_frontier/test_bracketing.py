@@ -1,14 +1,19 @@
 """What is said of a frontier that is too large for labels: bounds hold, mixtures are real, the tolerance covers the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from nas.block_frontier import solving
+from nas.block_frontier import bracketing, solving
 from nas.block_frontier.bracketing import bracketed
 from nas.block_frontier.labels import Exceeded, tree
 from nas.block_frontier.lines import lines
+from nas.block_frontier.near_lines import near
 from nas.block_frontier.problem import Limit, posed
-from nas.block_frontier.solution import exact_frontier
+from nas.block_frontier.solution import exact_frontier, united
+from nas.block_frontier.study import rounded_up
+from search_spaces.arrays import FloatArray, IntArray
 from tests.nas.block_frontier.libraries import NAMES, half_way, random_library
 
 
@@ -22,9 +27,9 @@ def problem(seed: int, objectives: int = 2):  # type: ignore[no-untyped-def]
 def test_no_mixture_is_better_by_more_than_the_tolerance(seed: int) -> None:
     asked = problem(seed)
     exact, found = exact_frontier(asked, tree(asked)), bracketed(asked)
-    room = found.tolerance * np.maximum(np.ptp(found.sums, axis=0), 1.0)
+    assert found.tolerance == pytest.approx((found.room / np.ptp(found.sums, axis=0)).max())
     for best in exact.sums:
-        assert (found.sums <= best + room * (1 + 1e-9)).all(axis=1).any()
+        assert (found.sums <= best + found.room * (1 + 1e-9)).all(axis=1).any()
     assert (found.metric("prefill_ms") <= asked.dimensions[2].value(np.array(asked.limits[2])) + 1e-9).all()
     for number, name in enumerate(asked.names):
         again = [asked.library.total(name, np.array(found.replacements(row))) for row in range(len(found))]
@@ -40,6 +45,41 @@ def test_no_mixture_lies_below_a_line() -> None:
     assert (exact.sums @ told.weights[:, :2].T >= told.bounds * (1 - 1e-9)).all()
 
 
+def test_what_lies_beyond_an_end_is_not_within_the_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(0)
+    exact = exact_frontier(asked, tree(asked))
+
+    def middle(*arguments: object) -> tuple[FloatArray, IntArray]:
+        sums, chosen = near(*arguments)  # type: ignore[arg-type]
+        third = np.quantile(exact.sums[:, 0], [0.3, 0.7])
+        kept = (sums[:, 0] >= third[0]) & (sums[:, 0] <= third[1])
+        return sums[kept], chosen[kept]
+
+    monkeypatch.setattr(bracketing, "near", middle)
+    found = bracketed(asked, 2)
+    assert found.tolerance > 0.1
+    for best in exact.sums:
+        assert (found.sums <= best + found.room * (1 + 1e-9)).all(axis=1).any()
+
+
+def test_room_is_kept_where_frontiers_are_united() -> None:
+    asked = problem(0)
+    exact = exact_frontier(asked, tree(asked))
+    wide = replace(exact, room=np.array([3.0, 5.0]))
+    narrow = replace(exact[np.arange(2)], room=np.array([4.0, 0.0]))
+    both = united(asked, [wide, narrow], "")
+    assert both.room.tolist() == [4.0, 5.0]
+    assert not both.exact
+    assert both.tolerance == (both.room / np.ptp(both.sums, axis=0)).max()
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.0984, "0.099"), (0.1, "0.1"), (0.10001, "0.11"), (9.96, "10"), (0, "0")]
+)
+def test_a_tolerance_is_never_rounded_down(share: float, said: str) -> None:
+    assert rounded_up(share) == said
+
+
 @pytest.mark.slow
 def test_too_many_labels_are_bounded_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     def exceeded(*_: object) -> None:
@@ -53,6 +93,5 @@ def test_too_many_labels_are_bounded_instead(monkeypatch: pytest.MonkeyPatch) ->
     assert 0 < found.tolerance < 0.2
     sliced = solving.solved(three)
     assert sliced.tolerance >= 1 / solving.SLICES
-    span = (three.most[-1] - three.least[-1])[:3]
     for best in whole.sums:
-        assert (sliced.sums <= best + sliced.tolerance * span).all(axis=1).any()
+        assert (sliced.sums <= best + sliced.room * (1 + 1e-9)).all(axis=1).any()

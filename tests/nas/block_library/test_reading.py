@@ -120,6 +120,22 @@ BROKEN = {
     "nothing": (HEAD, "expected replacements of layers, got none"),
     "no layer": ("block,score\na,1\n", "got no layer; name them"),
     "layer": (HEAD + "x,a,1,0,5\n", "layer: expected a number such as 7, or 7-9, got 'x'"),
+    "layers the wrong way": (HEAD + "3-1,a,1,0,5\n", "layer: expected a number such as 7, or 7-9, got '3-1'"),
+    "too many layers": (HEAD + "0-999999,a,1,0,5\n", "count from 0 to 4095 at most"),
+    "no name": (HEAD + "0,,1,0,5\n", "line 2: block: expected a name, got nothing"),
+    "what overflows": (HEAD + "0,a,1,0,1e308\n", "line 2: memory_mib: expected a finite number, got 1e+308"),
+    "two parents": (HEAD + "0,a,1,0,5\n0,b,1,1,4\n", "one block of the parent's a layer, got 'a' and 'b' at layer 0"),
+    "an answer's column": (HEAD.replace("score", "kinds") + "0,a,1,0,5\n", "got 'kinds', a column of answers"),
+    "a terminal's code": (HEAD.replace("score", "\x1b[31m") + "0,a,1,0,5\n", "expected a name of plain text"),
+    "two units of one block among many": (
+        HEAD
+        + "".join(
+            f"{i},{b},{int(b == 'a')},0,{v / (1024 if i == 2 else 1)}\n"
+            for i in range(3)
+            for b, v in (("a", 400), ("b", 30))
+        ),
+        "memory_mib: expected one unit, got up to 0.390625 at layer 2 and 400 at layer 0",
+    ),
     "cells": (HEAD + "0,a,1,0\n", "line 2: expected a cell a column"),
 }
 
@@ -144,7 +160,61 @@ def test_the_same_row_twice_is_no_fault(tmp_path: Path) -> None:
     assert library.parent.tolist() == [True]
 
 
-@pytest.mark.parametrize("content", ["[]", "{", '{"a": {"metrics": {"x": 1}}}', '{"a": 3}'])
+def test_a_layer_of_hardly_anything_is_in_the_same_unit(tmp_path: Path) -> None:
+    table = HEAD + "0,a,1,0,400\n1,a,1,0,410\n2,skip,1,0,0.016\n"
+    assert read_library(written(tmp_path, table, "library.csv"), Meaning()).layers == 3
+
+
+def test_scores_are_known_by_name_or_by_what_is_said_of_them(tmp_path: Path) -> None:
+    table = "layer,block,parent,accuracy_top_1,lm_loss,quality,memory_mib\n0,a,1,0.5,2,7,5\n"
+    library = read_library(written(tmp_path, table, "library.csv"), Meaning(larger=("quality",)))
+    assert library.scores == ("accuracy_top_1", "lm_loss", "quality")
+    assert library.larger == {"accuracy_top_1", "quality"}
+    assert library.costs == ("memory_mib",)
+    puzzle = read_library(written(tmp_path, puzzletron()), Meaning(("lm_loss",)))
+    assert puzzle.scores == ("lm_loss", "token_accuracy_top_1")
+    assert puzzle.larger == {"token_accuracy_top_1"}
+
+
+def test_a_table_of_pandas_with_spaces_and_names_like_formulas(tmp_path: Path) -> None:
+    table = ", layer, block, parent, score, =size\n0, 0, a, 1, 0, 5\n1, 0, b, 0, 1, 4\n"
+    library = read_library(written(tmp_path, table, "library.csv"), Meaning())
+    assert tuple(library.metrics) == ("score", "=size")
+    (tmp_path / "again").mkdir()
+    write_library(tmp_path / "again", library)
+    assert tuple(read_library(tmp_path / "again", Meaning()).metrics) == ("score", "=size")
+
+
+def test_a_file_without_an_end_is_not_read_to_it() -> None:
+    with pytest.raises(UsageError, match="expected at most 400 MB, got more"):
+        read_library(Path("/dev/zero"), Meaning())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("none.csv", "answer,layer,block\n"),
+        ("broad.csv", "answer,layer,block\na,0-99999999999,b\n"),
+        ("floats.json", '[{"chosen_replacements": [{"parent_layer_indices": [1e400], "block_config": 1}]}]'),
+        ("binary.csv", "\udcff"),
+    ],
+)
+def test_answers_of_others_that_are_none(name: str, content: str, tmp_path: Path) -> None:
+    library = read_library(written(tmp_path, puzzletron()), Meaning())
+    (tmp_path / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UsageError, match="expected"):
+        read_answers(tmp_path / name, library)
+
+
+def alone(layer: int, loss: float) -> str:
+    return json.dumps({"a": replacement([layer], PARENT, 1, 5) | {"metrics": {"lm_loss": loss}}})
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{", '{"a": {"metrics": {"x": 1}}}', '{"a": 3}', "[" * 100_000, alone(10**9, 1), alone(0, 10**400)],
+    ids=["list", "open", "no layer", "number", "deep", "a far layer", "a huge number"],
+)
 def test_json_that_is_not_puzzletrons(content: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected"):
         read_library(written(tmp_path, content), Meaning())

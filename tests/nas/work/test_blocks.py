@@ -98,12 +98,19 @@ def test_the_same_bytes_whatever_the_order_of_the_rows(library: Path, monkeypatc
         (["--budget", "memory=700"], 2, "did you mean memory_mib"),
         (["--budget", "memory_mib=much"], 2, "expected a number"),
         (["--budget", "nonsense"], 2, "expected metric=limit"),
+        (["--budget", "memory_mib=1e308"], 2, "expected a number in the library's unit"),
+        (["--pick", "runtime_ms=3"], 2, "expected a limit on an objective (score<= or memory_mib<=)"),
+        (["--pick", "memory_mib>=800"], 2, "expected a limit on an objective"),
+        (["--fix", "2-0=full"], 2, "expected a number such as 7, or 7-9"),
+        (["--fix", f"{'1' * 5000}=full"], 2, "expected a number such as 7, or 7-9"),
+        (["--tokens", "5"], 2, "expected --tokens with --measure"),
+        (["--measure", "--pick", "memory_mib=3", "--text", "x"], 2, "--measure: expected no --pick"),
         (["--objective", "score,size"], 2, "expected a metric"),
         (["--fix", "0=huge"], 2, "layer 0: expected a block"),
         (["--fix", "7=full"], 2, "expected layers up to 2"),
         (["--max-kinds", "0"], 2, "expected at least 1"),
         (["--rest", "memory_mib"], 2, "expected metric=value"),
-        (["--resume"], 2, "expected --resume and --text with --measure"),
+        (["--resume"], 2, "expected --resume with --measure"),
         (["--compare", "absent.json"], 2, "expected answers to compare with"),
     ],
 )
@@ -118,6 +125,68 @@ def test_what_cannot_be_done_is_a_line(
     assert typed(blocks, monkeypatch, str(library), *arguments, "--no-plots", "--out", "answer") == code
     assert said in capsys.readouterr().err
     assert not Path("answer").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "said"),
+    [
+        (select, ["--out", "x.jsonl"], "expected a file ending in .csv, or in .json"),
+        (select, ["--laws", "routed"], "expected no laws"),
+        (select, ["--sweep", "memory_mib=1:2:1e-300"], "with 1 to 100,000 limits"),
+        (select, ["--sweep", "runtime_ms=1:5:1"], "expected a limit on an objective"),
+        (select, ["--select", "budget:runtime_ms=3"], "expected a limit on an objective"),
+        (explain, ["--model", "qwen2.5_0.5b"], "expected no model"),
+        (explain, ["--index", "99"], "expected a row up to"),
+    ],
+)
+def test_what_an_answer_cannot_be_asked(  # type: ignore[no-untyped-def]
+    command,
+    arguments: list[str],
+    said: str,
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert typed(blocks, monkeypatch, str(library), "--no-plots", "--quiet", "--out", "answer") == 0
+    assert typed(command, monkeypatch, "answer", *arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [blocks, select, explain, report])
+def test_a_name_that_no_file_can_have(  # type: ignore[no-untyped-def]
+    command, library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(command, monkeypatch, "a" * 5000) == 2
+    assert "expected" in capsys.readouterr().err
+
+
+def test_a_limit_on_the_score_is_met_with_the_least_memory(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [str(library), "--pick", "score=0.07", "--no-plots", "--quiet", "--out", "answer"]
+    assert typed(blocks, monkeypatch, *told) == 0
+    (pick,) = csv.DictReader(open("answer/picks.csv"))  # noqa: SIM115
+    assert (float(pick["score"]), float(pick["memory_mib"])) == (0.07, 750.0)
+
+
+def test_an_id_within_further_budgets_is_explained_with_them(
+    library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(blocks, monkeypatch, str(library), "--no-plots", "--quiet", "--out", "answer") == 0
+    within = ["--budget", "memory_mib<=700"]
+    assert typed(select, monkeypatch, "answer", *within, "--select", "best") == 0
+    said = capsys.readouterr().out
+    assert "explain takes one with the same --budget" in said
+    assert typed(explain, monkeypatch, "answer", *within, "--index", "0", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["memory_mib"] <= 700
+    assert f"{told['score']:.6g}" in said
+
+
+def test_more_ties_than_a_float_can_count(monkeypatch: pytest.MonkeyPatch, library: Path) -> None:
+    rows = [f"{layer},b{i},{int(i == 0)},0,1\n" for layer in range(400) for i in range(10)]
+    library.write_text("layer,block,parent,score,memory_mib\n" + "".join(rows))
+    assert typed(blocks, monkeypatch, str(library), "--no-plots", "--quiet", "--out", "answer") == 0
+    first, *_ = csv.DictReader(open("answer/picks.csv"))  # noqa: SIM115
+    assert first["tied"] == "over 2e+308"
 
 
 def test_fixed_layers_and_few_kinds(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
