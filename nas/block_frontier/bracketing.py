@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nas.block_frontier.band import corners
 from nas.block_frontier.lines import Lines, lines
 from nas.block_frontier.near_lines import near
 from nas.block_frontier.problem import Problem
@@ -56,8 +57,7 @@ def _gaps(
     A better mixture has both objectives below such a place: the first of one neighbour, the second of the other. Beyond an
     end of the frontier it is better in one objective than the last neighbour, whatever the other, which no mixture has above `most`.
     """
-    scale, most = ranges(problem, sums), problem.most[-1]
-    places = np.stack([np.append(sums[:, 0], most[0]), np.append(most[1], sums[:, 1])], axis=1)
+    scale, places = ranges(problem, sums), corners(problem, sums)
     shares = np.broadcast_to(directions @ scale, (len(places), len(directions))).copy()
     shares[0], shares[-1] = directions[:, 0] * scale[0], directions[:, 1] * scale[1]
     reached = places @ directions.T

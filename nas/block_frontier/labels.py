@@ -70,11 +70,13 @@ class Exceeded(Exception):
 Pruner = Callable[[int, FloatArray], IntArray]
 
 
-def tree(problem: Problem, prune: Pruner | None = None, most: int | None = MOST_LABELS) -> Tree:
-    """The labels of a problem; `prune` tells which sums of the layers from i on may be part of an answer.
+def tree(problem: Problem, prune: Pruner | None = None, sieve: Pruner | None = None) -> Tree:
+    """The labels of a problem; `prune` and `sieve` tell which sums of the layers from i on may be part of an answer.
+
+    `prune` is asked of every candidate, `sieve`, which may take longer, of those that no other dominates.
 
     Raises:
-        Exceeded: three dimensions or more, and more labels than `most` at a layer; None sets no limit.
+        Exceeded: three dimensions or more, and more labels or candidates than an exact answer may take.
     """
     free = len(problem.dimensions) == 2 and problem.objectives == 2
     none = np.zeros(1, dtype=np.int64)
@@ -88,10 +90,11 @@ def tree(problem: Problem, prune: Pruner | None = None, most: int | None = MOST_
             found = _staircase(problem, layer, labels)
         else:
             compared += sum(len(labels[layer + g.length]) * len(g.rows) for g in problem.groups[layer])
-            if most is not None and compared > MOST_CANDIDATES:
+            if compared > MOST_CANDIDATES:
                 raise Exceeded
             found = _general(problem, layer, labels, prune)
-            if most is not None and len(found) > most:
+            found = found if sieve is None else _ordered(found[sieve(layer, found.sums)])
+            if len(found) > MOST_LABELS:
                 raise Exceeded
         labels[layer] = found
         ways.append((found.rows.astype(np.int32), found.next.astype(np.int32)))

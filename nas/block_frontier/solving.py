@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.block_frontier.bracketing import best_bound, bracketed
+from nas.block_frontier.band import sieve
+from nas.block_frontier.bracketing import TARGET, best_bound, bracketed
 from nas.block_frontier.labels import Exceeded, Pruner, tree
 from nas.block_frontier.lines import Lines
 from nas.block_frontier.problem import Problem
@@ -35,12 +36,22 @@ def solved(problem: Problem, say: Doing = lambda text: None) -> Frontier:
     except Exceeded:
         say("too many labels for an exact answer: bounding")
     if problem.objectives == 2:
-        return bracketed(problem)
+        return _closed(problem, bracketed(problem))
     if problem.objectives == 3:
         return _sliced(problem, say)
     raise UsageError(
         f"objective: expected at most three of a library of this size, got {problem.objectives}; make one a --budget"
     )
+
+
+def _closed(problem: Problem, found: Frontier) -> Frontier:
+    """The exact frontier where the tolerance is wide and the mixtures found leave few enough labels; else what was found."""
+    if found.tolerance <= TARGET:
+        return found
+    try:
+        return exact_frontier(problem, tree(problem, sieve=sieve(problem, found)))
+    except Exceeded:
+        return found
 
 
 def _single(problem: Problem) -> Frontier:
