@@ -7,7 +7,20 @@ from nas.terminal.streams import terminal
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "reproduce"),
-    *("devices", "export", "train", "measure", "calibrate", "report", "watch", "open", "list", "init", "schema"),
+    *(
+        "devices",
+        "blocks",
+        "export",
+        "train",
+        "measure",
+        "calibrate",
+        "report",
+        "watch",
+        "open",
+        "list",
+        "init",
+        "schema",
+    ),
 )
 
 

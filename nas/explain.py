@@ -52,6 +52,8 @@ def explain(
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
+    from nas.block_frontier.recording import is_answer
+    from nas.work.blocks import explain as of_blocks
     from nas.work.explain import Request
     from nas.work.explain import explain as work
 
@@ -70,6 +72,12 @@ def explain(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
+    if run is not None and is_answer(run):
+        others = {"model": model, "architecture": architecture, "config": config}
+        within = flags.pop("budgets", [])
+        given = [*flags, *(name for name, value in others.items() if value is not None), *(settings or [])]
+        of_blocks(run, how, index, within, given, json=json)
+        return
     work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
 
 

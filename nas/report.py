@@ -1,5 +1,6 @@
 """Write report.html: a run, a fit, a calibration, a reproduction, or several runs side by side, as one offline page to look at and send."""
 
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated
 
@@ -28,10 +29,16 @@ def report(
     quiet: o.Quiet = False,
 ) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
+    from nas.block_frontier.recording import is_answer
     from nas.files.report_json import REPRODUCTION
     from nas.work.report import TOLD, Request
 
-    holds = [name for name in TOLD if len(runs) == 1 and (runs[0] / name).is_file()]
+    if len(runs) == 1 and is_answer(runs[0]):
+        from nas.work.blocks import report as of_blocks
+
+        of_blocks(Request(tuple(runs), out, quiet))
+        return
+    holds = [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
     if REPRODUCTION in holds:
         from nas.work.reproduce import report as work
     elif holds:

@@ -33,9 +33,12 @@ def select(
     json: o.Json = False,
 ) -> None:
     """Choose candidates of a run; nothing in the run folder is executed."""
+    from nas.block_frontier.recording import is_answer
+    from nas.work.blocks import select as of_blocks
     from nas.work.select import Request, choose
 
-    choose(Request(run, how, budget or [], sweep, laws, out, rows, quiet, json))
+    work = of_blocks if is_answer(run) else choose
+    work(Request(run, how, budget or [], sweep, laws, out, rows, quiet, json))
 
 
 main = o.command(

@@ -1,6 +1,7 @@
 """Figures as files: drawn over matplotlib's defaults whatever the user's matplotlibrc says, written whole, the same bytes."""
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,12 @@ from nas.files.tables import write
 
 @contextmanager
 def styled(style: Any) -> Iterator[None]:
-    """A style over the defaults; the user's own settings (`text.usetex`, fonts, sizes) return afterwards."""
-    with matplotlib.rc_context():
+    """A style over the defaults; the user's own settings (`text.usetex`, fonts, sizes) return afterwards.
+
+    A letter that the font does not have is drawn as a box, without a word.
+    """
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(style)
         yield
@@ -36,6 +41,14 @@ def save(figure: Figure, stem: Path, *, dpi: int = 160, svg: bool = True) -> Non
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, **options)
         write(stem.with_name(f"{stem.name}.{kind}"), drawn.getvalue())
+
+
+def png(figure: Figure, *, dpi: int = 110) -> bytes:
+    """A figure as the bytes of a PNG, for a page."""
+    FigureCanvasAgg(figure)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi, metadata={"Software": None})
+    return drawn.getvalue()
 
 
 def plain(text: str) -> str:

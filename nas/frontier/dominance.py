@@ -23,8 +23,8 @@ def rounded(values: FloatArray) -> FloatArray:
     return result
 
 
-def non_dominated(values: FloatArray) -> IntArray:
-    """Rows of (n, m) that no other dominates, ascending; equal rows are all kept.
+def non_dominated(values: FloatArray, *, exact: bool = False) -> IntArray:
+    """Rows of (n, m) that no other dominates, ascending; equal rows are all kept. `exact`: values are compared as they are.
 
     Raises:
         ValueError: a value is not finite.
@@ -33,7 +33,7 @@ def non_dominated(values: FloatArray) -> IntArray:
         raise ValueError("values: expected finite objectives, got NaN or infinity; leave failed rows out")
     if len(values) == 0:
         return np.zeros(0, dtype=np.int64)
-    comparable = rounded(values)
+    comparable = values if exact else rounded(values)
     if comparable.shape[1] == 1:
         return np.flatnonzero(comparable[:, 0] == comparable.min())
     return np.flatnonzero(moocore.is_nondominated(comparable, keep_weakly=True))

@@ -1,5 +1,6 @@
 """The work of `report`: the page of a run beside its files, or a page of several runs."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def refuse_comparison(path: Path) -> None:
     Raises:
         UsageError: the folder is a comparison's.
     """
-    if (path / COMPARISON).is_file():
+    if os.path.isfile(path / COMPARISON):  # unlike Path.is_file of any name
         raise UsageError(
             f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
@@ -82,7 +83,7 @@ def refuse_told(path: Path) -> None:
     Raises:
         UsageError: the folder holds a fit's, a calibration's or a reproduction's report.
     """
-    if any((path / name).is_file() for name in TOLD):
+    if any(os.path.isfile(path / name) for name in TOLD):
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 
