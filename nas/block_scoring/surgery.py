@@ -73,13 +73,14 @@ def _nothing(*, attention: bool) -> Any:
     """A module that adds nothing to the residual stream."""
     import torch
 
-    class Nothing(torch.nn.Module):
-        def forward(self, hidden_states: Any = None, **_: Any) -> Any:
-            """Zeros; of attention with no weights beside them."""
-            zeros = torch.zeros_like(hidden_states)
-            return (zeros, None) if attention else zeros
+    def forward(hidden_states: Any = None, **_: Any) -> Any:
+        """Zeros; of attention with no weights beside them."""
+        zeros = torch.zeros_like(hidden_states)
+        return (zeros, None) if attention else zeros
 
-    return Nothing()
+    nothing: Any = torch.nn.Module()
+    nothing.forward = forward
+    return nothing
 
 
 def _attention(own: Any, shape: Shape, variant: Variant) -> Any:

@@ -16,24 +16,9 @@ from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.columns import Part
 
 RANGED = (
-    "depth",
-    "width",
-    "head_dim",
-    "n_experts",
-    "top_k",
-    "activation_rate",
-    "expert_ffn_ratio",
-    "ffn_ratio",
-    "kv_dim",
-    "query_dim",
-    "granularity",
-    "expansion_rate",
-    "parameters",
-    "active_parameters",
-    "parameters_with_embeddings",
-    "active_parameters_with_embeddings",
-    "ffn_attention_ratio",
-    "normalised_width",
+    *("depth", "width", "head_dim", "n_experts", "top_k", "activation_rate", "expert_ffn_ratio", "ffn_ratio"),
+    *("kv_dim", "query_dim", "granularity", "expansion_rate", "parameters", "active_parameters"),
+    *("parameters_with_embeddings", "active_parameters_with_embeddings", "ffn_attention_ratio", "normalised_width"),
 )
 DOMAINS = ("prices", "prices_sparse")
 BLOCK = 65_536
