@@ -69,7 +69,7 @@ def blocks(
         list[str] | None,
         typer.Option(
             "--pick",
-            help="metric=limit: the best within it; repeats; default 100 to 50 % of the parent's cost.",
+            help="Limit on an objective: the best within it; repeats; default 100 to 50 % of the parent's cost.",
             metavar="METRIC=LIMIT",
             rich_help_panel=ANSWERS,
         ),
