@@ -1,11 +1,13 @@
 """An axis of tokens, and what training costs, against brute force: every law that sees tokens."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nas.exact.rival_laws import verdicts
+from nas.exact.solution import solve
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations, distinct
@@ -13,11 +15,13 @@ from nas.problem.objective import Budget, built_in
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.settings import each_setting, of_all_settings
 from nas.search.assembly import assemble
+from nas.search.notebook import Notebook
 from nas.study.catalogue import load_device, load_law
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.training import Training
 from search_spaces.space import SearchSpace
+from tests.nas.exact.test_decomposition import Killed, Mortal
 from tests.nas.exact.test_random_problems import (
     Chance,
     by_parts,
@@ -29,6 +33,17 @@ from tests.nas.exact.test_random_problems import (
 )
 from tests.nas.exact.test_rival_laws import agree, wild
 
+LARGEST_DEATHS = 200
+TINY = {
+    "axes": {
+        "depth": [2, 4, 8, 16],
+        "width": [512, 768, 1024],
+        "n_experts": [1, 4, 8, 16],
+        "top_k": [1, 2],
+        "expert_size": [256, 512, 1024, 2048],
+        "n_kv_heads": [1, 2, "n_heads"],
+    }
+}
 TRAINING = ("train_flops", "train_hours", "lifetime_flops")
 SEEING = tuple(name for name in documents("objectives.laws") if load_law(name).sees_tokens)
 
@@ -142,3 +157,25 @@ def test_settings_are_problems_that_price_as_the_whole_does() -> None:
         found = one.evaluate(some, ("loss",))
         same = whole.evaluate(of_all_settings(found, number, whole).genotypes, ("loss",))
         np.testing.assert_array_equal(found.metrics["loss"], same.metrics["loss"])
+
+
+@pytest.mark.slow
+def test_a_killed_solution_goes_on_in_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nas.search.notebook.SAVE_EVERY_S", 0.0)
+    raw = {"law": "sparsity_iso", "tokens": [10**9, 10**11], "baselines": [], "default_budget": "none", "space": TINY}
+    problem, kept = assemble(raw, {}).problem, ["{}"]
+    with by_parts(small_steps=True):
+        expected = solve(problem, (PickRule(None),))
+        deaths = 0
+        while deaths < LARGEST_DEATHS:
+            try:
+                found = solve(problem, (PickRule(None),), notebook=Notebook(json.loads(kept[0]), Mortal(kept, 2)))
+                break
+            except Killed:
+                deaths += 1
+    assert deaths > 2, "killed in both settings and in the pick"
+    assert len(json.loads(kept[0])) == 4, "a page for each setting's frontier and pick"
+    assert found.frontier.keys.tolist() == expected.frontier.keys.tolist()
+    assert [pick and pick.keys.tolist() for pick in found.picks] == [
+        pick and pick.keys.tolist() for pick in expected.picks
+    ]
