@@ -191,6 +191,7 @@ BROKEN: dict[str, tuple[ModuleType, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_breaks_a_law_is_named(name: str) -> None:
     module, said = BROKEN[name]

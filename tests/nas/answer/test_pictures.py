@@ -60,6 +60,7 @@ CASES: dict[str, tuple[tuple[Any, ...], dict[str, Any], set[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_kind_of_run_has_its_pictures(case: str, concluded: Concluded, tmp_path: Path) -> None:
     arguments, raw, expected = CASES[case]

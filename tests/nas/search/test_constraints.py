@@ -106,6 +106,7 @@ class Overheard:
         self.strategy.tell(evaluations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handling", HANDLINGS)
 @pytest.mark.parametrize("algo", importable("nas.strategies"))
 def test_every_strategy_is_told_the_same_numbers(

@@ -106,6 +106,7 @@ def test_surplus_children_are_not_lost(algo: str, problem: Problem) -> None:
     raise AssertionError(f"{len(seen)} of {problem.space.size} were asked for")
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize("objectives", [["loss"], ["loss", "total_ms"], ["loss", "total_ms", "memory_gb", "decode_ms"]])
 @pytest.mark.parametrize("values", ["one objective", "every objective", "a step"])

@@ -447,6 +447,7 @@ def test_init_writes_an_application_by_any_spelling_and_names_the_choices(inside
     assert not (tmp_path / "other.yaml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", importable("nas.strategies"))
 def test_a_flag_may_choose_another_strategy_than_the_file(algo: str, inside: Inside) -> None:
     limit = [] if algo == "exact" else ["--evaluations", min(120, (strategy_module(algo).TRAITS.cap or 1200) // 10)]
