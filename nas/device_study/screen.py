@@ -138,11 +138,12 @@ def binding(answer: Answer) -> str:
 
 
 def short(design: Architectures) -> str:
-    """`l16 d2048 E16K1 r0.5 kv4`."""
+    """`l16 d2048 E16K1 r0.5 kv4`; its tokens, `t10B`, where they are searched."""
     a = {name: column[0] for name, column in design.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E{a['n_experts']}K{a['top_k']}"
     heads = "" if a["n_heads"] * a["head_dim"] == a["width"] else f" h{a['n_heads']}x{a['head_dim']}"
-    return f"l{a['depth']} d{a['width']} {experts} r{a['expert_ffn_ratio']:.3g}{heads} kv{a['n_kv_heads']}"
+    tokens = f" t{a['tokens'] / 1e9:g}B" if a.get("tokens") else ""
+    return f"l{a['depth']} d{a['width']} {experts} r{a['expert_ffn_ratio']:.3g}{heads} kv{a['n_kv_heads']}{tokens}"
 
 
 def _designs(study: DeviceStudy) -> list[str]:
