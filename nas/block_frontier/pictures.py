@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from nas.answer.palette import BASELINE, FRONTIER, PICK, STYLE
 from nas.block_frontier.answers import along, cost_of, parent_totals
@@ -52,6 +53,7 @@ def layers_figure(study: Study) -> Figure:
     ax.pcolormesh(_edges(cost), edges, codes.T, cmap=colour_map, vmin=-0.5, vmax=most, rasterized=True)
     ax.set_xlabel(f"{name or 'mixture'}, along the frontier")
     ax.set_ylabel("Layer")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     _name_blocks(ax, ["the parent's own", *blocks], colours, codes)
     return figure
 
