@@ -45,7 +45,7 @@ NO_PICK = 0.5  # nats
 LIMITS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the true frontier's range of log latency
 GP_MOST, GP_SEEDS = 100, 5  # optuna_gp takes minutes: to 100 evaluations, then carried forward
 METHODS = (
-    *("prior_guided", "prior_guided:residual=gp", "random", "nsga2", "local_search", "optuna_tpe", "optuna_gp"),
+    *("prior_guided", "random", "nsga2", "local_search", "optuna_tpe", "optuna_gp"),
     *("nsga2+seeds", "local_search+seeds", "optuna_tpe+seeds"),
 )
 PARAMETERS: dict[str, dict[str, Any]] = {"nsga2": {"population": 20}}  # of 100 it would breed once
@@ -101,7 +101,8 @@ def run(study: str, method: str, seed: int) -> dict[str, Any]:
     case, (name, *_) = case_of(study, seed), method.partition("+")
     algo, _, given = name.partition(":")
     module = strategy_module(algo)
-    raw = {**PARAMETERS.get(algo, {}), **dict(pair.split("=") for pair in given.split(",") if pair)}
+    parameters = (pair.split("=") for pair in given.split(";") if pair)
+    raw = {**PARAMETERS.get(algo, {}), **{key: json.loads(value) for key, value in parameters}}
     start = seeds_of(study) if "+" in method else np.zeros(0, dtype=np.int64)
     most = GP_MOST if algo == "optuna_gp" else max(CHECKPOINTS)
     brief = Brief(case.problem, seed, case.problem.space.genotypes(start), most)
@@ -178,7 +179,7 @@ def table(folder: Path) -> list[str]:
     for study in [name for name in STUDIES if any(cell["study"] == name for cell in found)]:
         head = " | ".join(f"gap {n}" for n in CHECKPOINTS), " | ".join(f"regret {n}" for n in CHECKPOINTS)
         lines += [f"### {study}", "", f"| method | seeds | {head[0]} | {head[1]} | s / 100 |", "|---" * 11 + "|"]
-        for method in METHODS:
+        for method in dict.fromkeys([*METHODS, *(cell["method"] for cell in found)]):
             rows = [cell for cell in found if cell["study"] == study and cell["method"] == method]
             if rows:
                 lines.append(_row(method, rows))

@@ -9,12 +9,13 @@ from scipy.special import ndtr
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
-from nas.strategies._evidence_ridge import Ridge, fitted
-from nas.strategies._prior_columns import Columns, Designs
+from nas.strategies._evidence import Posterior, correlation, fitted
+from nas.strategies._prior_columns import Columns, Designs, Variables
 from search_spaces.arrays import FloatArray, IntArray
 
 SAME = 1e-9  # relative; a shipped metric that is told otherwise is penalised, and learned as any other
 FAILURE = Objective("failure")
+BLOCK = 4096  # designs whose correlations stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,50 +28,81 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One expensive metric: what it may depend on, and how far it was found to."""
+    """One expensive metric on its own scale: what it may depend on, and how far it was found to."""
 
     columns: Columns
-    ridge: Ridge
+    posterior: Posterior
+    rows: slice | IntArray
 
-    def sd(self, designs: Designs) -> FloatArray:
-        """Uncertainty of one measurement of each design, on the metric's own scale, (n,)."""
-        return np.hypot(self.ridge.sd(self.columns.matrix(designs)), self.ridge.noise)
+    def mean(self, designs: Designs, near: FloatArray) -> FloatArray:
+        """Expected values, (k,); `near` is the correlation of designs with all that were told, `rows` of which taught."""
+        return self.posterior.predicted(self.columns.matrix(designs), near[:, self.rows])
 
-    def mean(self, designs: Designs) -> FloatArray:
-        """Expected value on the metric's own scale, (n,)."""
-        return self.ridge.predicted(self.columns.matrix(designs))
+    def sd(self, designs: Designs, near: FloatArray) -> FloatArray:
+        """Uncertainty of one measurement of each design, (k,)."""
+        return np.hypot(self.posterior.sd(self.columns.matrix(designs), near[:, self.rows]), self.posterior.noise)
 
-    def drawn(self, designs: Designs, generator: np.random.Generator) -> FloatArray:
-        """One function that the data allow, (n,)."""
-        return self.ridge.drawn(self.columns.matrix(designs), generator)
+    def drawn(self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator) -> FloatArray:
+        """One function that the data allow, (k,)."""
+        return self.posterior.drawn(self.columns.matrix(designs), near[:, self.rows], among, generator)
+
+
+class Nearness:
+    """Correlations of designs with those that were told; of the reference they are kept, a column for each."""
+
+    def __init__(self, reference: Designs) -> None:
+        self.reference, self.variables = reference, Variables(reference)
+        self.keys: IntArray = np.zeros(0, dtype=np.int64)
+        self.kept = np.zeros((len(reference), 0), dtype=np.float32)
+
+    def __call__(self, designs: Designs, told: Designs) -> FloatArray:
+        """Single precision, which is plenty beside noise, (k, n)."""
+        if designs is not self.reference:
+            return self._of(designs, told)
+        known = len(self.keys) if np.array_equal(self.keys, told.keys[: len(self.keys)]) else 0
+        self.kept = np.concatenate([self.kept[:, :known], self._of(designs, told[known:])], axis=1)
+        self.keys = told.keys
+        return self.kept
+
+    def _of(self, designs: Designs, told: Designs) -> FloatArray:
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(designs), BLOCK)]
+        variables, others = self.variables(designs), self.variables(told)
+        found = [correlation(variables[block], others).astype(np.float32) for block in blocks]
+        return np.concatenate(found) if found else np.zeros((0, len(told)), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """Models by metric; `failure` is the share of designs like this one that failed, where any did."""
+    """Models by metric, learned at the variables of some designs; `failure` is how often designs like this one failed, where any did."""
 
     problem: Problem
     models: dict[str, Model]
-    failure: Model | None = None
+    failure: Model | None
+    nearness: Nearness
+    told: Designs
 
     def guess(self, designs: Designs) -> Guess:
         """What is expected of designs."""
-        means = {name: model.mean(designs) for name, model in self.models.items()}
+        near = self.nearness(designs, self.told)
+        means = {name: model.mean(designs, near) for name, model in self.models.items()}
         holds = np.where(designs.ok, 1.0, 0.0)
         for budget in self.problem.budgets:
-            holds = holds * self._held(budget, designs, means)
+            holds = holds * self._held(budget, designs, means, near)
         if self.failure is not None:
-            holds = holds * np.clip(1.0 - self.failure.mean(designs), 0.0, 1.0)
+            holds = holds * np.clip(1.0 - self.failure.mean(designs, near), 0.0, 1.0)
         return Guess(self._values(designs, means), holds)
 
     def drawn(self, designs: Designs, generator: np.random.Generator) -> Guess:
         """One state of affairs that the data allow: values, and 1 or 0 where every budget is held or not."""
-        drawn = {name: model.drawn(designs, generator) for name, model in self.models.items()}
+        near = self.nearness(designs, self.told)
+        variables = self.nearness.variables(designs)
+        among = correlation(variables, variables)
+        drawn = {name: model.drawn(designs, near, among, generator) for name, model in self.models.items()}
         holds = np.where(designs.ok, 1.0, 0.0)
         for budget in self.problem.budgets:
             holds = holds * self._within(budget, designs, drawn)
         if self.failure is not None:
-            holds = holds * (self.failure.mean(designs) < 0.5)
+            holds = holds * (self.failure.mean(designs, near) < 0.5)
         return Guess(self._values(designs, drawn), holds)
 
     def _values(self, designs: Designs, learned: dict[str, FloatArray]) -> FloatArray:
@@ -81,12 +113,14 @@ class Corrected:
             ]
         return np.stack(columns, axis=1)
 
-    def _held(self, budget: Budget, designs: Designs, means: dict[str, FloatArray]) -> FloatArray:
+    def _held(
+        self, budget: Budget, designs: Designs, means: dict[str, FloatArray], near: FloatArray
+    ) -> FloatArray:
         """The probability that a budget is held, (n,)."""
         if budget.metric not in self.models:
             return self._within(budget, designs, means)
         model = self.models[budget.metric]
-        probability: FloatArray = ndtr((_limit(budget, model) - means[budget.metric]) / model.sd(designs))
+        probability: FloatArray = ndtr((_limit(budget, model) - means[budget.metric]) / model.sd(designs, near))
         return probability
 
     def _within(self, budget: Budget, designs: Designs, values: dict[str, FloatArray]) -> FloatArray:
@@ -100,14 +134,13 @@ def _limit(budget: Budget, model: Model) -> float:
     return float(model.columns.metric.scaled(np.array([budget.limit]))[0])
 
 
-def expensive(problem: Problem, told: Evaluations, designs: Designs) -> list[Objective]:
-    """The metrics to be learned: the user's own that are minimised or limited, and what is told otherwise than it is known."""
-    asked = dict.fromkeys([*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)])
-    own = [metric for metric in problem.functions if metric.name in asked]
-    rows, fine = np.searchsorted(designs.keys, told.keys), told.ok
-    shipped = [o for o in problem.objectives if o.name in designs.known]
+def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objective]:
+    """The metrics to be learned: the user's own that are minimised or limited, and what was told otherwise than it is known."""
+    named = {*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)}
+    own = [metric for metric in problem.functions if metric.name in named]
+    shipped = [o for o in problem.objectives if o.name in asked.known]
     penalised = [
-        o for o in shipped if not np.allclose(told.metrics[o.name][fine], designs.known[o.name][rows[fine]], SAME, 0.0)
+        o for o in shipped if not np.allclose(told.metrics[o.name][told.ok], asked.known[o.name][told.ok], SAME, 0.0)
     ]
     return [*own, *(replace(o, prior=o.name) for o in penalised)]
 
@@ -117,24 +150,29 @@ class Learner:
 
     def __init__(self, problem: Problem, reference: Designs) -> None:
         self.problem, self.reference = problem, reference
+        self.nearness = Nearness(reference)
         self.columns: dict[Objective, Columns] = {}
 
     def learned(self, told: Evaluations, designs: Designs) -> Corrected:
         """The problem as these evaluations let it appear; `designs` hold all that were told."""
-        rows, fine = np.searchsorted(designs.keys, told.keys), told.ok
-        metrics = expensive(self.problem, told, designs)
+        asked = designs[np.searchsorted(designs.keys, told.keys)]
+        fine = np.flatnonzero(told.ok)
+        taught = slice(None) if told.ok.all() else fine
         models = {
-            metric.name: self._model(metric, designs, rows[fine], metric.scaled(told.metrics[metric.name][fine]))
-            for metric in metrics
+            metric.name: self._model(metric, asked, taught, metric.scaled(told.metrics[metric.name][taught]))
+            for metric in expensive(self.problem, told, asked)
         }
-        failure = None if fine.all() else self._model(FAILURE, designs, rows, np.where(fine, 0.0, 1.0))
-        return Corrected(self.problem, models, failure)
+        failed = np.where(told.ok, 0.0, 1.0)
+        failure = None if told.ok.all() else self._model(FAILURE, asked, slice(None), failed)
+        return Corrected(self.problem, models, failure, self.nearness, asked)
 
-    def _model(self, metric: Objective, designs: Designs, rows: IntArray, values: FloatArray) -> Model:
+    def _model(self, metric: Objective, asked: Designs, rows: slice | IntArray, values: FloatArray) -> Model:
         if metric not in self.columns:
-            self.columns[metric] = Columns(self.problem, metric, self.reference)
+            self.columns[metric] = Columns(self.problem, metric, self.reference, self.nearness.variables)
         columns = self.columns[metric]
-        return Model(columns, fitted(columns.matrix(designs)[rows], columns.scheme, values))
+        variables = self.nearness.variables(asked[rows])
+        found = fitted(columns.matrix(asked[rows]), columns.scheme, correlation(variables, variables), values)
+        return Model(columns, found, rows)
 
 
 def as_known(problem: Problem) -> Callable[[Designs], Guess]:

@@ -9,7 +9,7 @@ import numpy as np
 from nas.frontier.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.strategies._evidence_ridge import Group
+from nas.strategies._evidence import Group
 from objectives.latency.operators import phases
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -74,23 +74,29 @@ def described(problem: Problem, keys: IntArray, names: tuple[str, ...]) -> Desig
     return Designs(keys, genotypes, assessment.architectures, found.metrics, found.ok)
 
 
+class Variables:
+    """The log variables that vary over a reference, each from -1 to 1 over it."""
+
+    def __init__(self, reference: Designs) -> None:
+        logs = log_variables(reference.architectures)
+        low, high = logs.min(axis=0), logs.max(axis=0)
+        self.varying = np.flatnonzero(high > low)
+        self.low, self.span = low[self.varying], (high - low)[self.varying]
+
+    def __call__(self, designs: Designs) -> FloatArray:
+        """Of designs, (n, v)."""
+        found: FloatArray = 2.0 * (log_variables(designs.architectures)[:, self.varying] - self.low) / self.span - 1.0
+        return found
+
+
 class Columns:
     """The groups of columns of one metric, centred and scaled by the designs of a reference."""
 
-    def __init__(self, problem: Problem, metric: Objective, reference: Designs) -> None:
-        self.problem, self.metric, self.reference = problem, metric, reference
-        logs = log_variables(reference.architectures)
-        self.low, self.high = logs.min(axis=0), logs.max(axis=0)
+    def __init__(self, problem: Problem, metric: Objective, reference: Designs, variables: Variables) -> None:
+        self.problem, self.metric, self.reference, self.variables = problem, metric, reference, variables
         self.centres = {name: float(column.mean()) for name, column in self._law_logs(reference.architectures).items()}
         prior = self._prior(reference)[reference.ok]
         self.middle, self.width = (float(prior.mean()), float(prior.std()) or 1.0) if len(prior) else (0.0, 1.0)
-
-    def variables(self, designs: Designs) -> FloatArray:
-        """The log variables that vary in the space, each from -1 to 1, (n, v)."""
-        varying = self.high > self.low
-        span = (self.high - self.low)[varying]
-        found: FloatArray = 2.0 * (log_variables(designs.architectures)[:, varying] - self.low[varying]) / span - 1.0
-        return found
 
     def matrix(self, designs: Designs) -> FloatArray:
         """A constant, the prior, its parts, the log variables, their squares and products, (n, p)."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 TRAITS = Traits(evaluations=100, cap=300, seedable=True)
 LEAST = 4  # evaluations that did not fail, below which nothing is learned
 COMPARED = 300  # designs whose gain is measured
+DRAWN_NEAR = 250  # designs near the corrected frontier, and as many others, of which one state of affairs is drawn
 
 
 class Parameters(BaseModel):
@@ -106,31 +108,47 @@ class PriorGuided:
         pool = self.candidates.holding(told.keys)
         corrected = self.learner.learned(told, pool)
         pool = self.candidates.grown(pool, lambda designs: front(corrected.guess(designs), self.parameters.confidence))
-        unseen = ~np.isin(pool.keys, told.keys)
         explored = min(self.parameters.explored, self.parameters.batch)
-        chosen = self._best(corrected.guess(pool), pool, unseen, self.parameters.batch - explored, generator)
+        guess, known = corrected.guess(pool), np.isin(pool.keys, told.keys)
+        chosen = self._best(guess, pool, known, self.parameters.batch - explored, generator)
         for _ in range(explored):
-            unseen[chosen] = False
-            drawn = self._best(corrected.drawn(pool, generator), pool, unseen, 1, generator)
-            chosen = np.concatenate([chosen, drawn])
+            rows = self._worth_a_draw(guess, known, chosen, generator)
+            some = pool[rows]
+            one = self._best(corrected.drawn(some, generator), some, known[rows], 1, generator)
+            chosen = np.concatenate([chosen, rows[one]])
         return pool.keys[chosen]
 
+    def _worth_a_draw(
+        self, guess: Guess, known: BoolArray, chosen: IntArray, generator: np.random.Generator
+    ) -> IntArray:
+        """Rows of what was told, of unseen designs near the corrected frontier, and of others, without those chosen."""
+        unseen = np.setdiff1d(np.flatnonzero(~known & (guess.holds > 0)), chosen)
+        best = guess.values[front(guess, self.parameters.confidence)]
+        best = best if len(best) <= COMPARED else generator.choice(best, COMPARED, replace=False)
+        points, ends = normalised(guess.values[unseen], best), normalised(best, best)
+        behind = np.full(len(unseen), np.inf)
+        for end in ends:
+            behind = np.minimum(behind, reduce(np.maximum, (points - end).T))
+        nearest = np.argsort(behind, kind="stable")[:DRAWN_NEAR]
+        others = generator.permutation(np.delete(np.arange(len(unseen)), nearest))[:DRAWN_NEAR]
+        return np.concatenate([np.flatnonzero(known), unseen[nearest], unseen[others]])
+
     def _best(
-        self, guess: Guess, pool: Designs, unseen: BoolArray, count: int, generator: np.random.Generator
+        self, guess: Guess, pool: Designs, known: BoolArray, count: int, generator: np.random.Generator
     ) -> IntArray:
         """Rows of unseen designs that improve most on what is known, likely within the budgets; else the likeliest."""
         likely = guess.holds >= self.parameters.confidence
-        rows = np.flatnonzero(unseen & likely)
+        rows = np.flatnonzero(~known & likely)
         if not len(rows):
-            rows = np.flatnonzero(unseen & pool.ok)
+            rows = np.flatnonzero(~known & pool.ok)
             return rows[np.argsort(-guess.holds[rows], kind="stable")[:count]]
         rows = rows[non_dominated(guess.values[rows])]
-        known = np.flatnonzero(~unseen & likely)
-        ends = guess.values[np.concatenate([rows, known])]
+        reached = np.flatnonzero(known & likely)
+        ends = guess.values[np.concatenate([rows, reached])]
         ends = ends[non_dominated(ends)]
         if len(rows) > COMPARED:
             rows = np.sort(generator.choice(rows, COMPARED, replace=False))
-        points, before = normalised(guess.values[rows], ends), normalised(guess.values[known], ends)
+        points, before = normalised(guess.values[rows], ends), normalised(guess.values[reached], ends)
         return rows[most_improving(points, before, count)]
 
 
