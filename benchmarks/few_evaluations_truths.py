@@ -145,7 +145,5 @@ def expensive(problem: Problem, truth: Truth) -> Problem:
         "total_ms": looked_up(truth.measured_ms, "total_ms", log_scale=True),
     }
     objectives = tuple(own.get(objective.name, objective) for objective in problem.objectives)
-    budgets = tuple(
-        replace(b, metric=own[b.metric].name) if b.metric in own else b for b in problem.budgets
-    )
+    budgets = tuple(replace(b, metric=own[b.metric].name) if b.metric in own else b for b in problem.budgets)
     return replace(problem, objectives=objectives, budgets=budgets, functions=tuple(own.values()))

@@ -22,7 +22,8 @@ class Traits:
     cap: distinct evaluations beyond which it is not worth its own cost (None: no cap);
     constraints: whether it handles budgets itself; seedable: whether it starts from given designs;
     horizon: whether its schedule depends on the number of evaluations, so that an extended run
-    differs from one asked for at once; objectives: how many it can handle at most (None: any).
+    differs from one asked for at once; objectives: how many it can handle at most (None: any);
+    informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out.
     """
 
     evaluations: int | None = 5000
@@ -32,6 +33,7 @@ class Traits:
     seedable: bool = False
     horizon: bool = False
     objectives: int | None = None
+    informed: bool = False
 
 
 @dataclass(frozen=True, eq=False)

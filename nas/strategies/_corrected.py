@@ -42,7 +42,9 @@ class Model:
         """Uncertainty of one measurement of each design, (k,)."""
         return np.hypot(self.posterior.sd(self.columns.matrix(designs), near[:, self.rows]), self.posterior.noise)
 
-    def drawn(self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator) -> FloatArray:
+    def drawn(
+        self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator
+    ) -> FloatArray:
         """One function that the data allow, (k,)."""
         return self.posterior.drawn(self.columns.matrix(designs), near[:, self.rows], among, generator)
 
@@ -53,10 +55,10 @@ class Nearness:
     def __init__(self, reference: Designs) -> None:
         self.reference, self.variables = reference, Variables(reference)
         self.keys: IntArray = np.zeros(0, dtype=np.int64)
-        self.kept = np.zeros((len(reference), 0), dtype=np.float32)
+        self.kept: FloatArray = np.zeros((len(reference), 0))
 
     def __call__(self, designs: Designs, told: Designs) -> FloatArray:
-        """Single precision, which is plenty beside noise, (k, n)."""
+        """The correlation of designs (k) with those told (n), (k, n)."""
         if designs is not self.reference:
             return self._of(designs, told)
         known = len(self.keys) if np.array_equal(self.keys, told.keys[: len(self.keys)]) else 0
@@ -67,8 +69,7 @@ class Nearness:
     def _of(self, designs: Designs, told: Designs) -> FloatArray:
         blocks = [slice(start, start + BLOCK) for start in range(0, len(designs), BLOCK)]
         variables, others = self.variables(designs), self.variables(told)
-        found = [correlation(variables[block], others).astype(np.float32) for block in blocks]
-        return np.concatenate(found) if found else np.zeros((0, len(told)), dtype=np.float32)
+        return np.concatenate([np.zeros((0, len(told))), *(correlation(variables[block], others) for block in blocks)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +114,7 @@ class Corrected:
             ]
         return np.stack(columns, axis=1)
 
-    def _held(
-        self, budget: Budget, designs: Designs, means: dict[str, FloatArray], near: FloatArray
-    ) -> FloatArray:
+    def _held(self, budget: Budget, designs: Designs, means: dict[str, FloatArray], near: FloatArray) -> FloatArray:
         """The probability that a budget is held, (n,)."""
         if budget.metric not in self.models:
             return self._within(budget, designs, means)
@@ -190,7 +189,9 @@ def as_known(problem: Problem) -> Callable[[Designs], Guess]:
         holds = np.where(designs.ok, 1.0, 0.0)
         for budget in problem.budgets:
             of = column(budget.metric, designs)
-            if of is not None and (budget.metric not in own or own[budget.metric].unit == unit_of(own[budget.metric].prior)):
+            if of is not None and (
+                budget.metric not in own or own[budget.metric].unit == unit_of(own[budget.metric].prior)
+            ):
                 holds = holds * np.where(budget.violation(of) <= 0, 1.0, 0.0)
         return Guess(np.stack(values, axis=1) if values else np.zeros((len(designs), 0)), holds)
 

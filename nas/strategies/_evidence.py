@@ -1,10 +1,12 @@
 """Regression on groups of columns and a smooth remainder, each with a scale that the evidence of the data finds, as the noise."""
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from search_spaces.arrays import FloatArray
 
@@ -57,7 +59,8 @@ class Posterior:
 
     def predicted(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The expected value of each of k designs, (k,); `near` is their correlation with those told, (k, n)."""
-        return self.offset + self.scale * (columns @ self.weights + near @ (self._smooth * self.alpha).astype(near.dtype))
+        found: FloatArray = columns @ self.weights + near @ (self._smooth * self.alpha)
+        return self.offset + self.scale * found
 
     def sd(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """How uncertain each expectation is, without the noise of a measurement, (k,)."""
@@ -65,7 +68,9 @@ class Posterior:
         left = before - np.square(self._whitened(columns, near)).sum(axis=0)
         return self.scale * np.sqrt(np.maximum(left, 0.0))
 
-    def drawn(self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator) -> FloatArray:
+    def drawn(
+        self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator
+    ) -> FloatArray:
         """One function that the data allow, at each of k designs, (k,); `among` is their correlation, (k, k)."""
         known = self._whitened(columns, near)
         covariance = (columns * self.variances) @ columns.T + self._smooth * among - known.T @ known
@@ -94,7 +99,7 @@ def fitted(columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, va
     """
     offset, scale = float(values.mean()), max(float(values.std()), SMALLEST)
     ends = np.cumsum([1, *(group.count for group in groups)])
-    parts = [columns[:, start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    parts = [columns[:, start:end] for start, end in pairwise(ends.tolist())]
     kernels = np.stack([*(part @ part.T for part in parts), among, np.eye(len(values))])
     evidence = Evidence(kernels, (values - offset) / scale)
     medians = np.log([*(group.median for group in groups), SMOOTH, NOISE[0]])
@@ -120,12 +125,10 @@ class Evidence:
 
     def best(self, medians: FloatArray) -> FloatArray:
         """Logarithms of the likeliest scales, given their medians before."""
-        limits = [(median - 7.0, median + 5.0) for median in medians]
-        options = {"maxiter": STEPS}
-        found: FloatArray = minimize(
-            self.cost, medians, (medians,), jac=True, method="L-BFGS-B", bounds=limits, options=options
-        ).x
-        return found
+        limits = Bounds(medians - 7.0, medians + 5.0)
+        cost = partial(self.cost, medians=medians)
+        found = minimize(cost, medians, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
+        return np.asarray(found.x)
 
     def cost(self, logs: FloatArray, medians: FloatArray) -> tuple[float, FloatArray]:
         """-log p(y | scales) p(scales), but for a constant, and its slope by the logarithm of each scale."""

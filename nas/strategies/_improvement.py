@@ -22,7 +22,7 @@ def most_improving(points: FloatArray, known: FloatArray, count: int) -> IntArra
     heapq.heapify(gains)
     chosen: list[int] = []
     while gains and len(chosen) < count:
-        before, row = heapq.heappop(gains)
+        _, row = heapq.heappop(gains)
         now = -dominated.gain(points[row])
         if gains and now > gains[0][0]:
             heapq.heappush(gains, (now, row))

@@ -15,14 +15,14 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
 from nas.strategies._candidates import Candidates
-from nas.strategies._corrected import Guess, Learner, as_known
+from nas.strategies._corrected import Corrected, Guess, Learner, as_known
 from nas.strategies._improvement import most_improving
 from nas.strategies._prior_columns import Designs
 from nas.strategies._space_filling import latin_hypercube
 from nas.strategies._told import content
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-TRAITS = Traits(evaluations=100, cap=300, seedable=True)
+TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True)
 LEAST = 4  # evaluations that did not fail, below which nothing is learned
 COMPARED = 300  # designs whose gain is measured
 DRAWN_NEAR = 250  # designs near the corrected frontier, and as many others, of which one state of affairs is drawn
@@ -105,8 +105,7 @@ class PriorGuided:
 
     def _improving(self, told: Evaluations, generator: np.random.Generator) -> IntArray:
         """Keys of a batch, or of what of it improves anything."""
-        pool = self.candidates.holding(told.keys)
-        corrected = self.learner.learned(told, pool)
+        corrected, pool = self.learned(told), self.candidates.holding(told.keys)
         pool = self.candidates.grown(pool, lambda designs: front(corrected.guess(designs), self.parameters.confidence))
         explored = min(self.parameters.explored, self.parameters.batch)
         guess, known = corrected.guess(pool), np.isin(pool.keys, told.keys)
@@ -117,6 +116,10 @@ class PriorGuided:
             one = self._best(corrected.drawn(some, generator), some, known[rows], 1, generator)
             chosen = np.concatenate([chosen, rows[one]])
         return pool.keys[chosen]
+
+    def learned(self, told: Evaluations) -> Corrected:
+        """The problem as these evaluations let it appear."""
+        return self.learner.learned(told, self.candidates.holding(told.keys))
 
     def _worth_a_draw(
         self, guess: Guess, known: BoolArray, chosen: IntArray, generator: np.random.Generator

@@ -99,7 +99,9 @@ def _prior(function: Any, place: str) -> str:
     """The shipped metric that a function says approximates it, its PRIOR; "" where it says none."""
     prior = getattr(function, "PRIOR", "")
     if prior and prior not in importable("objectives.metrics"):
-        raise UsageError(f"PRIOR of {place}: {unknown('a shipped metric', str(prior), importable('objectives.metrics'))}")
+        raise UsageError(
+            f"PRIOR of {place}: {unknown('a shipped metric', str(prior), importable('objectives.metrics'))}"
+        )
     return str(prior)
 
 
