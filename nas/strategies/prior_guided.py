@@ -41,7 +41,7 @@ class Parameters(BaseModel):
         1, strict=True, ge=0, le=1000, description="Of a batch, those chosen by a draw from what the data allow"
     )
     confidence: float = Field(
-        0.5, gt=0, lt=1, description="Least probability of holding the budgets, of designs not chosen by a draw"
+        0.8, gt=0, lt=1, description="Least probability of holding the budgets, of designs not chosen by a draw"
     )
 
 
