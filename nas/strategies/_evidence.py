@@ -54,13 +54,23 @@ class Posterior:
         return self.variances * (self.columns.T @ self.alpha)
 
     @property
+    def left_out(self) -> FloatArray:
+        """By how much each value told differs from what all others say of it, at the same scales, in units of y, (n,).
+
+        Source: Rasmussen and Williams 2006, equation 5.12.
+        """
+        inverse = solve_triangular(self.factor, np.eye(len(self.alpha)), lower=True, check_finite=False)
+        found: FloatArray = self.scale * self.alpha / np.square(inverse).sum(axis=0)
+        return found
+
+    @property
     def _smooth(self) -> float:
         return self.scales["smooth"] ** 2
 
     def predicted(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The expected value of each of k designs, (k,); `near` is their correlation with those told, (k, n)."""
-        found: FloatArray = columns @ self.weights + near @ (self._smooth * self.alpha)
-        return self.offset + self.scale * found
+        found: FloatArray = self.offset + self.scale * (columns @ self.weights + near @ (self._smooth * self.alpha))
+        return found
 
     def sd(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """How uncertain each expectation is, without the noise of a measurement, (k,)."""

@@ -12,11 +12,12 @@ from nas.frontier.dominance import non_dominated
 from nas.frontier.preferences import diverse
 from nas.problem.evaluations import Evaluations, joined
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import Brief, Lessons, Traits
 from nas.search.unseen import draw_unseen
 from nas.strategies._candidates import Candidates
 from nas.strategies._corrected import Corrected, Guess, Learner, as_known
 from nas.strategies._improvement import most_improving
+from nas.strategies._lessons import lessons_of
 from nas.strategies._prior_columns import Designs
 from nas.strategies._space_filling import latin_hypercube
 from nas.strategies._told import content
@@ -105,8 +106,8 @@ class PriorGuided:
 
     def _improving(self, told: Evaluations, generator: np.random.Generator) -> IntArray:
         """Keys of a batch, or of what of it improves anything."""
-        corrected, pool = self.learned(told), self.candidates.holding(told.keys)
-        pool = self.candidates.grown(pool, lambda designs: front(corrected.guess(designs), self.parameters.confidence))
+        corrected = self.learned(told)
+        pool = self._pool(told, corrected)
         explored = min(self.parameters.explored, self.parameters.batch)
         guess, known = corrected.guess(pool), np.isin(pool.keys, told.keys)
         chosen = self._best(guess, pool, known, self.parameters.batch - explored, generator)
@@ -120,6 +121,22 @@ class PriorGuided:
     def learned(self, told: Evaluations) -> Corrected:
         """The problem as these evaluations let it appear."""
         return self.learner.learned(told, self.candidates.holding(told.keys))
+
+    def lessons(self, told: Evaluations) -> Lessons | None:
+        """What these evaluations teach of expensive metrics, and the frontier of the whole space as it is then expected to be."""
+        if told.ok.sum() < LEAST:
+            return None
+        corrected = self.learned(told)
+        if not corrected.models:
+            return None
+        pool = self._pool(told, corrected)
+        rows = front(corrected.guess(pool), self.parameters.confidence)
+        return lessons_of(corrected, told, pool[rows], pool.keys[front(as_known(self.problem)(pool))])
+
+    def _pool(self, told: Evaluations, corrected: Corrected) -> Designs:
+        """Designs that may be asked for, and those told."""
+        liked = lambda designs: front(corrected.guess(designs), self.parameters.confidence)  # noqa: E731
+        return self.candidates.grown(self.candidates.holding(told.keys), liked)
 
     def _worth_a_draw(
         self, guess: Guess, known: BoolArray, chosen: IntArray, generator: np.random.Generator
