@@ -1,16 +1,20 @@
 """prior_guided: what it learns of a distorted analytic model, what it asks for, and when it lets its prior go."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from nas.errors import UsageError
 from nas.exact.solution import solve
+from nas.files import yaml_source
 from nas.frontier.dominance import frontier_rows, non_dominated
 from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
@@ -276,3 +280,55 @@ def test_a_prior_that_is_none_is_refused(
     name = user_module(f"def slow(a):\n    return 2.0 * a.depth\nslow.PRIOR = {prior!r}\n")
     with pytest.raises(UsageError, match=expected):
         problem_of(objectives=["loss", f"{name}:slow"])
+
+
+MEASURED = """
+def slow(a):
+    return 3.0 + 0.7 * a.depth + a.depth * a.width * a.top_k * a.expert_size / 1e6
+
+
+slow.UNIT, slow.LOG_SCALE, slow.PRIOR = "ms", True, "total_ms"
+"""
+
+
+def test_a_run_says_what_it_learned_and_a_resumed_one_the_same(
+    tiny: dict[str, Any], inside: Callable[..., Any], user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "baselines": []}))
+    name = f"{user_module(MEASURED)}:slow"
+    line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
+    at_once = inside(*line, "--evaluations", 40, "--out", "one")
+    assert f"{name}: 40 evaluations; left out, one is predicted to " in at_once.out
+    assert "Corrected frontier (corrected.csv): " in at_once.out
+    assert inside(*line, "--evaluations", 19, "--out", "two").code == 0
+    assert inside("run", "--resume", "two", "--evaluations", 40).code == 0
+    for file in ("evaluations.csv", "frontier.csv", "corrected.csv"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    learned = json.loads((tmp_path / "one" / "summary.json").read_text())["learned"][name]
+    assert learned["prior"] == "total_ms"
+    assert learned["left_out_rmse"] < learned["prior_alone_rmse"] < learned["spread"]
+
+
+def test_the_corrected_frontier_holds_what_is_expected_of_it(
+    tiny: dict[str, Any], inside: Callable[..., Any], user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "baselines": []}))
+    name = f"{user_module(MEASURED)}:slow"
+    line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
+    assert inside(*line, "--evaluations", 40, "--out", "run").code == 0
+    found = pd.read_csv(tmp_path / "run" / "corrected.csv")
+    assert (found[f"{name}_low"] <= found[name]).all()
+    assert (found[name] <= found[f"{name}_high"]).all()
+    told = pd.read_csv(tmp_path / "run" / "evaluations.csv")
+    both = found[found.evaluated == 1].merge(
+        told, on=["depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads"]
+    )
+    assert len(both) == found.evaluated.sum() > 0
+    assert both[f"{name}_x"].to_numpy() == pytest.approx(both[f"{name}_y"].to_numpy(), rel=0.05)
+    assert found.analytic.isin([0, 1]).all()
+
+
+def test_of_shipped_formulas_alone_nothing_is_learned(bare: Made) -> None:
+    problem = bare()
+    strategy = started(problem)
+    assert strategy.lessons(searched(problem, 20, strategy)) is None
