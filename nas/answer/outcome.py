@@ -17,8 +17,11 @@ from nas.frontier.picks import Pick, answers
 from nas.frontier.uncertainty import Uncertainty, uncertainty
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.search.asking import lessons_of
 from nas.search.assembly import Study, under_preset
+from nas.search.constraints import as_seen
 from nas.search.loop import Search
+from nas.search.strategy import Lessons
 from search_spaces.arrays import FloatArray, IntArray
 
 
@@ -47,6 +50,7 @@ class Outcome:
     stop_reason: str
     seconds: dict[str, float]
     under_laws: LawAnswers | None = None
+    lessons: Lessons | None = None
 
     @property
     def whole(self) -> bool:
@@ -63,7 +67,7 @@ class Outcome:
 class Ending:
     """How a search came to its end: why it stopped, what it asked for, where the time went, how it covered a whole space.
 
-    whole: every architecture of the space is accounted for.
+    whole: every architecture of the space is accounted for; lessons: what the strategy learned besides, where it says.
     """
 
     reason: str
@@ -71,6 +75,7 @@ class Ending:
     seconds: dict[str, float]
     how: str = ""
     whole: bool = False
+    lessons: Lessons | None = None
 
 
 Stage = Callable[[str], None]  # is told what begins
@@ -88,7 +93,8 @@ def conclude(
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
     asked = len(found) + search.progress.repeats
-    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole), stage)
+    learned = lessons_of(search.strategy, as_seen(found, study.handling, study.config.penalty_weight))
+    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole, learned), stage)
 
 
 def derived(
@@ -130,6 +136,7 @@ def derived(
         ending.reason,
         ending.seconds,
         _under_laws(study, picks, frontier, ending, stage),
+        ending.lessons,
     )
 
 

@@ -47,7 +47,7 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv."""
+    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; corrected.csv where a strategy learned."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
@@ -58,6 +58,9 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         write(folder / "laws.csv", csv_text(law_columns(problem, outcome.under_laws)))
         if outcome.under_laws.along is not None:
             write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
+    if outcome.lessons is not None:
+        designs = problem.architectures(outcome.lessons.genotypes)
+        write(folder / "corrected.csv", csv_text({**designs.columns(), **outcome.lessons.columns}))
 
 
 def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:
@@ -164,6 +167,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "law": law_in_numbers(problem.scenario.law, tokens_of(problem)),
         "law_does_not_see": list(outcome.blind),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
+        "learned": None if outcome.lessons is None else outcome.lessons.figures,
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

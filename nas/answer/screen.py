@@ -88,6 +88,7 @@ def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
         said = [*certainty(outcome), *reading(outcome), *limits(outcome)]
     else:
         said = [*certainty_in_short(outcome), *limits_in_short(outcome)]
+    said += () if outcome.lessons is None else outcome.lessons.said
     found = [line for text in said for line in sentence(text)]
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
     found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")

@@ -158,11 +158,15 @@ def cap_of(config: ComparisonConfig, strategy: str) -> int | None:
 
 
 def competing() -> list[str]:
-    """Shipped strategies that search: all that take a number of evaluations; those whose extra is missing are in, to be named."""
+    """Shipped strategies that search: all that take a number of evaluations and do not know formulas beforehand.
+
+    Those whose extra is missing are in, to be named.
+    """
     found = []
     for name in importable(SHIPPED):
         try:
-            if strategy_module(name).TRAITS.takes_evaluations:
+            traits: Traits = strategy_module(name).TRAITS
+            if traits.takes_evaluations and not traits.informed:
                 found.append(name)
         except UsageError:
             found.append(name)

@@ -19,7 +19,8 @@ from search_spaces.arrays import FloatArray
 class Objective:
     """A metric to minimise: one of `objectives.metrics`, a user's `package.module:function`, or an installed package's.
 
-    place: `package.module:function`, where a worker process imports the function.
+    place: `package.module:function`, where a worker process imports the function; prior: the shipped metric that
+    approximates the user's function ("" where none does), for strategies that learn from few evaluations.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Objective:
     log_scale: bool = False
     function: Callable[..., Any] | None = None
     place: str = ""
+    prior: str = ""
 
     @property
     def wants_scenario(self) -> bool:

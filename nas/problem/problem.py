@@ -59,6 +59,11 @@ class Problem:
         return self.metric_names[len(METRIC_ORDER) : len(self.metric_names) - len(self.functions)]
 
     @property
+    def priors(self) -> tuple[str, ...]:
+        """Shipped metrics that approximate the user's own."""
+        return tuple(dict.fromkeys(own.prior for own in self.functions if own.prior))
+
+    @property
     def of_energy(self) -> bool:
         """Whether something asks for energy."""
         return any(name.partition("@")[0] in ENERGY for name in self.asked_besides)

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Restorable, Strategy
+from nas.search.strategy import Brief, Lessons, Restorable, Strategy
 from nas.study import entry_points
 from nas.study.blame import ForeignError, blamed
 from search_spaces.arrays import IntArray
@@ -97,6 +97,18 @@ def finished_of(strategy: Strategy) -> str:
     """
     with _blamed(type(strategy).__module__, "finished"):
         return str(getattr(strategy, "finished", "") or "")
+
+
+def lessons_of(strategy: Strategy, evaluations: Evaluations) -> Lessons | None:
+    """What everything evaluated teaches a strategy, where it says.
+
+    Raises:
+        PlasError: a strategy that is not ours raised something.
+    """
+    lessons = getattr(strategy, "lessons", None)
+    with _blamed(type(strategy).__module__, "lessons"):
+        found = lessons(evaluations) if callable(lessons) else None
+    return found if isinstance(found, Lessons) else None
 
 
 def _blamed(module: str, what: str) -> AbstractContextManager[None]:

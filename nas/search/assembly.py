@@ -278,7 +278,7 @@ def _refuse_impossible(problem: Problem) -> None:
         )
     first = problem.architectures(problem.space.genotypes(_zero()))
     try:
-        for name in ("total_ms", *problem.asked_besides):
+        for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
             problem.assess(first)[name]
     except ValueError as error:
         raise UsageError(str(error)) from None

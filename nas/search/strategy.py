@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.notebook import Notebook
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import AnyArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Traits:
     cap: distinct evaluations beyond which it is not worth its own cost (None: no cap);
     constraints: whether it handles budgets itself; seedable: whether it starts from given designs;
     horizon: whether its schedule depends on the number of evaluations, so that an extended run
-    differs from one asked for at once; objectives: how many it can handle at most (None: any).
+    differs from one asked for at once; objectives: how many it can handle at most (None: any);
+    informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out.
     """
 
     evaluations: int | None = 5000
@@ -32,6 +33,7 @@ class Traits:
     seedable: bool = False
     horizon: bool = False
     objectives: int | None = None
+    informed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,20 @@ class Brief:
         return np.random.default_rng(self.seed)
 
 
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What a strategy learned besides what it was told.
+
+    said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
+    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,).
+    """
+
+    said: tuple[str, ...]
+    figures: Mapping[str, Mapping[str, Any]]
+    genotypes: IntArray
+    columns: Mapping[str, AnyArray]
+
+
 class Strategy(Protocol):
     """A search algorithm's state; it knows nothing of stores, limits or files.
 
@@ -63,7 +79,8 @@ class Strategy(Protocol):
     will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
     `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
     and the same answers give the same questions. A strategy that stops by itself says why in
-    `finished` (an attribute, absent or empty otherwise).
+    `finished` (an attribute, absent or empty otherwise). One that models what it evaluates may have a method `lessons`,
+    which gives `Lessons`, or None, of everything evaluated.
     """
 
     def ask(self, at_most: int) -> IntArray:

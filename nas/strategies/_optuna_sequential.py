@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -12,14 +11,9 @@ from nas.problem.evaluations import Evaluations
 from nas.record.folder import versions
 from nas.search.strategy import Brief
 from nas.strategies._optuna import Encoding, OptunaStrategy, Repeats, quiet, usable
+from nas.strategies._told import content
 
 DECISIVE = ("numpy", "scipy", "optuna", "torch")
-
-
-def content(evaluations: Evaluations) -> bytes:
-    """What a strategy is told, row by row: genotype, values, violations."""
-    columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
-    return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()
 
 
 class OneByOne(OptunaStrategy):

@@ -80,7 +80,7 @@ def installed_metric(plug_in: entry_points.PlugIn) -> Objective:
 
 
 def _metric(name: str, place: str, module: ModuleType) -> Objective:
-    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT and LOG_SCALE are its own."""
+    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE and PRIOR are its own."""
     module_name, _, attribute = place.partition(":")
     function = getattr(module, attribute, None)
     if not callable(function):
@@ -92,7 +92,17 @@ def _metric(name: str, place: str, module: ModuleType) -> Objective:
             f"expected a metric of which less is better, got DIRECTION {direction!r} of {place}; return its negative or its reciprocal"
         )
     unit, log_scale = str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False))
-    return Objective(name, unit, log_scale, function, place)
+    return Objective(name, unit, log_scale, function, place, _prior(function, place))
+
+
+def _prior(function: Any, place: str) -> str:
+    """The shipped metric that a function says approximates it, its PRIOR; "" where it says none."""
+    prior = getattr(function, "PRIOR", "")
+    if prior and prior not in importable("objectives.metrics"):
+        raise UsageError(
+            f"PRIOR of {place}: {unknown('a shipped metric', str(prior), importable('objectives.metrics'))}"
+        )
+    return str(prior)
 
 
 def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:

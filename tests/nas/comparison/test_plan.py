@@ -32,10 +32,14 @@ def test_baselines_can_be_refused(plan_of: PlanOf) -> None:
     assert plan_of({"baselines": False}).strategies == ("nsga2", "sobol")
 
 
-def test_all_is_every_strategy_that_searches(plan_of: PlanOf) -> None:
+def test_all_is_every_strategy_that_searches_without_knowing_formulas(plan_of: PlanOf) -> None:
     names = plan_of({"algos": "all"}).strategies
-    assert set(names) == set(importable("nas.strategies")) - {"exact"}
+    assert set(names) == set(importable("nas.strategies")) - {"exact", "prior_guided"}
     assert set(competing()) == set(names)
+
+
+def test_a_strategy_that_knows_formulas_takes_part_where_it_is_named(plan_of: PlanOf) -> None:
+    assert "prior_guided" in plan_of({"algos": "prior_guided,nsga2"}).strategies
 
 
 def test_a_cap_ends_a_run_early(plan_of: PlanOf) -> None:

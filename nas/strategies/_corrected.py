@@ -1,0 +1,198 @@
+"""The problem as it is believed to be: shipped metrics as they are, expensive ones by models of what was told."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, Objective, unit_of
+from nas.problem.problem import Problem
+from nas.strategies._evidence import Posterior, correlation, fitted
+from nas.strategies._prior_columns import Columns, Designs, Variables
+from search_spaces.arrays import FloatArray, IntArray
+
+SAME = 1e-9  # relative; a shipped metric that is told otherwise is penalised, and learned as any other
+FAILURE = Objective("failure")
+BLOCK = 4096  # designs whose correlations stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Objectives of designs on their own scales, (n, m), and the probability that each holds every budget and does not fail, (n,)."""
+
+    values: FloatArray
+    holds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One expensive metric on its own scale: what it may depend on, and how far it was found to."""
+
+    columns: Columns
+    posterior: Posterior
+    rows: slice | IntArray
+
+    def mean(self, designs: Designs, near: FloatArray) -> FloatArray:
+        """Expected values, (k,); `near` is the correlation of designs with all that were told, `rows` of which taught."""
+        return self.posterior.predicted(self.columns.matrix(designs), near[:, self.rows])
+
+    def sd(self, designs: Designs, near: FloatArray) -> FloatArray:
+        """Uncertainty of one measurement of each design, (k,)."""
+        return np.hypot(self.posterior.sd(self.columns.matrix(designs), near[:, self.rows]), self.posterior.noise)
+
+    def drawn(
+        self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator
+    ) -> FloatArray:
+        """One function that the data allow, (k,)."""
+        return self.posterior.drawn(self.columns.matrix(designs), near[:, self.rows], among, generator)
+
+
+class Nearness:
+    """Correlations of designs with those that were told; of the reference they are kept, a column for each."""
+
+    def __init__(self, reference: Designs) -> None:
+        self.reference, self.variables = reference, Variables(reference)
+        self.keys: IntArray = np.zeros(0, dtype=np.int64)
+        self.kept: FloatArray = np.zeros((len(reference), 0))
+
+    def __call__(self, designs: Designs, told: Designs) -> FloatArray:
+        """The correlation of designs (k) with those told (n), (k, n)."""
+        if designs is not self.reference:
+            return self._of(designs, told)
+        known = len(self.keys) if np.array_equal(self.keys, told.keys[: len(self.keys)]) else 0
+        self.kept = np.concatenate([self.kept[:, :known], self._of(designs, told[known:])], axis=1)
+        self.keys = told.keys
+        return self.kept
+
+    def _of(self, designs: Designs, told: Designs) -> FloatArray:
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(designs), BLOCK)]
+        variables, others = self.variables(designs), self.variables(told)
+        return np.concatenate([np.zeros((0, len(told))), *(correlation(variables[block], others) for block in blocks)])
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """Models by metric, learned at the variables of some designs; `failure` is how often designs like this one failed, where any did."""
+
+    problem: Problem
+    models: dict[str, Model]
+    failure: Model | None
+    nearness: Nearness
+    told: Designs
+
+    def guess(self, designs: Designs) -> Guess:
+        """What is expected of designs."""
+        near = self.nearness(designs, self.told)
+        means = {name: model.mean(designs, near) for name, model in self.models.items()}
+        holds = np.where(designs.ok, 1.0, 0.0)
+        for budget in self.problem.budgets:
+            holds = holds * self._held(budget, designs, means, near)
+        if self.failure is not None:
+            holds = holds * np.clip(1.0 - self.failure.mean(designs, near), 0.0, 1.0)
+        return Guess(self._values(designs, means), holds)
+
+    def drawn(self, designs: Designs, generator: np.random.Generator) -> Guess:
+        """One state of affairs that the data allow: values, and 1 or 0 where every budget is held or not."""
+        near = self.nearness(designs, self.told)
+        variables = self.nearness.variables(designs)
+        among = correlation(variables, variables)
+        drawn = {name: model.drawn(designs, near, among, generator) for name, model in self.models.items()}
+        holds = np.where(designs.ok, 1.0, 0.0)
+        for budget in self.problem.budgets:
+            holds = holds * self._within(budget, designs, drawn)
+        if self.failure is not None:
+            holds = holds * (self.failure.mean(designs, near) < 0.5)
+        return Guess(self._values(designs, drawn), holds)
+
+    def _values(self, designs: Designs, learned: dict[str, FloatArray]) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            columns = [
+                learned[o.name] if o.name in learned else o.scaled(designs.known[o.name])
+                for o in self.problem.objectives
+            ]
+        return np.stack(columns, axis=1)
+
+    def _held(self, budget: Budget, designs: Designs, means: dict[str, FloatArray], near: FloatArray) -> FloatArray:
+        """The probability that a budget is held, (n,)."""
+        if budget.metric not in self.models:
+            return self._within(budget, designs, means)
+        model = self.models[budget.metric]
+        probability: FloatArray = ndtr((_limit(budget, model) - means[budget.metric]) / model.sd(designs, near))
+        return probability
+
+    def _within(self, budget: Budget, designs: Designs, values: dict[str, FloatArray]) -> FloatArray:
+        if budget.metric not in self.models:
+            return np.where(budget.violation(designs.known[budget.metric]) <= 0, 1.0, 0.0)
+        return np.where(values[budget.metric] <= _limit(budget, self.models[budget.metric]), 1.0, 0.0)
+
+
+def _limit(budget: Budget, model: Model) -> float:
+    """A budget's limit on the metric's own scale."""
+    return float(model.columns.metric.scaled(np.array([budget.limit]))[0])
+
+
+def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objective]:
+    """The metrics to be learned: the user's own that are minimised or limited, and what was told otherwise than it is known."""
+    named = {*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)}
+    own = [metric for metric in problem.functions if metric.name in named]
+    shipped = [o for o in problem.objectives if o.name in asked.known]
+    penalised = [
+        o for o in shipped if not np.allclose(told.metrics[o.name][told.ok], asked.known[o.name][told.ok], SAME, 0.0)
+    ]
+    return [*own, *(replace(o, prior=o.name) for o in penalised)]
+
+
+class Learner:
+    """Learns models anew from everything told; keeps what only depends on the space."""
+
+    def __init__(self, problem: Problem, reference: Designs) -> None:
+        self.problem, self.reference = problem, reference
+        self.nearness = Nearness(reference)
+        self.columns: dict[Objective, Columns] = {}
+
+    def learned(self, told: Evaluations, designs: Designs) -> Corrected:
+        """The problem as these evaluations let it appear; `designs` hold all that were told."""
+        asked = designs[np.searchsorted(designs.keys, told.keys)]
+        fine = np.flatnonzero(told.ok)
+        taught = slice(None) if told.ok.all() else fine
+        models = {
+            metric.name: self._model(metric, asked, taught, metric.scaled(told.metrics[metric.name][taught]))
+            for metric in expensive(self.problem, told, asked)
+        }
+        failed = np.where(told.ok, 0.0, 1.0)
+        failure = None if told.ok.all() else self._model(FAILURE, asked, slice(None), failed)
+        return Corrected(self.problem, models, failure, self.nearness, asked)
+
+    def _model(self, metric: Objective, asked: Designs, rows: slice | IntArray, values: FloatArray) -> Model:
+        if metric not in self.columns:
+            self.columns[metric] = Columns(self.problem, metric, self.reference, self.nearness.variables)
+        columns = self.columns[metric]
+        variables = self.nearness.variables(asked[rows])
+        found = fitted(columns.matrix(asked[rows]), columns.scheme, correlation(variables, variables), values)
+        return Model(columns, found, rows)
+
+
+def as_known(problem: Problem) -> Callable[[Designs], Guess]:
+    """The problem before anything is told: priors in the place of expensive metrics; those without a prior are left out."""
+    own = {metric.name: metric for metric in problem.functions}
+
+    def column(name: str, designs: Designs) -> FloatArray | None:
+        of = own[name].prior if name in own else name
+        return designs.known[of] if of else None
+
+    def guess(designs: Designs) -> Guess:
+        found = [(o, column(o.name, designs)) for o in problem.objectives]
+        with np.errstate(invalid="ignore"):
+            values = [o.scaled(of) for o, of in found if of is not None]
+        holds = np.where(designs.ok, 1.0, 0.0)
+        for budget in problem.budgets:
+            of = column(budget.metric, designs)
+            if of is not None and (
+                budget.metric not in own or own[budget.metric].unit == unit_of(own[budget.metric].prior)
+            ):
+                holds = holds * np.where(budget.violation(of) <= 0, 1.0, 0.0)
+        return Guess(np.stack(values, axis=1) if values else np.zeros((len(designs), 0)), holds)
+
+    return guess

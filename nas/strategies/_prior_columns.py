@@ -1,0 +1,202 @@
+"""What an expensive metric may depend on: its analytic prior, what the prior is made of, and the log variables."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from nas.frontier.breakdown import operator_columns
+from nas.problem.objective import Objective
+from nas.problem.problem import Problem
+from nas.strategies._evidence import Group
+from objectives.latency.operators import phases
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+
+OF_LAW = ("loss", "perplexity")
+OF_PHASES = {
+    "prefill_ms": ("prefill",),
+    "ttft_ms": ("prefill",),
+    "decode_ms": ("decode",),
+    "tpot_ms": ("decode",),
+    "tokens_per_second": ("decode",),
+    "total_ms": ("prefill", "decode"),
+    "energy_j": ("prefill", "decode"),
+    "power_w": ("prefill", "decode"),
+    "tokens_per_joule": ("prefill", "decode"),
+}
+LAUNCH_MS = 5e-3  # per operator instance: what calibrated devices show
+MEDIANS = {  # of the sd of weights, before anything is seen
+    "prior": 1.0,
+    "parts": 0.3,  # by how much coefficients of a prior are off
+    "variables": 0.3,  # what a log variable does over half its range, in sd of the metric
+    "squares": 0.3,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Designs:
+    """Designs with their shipped metrics, in ascending order of keys; `ok` where these are finite."""
+
+    keys: IntArray
+    genotypes: IntArray
+    architectures: Architectures
+    known: dict[str, FloatArray]
+    ok: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, rows: slice | IntArray) -> "Designs":
+        known = {name: column[rows] for name, column in self.known.items()}
+        return Designs(self.keys[rows], self.genotypes[rows], self.architectures[rows], known, self.ok[rows])
+
+    def joined(self, other: "Designs") -> "Designs":
+        """The designs of both, which have none in common."""
+        keys = np.concatenate([self.keys, other.keys])
+        order = np.argsort(keys)
+        return Designs(
+            keys[order],
+            np.concatenate([self.genotypes, other.genotypes])[order],
+            Architectures.concatenate([self.architectures, other.architectures])[order],
+            {name: np.concatenate([column, other.known[name]])[order] for name, column in self.known.items()},
+            np.concatenate([self.ok, other.ok])[order],
+        )
+
+
+def described(problem: Problem, keys: IntArray, names: tuple[str, ...]) -> Designs:
+    """The designs of some keys, ascending, with shipped metrics by name; none of the user's functions is called."""
+    genotypes = problem.space.genotypes(keys)
+    assessment = problem.assess(problem.architectures(genotypes))
+    found = problem.evaluate(genotypes, names, assessment=assessment)
+    return Designs(keys, genotypes, assessment.architectures, found.metrics, found.ok)
+
+
+class Variables:
+    """The log variables that vary over a reference, each from -1 to 1 over it."""
+
+    def __init__(self, reference: Designs) -> None:
+        logs = log_variables(reference.architectures)
+        low, high = logs.min(axis=0), logs.max(axis=0)
+        self.varying = np.flatnonzero(high > low)
+        self.low, self.span = low[self.varying], (high - low)[self.varying]
+
+    def __call__(self, designs: Designs) -> FloatArray:
+        """Of designs, (n, v)."""
+        found: FloatArray = 2.0 * (log_variables(designs.architectures)[:, self.varying] - self.low) / self.span - 1.0
+        return found
+
+
+class Columns:
+    """The groups of columns of one metric, centred and scaled by the designs of a reference."""
+
+    def __init__(self, problem: Problem, metric: Objective, reference: Designs, variables: Variables) -> None:
+        self.problem, self.metric, self.reference, self.variables = problem, metric, reference, variables
+        self.centres = {name: float(column.mean()) for name, column in self._law_logs(reference.architectures).items()}
+        prior = self._prior(reference)[reference.ok]
+        self.middle, self.width = (float(prior.mean()), float(prior.std()) or 1.0) if len(prior) else (0.0, 1.0)
+
+    def matrix(self, designs: Designs) -> FloatArray:
+        """A constant, the prior, its parts, the log variables, their squares and products, (n, p)."""
+        if designs is self.reference:
+            return self._of_reference
+        return self._matrix(designs)
+
+    @cached_property
+    def _of_reference(self) -> FloatArray:
+        return self._matrix(self.reference)
+
+    def _matrix(self, designs: Designs) -> FloatArray:
+        return np.column_stack([np.ones(len(designs)), *self._groups(designs).values()])
+
+    @cached_property
+    def scheme(self) -> tuple[Group, ...]:
+        """The groups of columns after the constant."""
+        few = self.reference[:1]
+        return tuple(Group(name, columns.shape[1], MEDIANS[name]) for name, columns in self._groups(few).items())
+
+    def _groups(self, designs: Designs) -> dict[str, FloatArray]:
+        """Columns by group, each (n, k); a prior's only where there is one."""
+        variables = self.variables(designs)
+        pairs = list(combinations_with_replacement(range(variables.shape[1]), 2))
+        squares = np.stack([variables[:, i] * variables[:, j] for i, j in pairs], axis=1) if pairs else variables
+        sparse = np.where(designs.architectures.n_experts > 1, 0.5, -0.5)
+        free = {"variables": np.column_stack([variables, sparse]), "squares": squares}
+        if not self.metric.prior:
+            return free
+        prior = _finite((self._prior(designs)[:, None] - self.middle) / self.width)
+        return {"prior": prior, "parts": _finite(self._parts(designs)), **free}
+
+    def _prior(self, designs: Designs) -> FloatArray:
+        """The prior on the metric's own scale, (n,); 0 without one."""
+        if not self.metric.prior:
+            return np.zeros(len(designs))
+        with np.errstate(invalid="ignore"):
+            return self.metric.scaled(designs.known[self.metric.prior])
+
+    def _parts(self, designs: Designs) -> FloatArray:
+        """How the prior changes with each of its coefficients, over the prior's own sd, (n, k); (n, 0) of one without parts."""
+        name = self.metric.prior
+        value = designs.known[name]
+        if name in OF_LAW:
+            parts = self._law_parts(designs.architectures)
+            slope = value if name == "perplexity" else np.ones(len(designs))
+        elif name in OF_PHASES:
+            times = time_parts(self.problem, designs, OF_PHASES[name])
+            parts, slope = times / times[:, :-1].sum(axis=1, keepdims=True), value
+        else:
+            return np.zeros((len(designs), 0))
+        if self.metric.log_scale:
+            slope = slope / value
+        return parts * slope[:, None] / self.width
+
+    def _law_parts(self, architectures: Architectures) -> FloatArray:
+        """The law's terms and each times the centred logarithms of what it depends on, nats, (n, k)."""
+        law, logs = self.problem.scenario.law, self._law_logs(architectures)
+        parts: list[FloatArray] = []
+        for name, term in law.terms(architectures).items():
+            of = quantities(law, name)
+            parts += [term, *(term * (logs[q] - self.centres[q]) for q in of)] if of else []
+        return np.stack(parts, axis=1) if parts else np.zeros((len(architectures), 0))
+
+    def _law_logs(self, architectures: Architectures) -> dict[str, FloatArray]:
+        law = self.problem.scenario.law
+        return {name: np.log(law.feature(architectures, name)) for name in quantities(law, "")}
+
+
+def quantities(law: Law, term: str) -> tuple[str, ...]:
+    """What a term of a law depends on of an architecture; of no single term, what the whole law does."""
+    form = law.law_form
+    named = form.terms[term].features if term in form.terms else form.features
+    plain = (form.bent[name].of if name in form.bent else name for name in named)
+    return tuple(dict.fromkeys(name for name in plain if name != "tokens"))
+
+
+def log_variables(architectures: Architectures) -> FloatArray:
+    """Logarithms of the six axes, (n, 6)."""
+    a = architectures
+    columns = (a.depth, a.width, a.n_experts, a.top_k, a.expert_ffn_ratio, a.n_kv_heads)
+    return np.log(np.stack(columns, axis=1).astype(np.float64))
+
+
+def time_parts(problem: Problem, designs: Designs, asked: tuple[str, ...]) -> FloatArray:
+    """Milliseconds by phase, by attention, FFN and head, by what binds; last, what launches of LAUNCH_MS would take, (n, k)."""
+    scenario, found = problem.scenario, list[FloatArray]()
+    launches = np.zeros(len(designs))
+    columns = operator_columns(scenario, designs.architectures)
+    for phase in (phase for phase in phases(scenario) if phase.name in asked):
+        by_part: dict[tuple[str, str], FloatArray] = {}
+        for operator in columns[phase.name]:
+            launches = launches + operator.instances * (phase.passes * LAUNCH_MS)
+            for kind in ("compute", "memory"):
+                place = (operator.part, kind)
+                by_part[place] = by_part.get(place, 0.0) + operator.ms_by_kind[kind]
+        found += by_part.values() if by_part else [problem.assess(designs.architectures)[f"{phase.name}_ms"]]
+    return np.stack([*found, launches], axis=1)
+
+
+def _finite(columns: FloatArray) -> FloatArray:
+    """Columns with 0 where a design has no finite value, which is none that can be proposed."""
+    return np.where(np.isfinite(columns), columns, 0.0)

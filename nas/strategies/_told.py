@@ -1,0 +1,11 @@
+"""What a strategy was told, as bytes."""
+
+import numpy as np
+
+from nas.problem.evaluations import Evaluations
+
+
+def content(evaluations: Evaluations) -> bytes:
+    """What a strategy is told, row by row: genotype, values, violations."""
+    columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
+    return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()
