@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,18 @@ ORIN = (
 NANO = "RAM 1000/4000MB POM_5V_IN 3210/3100 POM_5V_GPU 400/380"
 
 
+RANGE, FIRST = 1_000_000_000, 999_000_000  # microjoules: a counter's largest value, and where it begins
+WATTS = {"intel-rapl:0": 20, "intel-rapl:0:1": 5}
+
+
+def count(powercap: Path, seconds: float) -> None:
+    """The counters after so long: the package wraps after 0.05 s, the memory after 0.2 s."""
+    for folder, watts in WATTS.items():
+        beside = powercap / folder / "next"
+        beside.write_text(str(int(FIRST + 1e6 * watts * seconds) % RANGE))
+        os.replace(beside, powercap / folder / "energy_uj")
+
+
 @pytest.fixture
 def powercap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package and a memory that can be read, a core inside the package, and one that cannot be read."""
@@ -30,8 +43,8 @@ def powercap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for folder, name in counters.items():
         (root / folder).mkdir(parents=True)
         (root / folder / "name").write_text(name + "\n")
-        (root / folder / "max_energy_range_uj").write_text("10000000\n")
-        (root / folder / "energy_uj").write_text("9000000\n")
+        (root / folder / "max_energy_range_uj").write_text(f"{RANGE}\n")
+        (root / folder / "energy_uj").write_text(f"{FIRST}\n")
     (root / "intel-rapl:2").mkdir()
     monkeypatch.setattr(power, "POWERCAP", root)
     return root
@@ -39,19 +52,15 @@ def powercap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def drawing(powercap: Path) -> Iterator[None]:
-    """The package draws 20 W and the memory 5 W; the package's counter wraps at 10 J."""
+    """The package draws 20 W and the memory 5 W."""
     stop = threading.Event()
 
-    def count() -> None:
+    def go_on() -> None:
         begin = time.monotonic()
         while not stop.wait(0.005):
-            spent = time.monotonic() - begin
-            for folder, watts in (("intel-rapl:0", 20), ("intel-rapl:0:1", 5)):
-                beside = powercap / folder / "next"
-                beside.write_text(str(int(9_000_000 + 1e6 * watts * spent) % 10_000_000))
-                os.replace(beside, powercap / folder / "energy_uj")
+            count(powercap, time.monotonic() - begin)
 
-    thread = threading.Thread(target=count)
+    thread = threading.Thread(target=go_on)
     thread.start()
     yield
     stop.set()
@@ -66,15 +75,26 @@ def test_counters_of_packages_and_memories_are_read(powercap: Path) -> None:
     assert source("cpu") == ""
 
 
-def test_what_was_counted_between_two_times_goes_on_beyond_a_wrap(drawing: None) -> None:
+def test_what_was_counted_between_two_times_goes_on_beyond_a_wrap(
+    powercap: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that goes on as readings are waited for, so that nothing depends on how busy the machine is."""
+    now = 0.0
+
+    def wait(seconds: float) -> bool:
+        nonlocal now
+        now += seconds
+        count(powercap, now)
+        return now > 1.2
+
+    event = SimpleNamespace(wait=wait, set=lambda: None)
+    monkeypatch.setattr(power, "threading", SimpleNamespace(Event=lambda: event, Thread=threading.Thread))
+    monkeypatch.setattr(power, "time", SimpleNamespace(monotonic=lambda: now))
     with metered("rapl") as readings:
-        time.sleep(0.2)
-        begin = time.monotonic()
-        time.sleep(0.6)
-        end = time.monotonic()
-        time.sleep(0.2)
+        pass
     assert readings.rail == "RAPL package-0 + dram"
-    assert readings.of([(begin, end)]) == pytest.approx(25 * (end - begin), rel=0.35)
+    assert readings.of([(0.01, 0.61)]) == pytest.approx(25 * 0.6, rel=1e-6)
+    assert readings.of([(0.01, 0.31), (0.4, 1.0)]) == pytest.approx(25 * 0.45, rel=1e-6)
 
 
 def test_a_request_that_was_hardly_read_has_no_energy() -> None:
