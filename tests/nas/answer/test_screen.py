@@ -10,6 +10,7 @@ import pytest
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
 from nas.answer.screen import next_steps, show
+from nas.files.yaml_source import dump
 
 Concluded = Callable[..., Outcome]
 APPLICATIONS = ("embodied AI", "smart home", "autonomous driving", "private serving")
@@ -96,3 +97,14 @@ def test_an_application_that_nothing_meets_is_a_row_beside_times_on_the_device(c
     assert [row[1] == "none fits" for row in shown.rows] == [False, True, False]
     assert "device_ms" in shown.header
     assert "0 of" not in " ".join(shown.below)
+
+
+def test_a_profile_that_is_far_off_says_so_in_every_answer(inside: Callable[..., Any]) -> None:
+    """Above 25 % in a phase; below that the error is not in the line of the device."""
+    held_out = {"prefill": [2.0, 1.9, 2.1], "decode": [1.1, 0.9, 1.0]}
+    board = {"name": "B", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
+    profile = {"engine": "E", "precision": "fp16", "compute_efficiency": 0.5, "held_out": held_out}
+    Path("board.yaml").write_text(dump({**board, "profiles": [profile]}))
+    answer = inside("explain", "--model", "qwen2.5_0.5b", "--preset", "device", "--device", "board.yaml")
+    assert "efficiencies measured with E; prefill 50 % off on models held out" in " ".join(answer.out.split())
+    assert "decode 10 % off" not in answer.out
