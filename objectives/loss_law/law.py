@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from objectives.loss_law.draws import Rival, Row
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form
 from objectives.plugins import importable
@@ -23,27 +24,6 @@ RANGED = (
 DOMAINS = ("prices", "prices_sparse")
 BLOCK = 65_536
 ULPS = 1e-12  # relative; a quantity so close to the end of a range is inside
-
-
-def _is_row(text: str) -> str:
-    try:
-        finite = bool(np.isfinite([float(number) for number in text.split()]).all())
-    except ValueError:
-        finite = False
-    if not finite:
-        raise ValueError(f"expected finite numbers with spaces between, got {text[:40]!r}; correct the row")
-    return text
-
-
-Row = Annotated[str, AfterValidator(_is_row)]
-
-
-class Rival(BaseModel):
-    """Another form that the same data allow: draws of its coefficients, as many as its share of the evidence."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    form: str | Form
-    draws: tuple[Row, ...] = Field(min_length=1)
 
 
 class Law(BaseModel):
