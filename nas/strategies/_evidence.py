@@ -1,5 +1,6 @@
 """Regression on groups of columns and a smooth remainder, each with a scale that the evidence of the data finds, as the noise."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -17,7 +18,7 @@ SMOOTH = 0.3  # median of the remainder's sd
 LENGTH = 1.0  # of the remainder, in variables from -1 to 1
 STEPS = 40  # of the search for scales, at most
 SMALLEST = 1e-9
-JITTER = 1e-9
+JITTER = 1e-10  # of the mean variance, for rounding
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,7 @@ class Posterior:
         Source: Rasmussen and Williams 2006, equation 5.12.
         """
         inverse = solve_triangular(self.factor, np.eye(len(self.alpha)), lower=True, check_finite=False)
-        found: FloatArray = self.scale * self.alpha / np.square(inverse).sum(axis=0)
-        return found
+        return np.asarray(self.scale * self.alpha / np.square(inverse).sum(axis=0))
 
     @property
     def _smooth(self) -> float:
@@ -69,14 +69,13 @@ class Posterior:
 
     def predicted(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The expected value of each of k designs, (k,); `near` is their correlation with those told, (k, n)."""
-        found: FloatArray = self.offset + self.scale * (columns @ self.weights + near @ (self._smooth * self.alpha))
-        return found
+        return self.offset + self.scale * np.asarray(columns @ self.weights + near @ (self._smooth * self.alpha))
 
     def sd(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """How uncertain each expectation is, without the noise of a measurement, (k,)."""
         before = np.square(columns) @ self.variances + self._smooth
         left = before - np.square(self._whitened(columns, near)).sum(axis=0)
-        return self.scale * np.sqrt(np.maximum(left, 0.0))
+        return np.asarray(self.scale * np.sqrt(np.maximum(left, 0.0)))
 
     def drawn(
         self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator
@@ -84,14 +83,24 @@ class Posterior:
         """One function that the data allow, at each of k designs, (k,); `among` is their correlation, (k, k)."""
         known = self._whitened(columns, near)
         covariance = (columns * self.variances) @ columns.T + self._smooth * among - known.T @ known
-        root = np.linalg.cholesky(covariance + 1e-8 * (1.0 + covariance.max()) * np.eye(len(columns)))
-        return self.predicted(columns, near) + self.scale * (root @ generator.standard_normal(len(columns)))
+        return self.predicted(columns, near) + self.scale * (
+            root_of(covariance) @ generator.standard_normal(len(columns))
+        )
 
     def _whitened(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The factor's inverse times the covariance of the rows told with other designs, (n, k)."""
         covariance = (self.columns * self.variances) @ columns.T + self._smooth * near.T
         found: FloatArray = solve_triangular(self.factor, covariance, lower=True, overwrite_b=True, check_finite=False)
         return found
+
+
+def root_of(covariance: FloatArray) -> FloatArray:
+    """A lower triangle whose product with its transpose is a covariance, but for as little on its diagonal as rounding asks for."""
+    for share in (1e-9, 1e-7, 1e-5, 1e-3):
+        with suppress(np.linalg.LinAlgError):
+            spare = share * (1.0 + np.abs(covariance.diagonal()).max())
+            return np.linalg.cholesky(covariance + spare * np.eye(len(covariance)))
+    return np.diag(np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
 
 
 def correlation(variables: FloatArray, others: FloatArray) -> FloatArray:
@@ -155,6 +164,6 @@ class Evidence:
     def factor(self, logs: FloatArray) -> FloatArray:
         """The Cholesky factor of the targets' covariance, (n, n), its upper half undefined."""
         covariance = np.tensordot(np.exp(2.0 * logs), self.kernels, 1) + OFFSET**2
-        covariance[np.diag_indices_from(covariance)] += JITTER * OFFSET**2
+        covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().mean()
         found: FloatArray = cho_factor(covariance, lower=True, check_finite=False)[0]
         return found

@@ -39,7 +39,11 @@ class Parameters(BaseModel):
     drawn: int = Field(3, strict=True, ge=0, le=1000, description="Designs of a Latin hypercube to start from besides")
     batch: int = Field(5, strict=True, ge=1, le=1000, description="Architectures asked for between two fits")
     explored: int = Field(
-        1, strict=True, ge=0, le=1000, description="Of a batch, those chosen by a draw from what the data allow"
+        1,
+        strict=True,
+        ge=0,
+        le=1000,
+        description="Of a batch, at least so many are chosen by a draw from what the data allow",
     )
     confidence: float = Field(
         0.8, gt=0, lt=1, description="Least probability of holding the budgets, of designs not chosen by a draw"
@@ -111,7 +115,9 @@ class PriorGuided:
         explored = min(self.parameters.explored, self.parameters.batch)
         guess, known = corrected.guess(pool), np.isin(pool.keys, told.keys)
         chosen = self._best(guess, pool, known, self.parameters.batch - explored, generator)
-        for _ in range(explored):
+        for _ in range(
+            self.parameters.batch - len(chosen)
+        ):  # more than asked for where little improves what is expected
             rows = self._worth_a_draw(guess, known, chosen, generator)
             some = pool[rows]
             one = self._best(corrected.drawn(some, generator), some, known[rows], 1, generator)

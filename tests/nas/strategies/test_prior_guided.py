@@ -122,6 +122,14 @@ def test_what_is_learned_is_what_was_there_and_its_uncertainty_is_that_of_its_dr
     assert drawn == pytest.approx(found.sd(columns[:5], among[:5]), rel=0.2)
 
 
+@pytest.mark.parametrize("share", [0.0, 1e-12, 1e6])
+def test_values_without_noise_or_spread_and_far_too_large_ones_are_learned(share: float, bare: Made) -> None:
+    problem = bare()
+    study = with_own(problem, own("odd", "loss", lambda a: 1.0 + share * problem.assess(a)["loss"]), kept=("total_ms",))
+    found = searched(study, 60)
+    assert len(np.unique(found.keys)) == len(found)
+
+
 def test_greedy_improvement_is_that_of_measuring_every_gain_again() -> None:
     draw = np.random.default_rng(2)
     for objectives in (1, 2, 3):
@@ -332,3 +340,16 @@ def test_of_shipped_formulas_alone_nothing_is_learned(bare: Made) -> None:
     problem = bare()
     strategy = started(problem)
     assert strategy.lessons(searched(problem, 20, strategy)) is None
+
+
+@pytest.mark.slow
+def test_of_one_expensive_objective_it_finds_the_best(bare: Made) -> None:
+    problem = bare(space="paper")
+
+    def weighed(a: Architectures) -> FloatArray:
+        found: FloatArray = problem.assess(a)["loss"] + 0.3 * np.log(problem.assess(a)["total_ms"]) + 2.0 / a.depth
+        return found
+
+    study = with_own(problem, own("weighed", "loss", weighed))
+    truth = weighed(problem.architectures(every(problem)))
+    assert searched(study, 50).values.min() <= np.sort(truth)[len(truth) // 1000]
