@@ -1,6 +1,6 @@
 """Everything a metric depends on besides the architecture."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from objectives.device import Calibration, Device, Energy, Peak
@@ -71,7 +71,10 @@ class Requests:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Law, device, precision and workload, with the options of the latency model."""
+    """Law, device, precision and workload, with the options of the latency model.
+
+    formats: the same for each precision that designs may have of their own, with its calibration and energy.
+    """
 
     law: Law
     device: Device
@@ -86,6 +89,19 @@ class Scenario:
     head_bytes: float = 2.0
     calibration: Calibration | None = None
     energy: Energy | None = None
+    formats: tuple["Scenario", ...] = ()
+
+    def at(self, precision: str) -> "Scenario":
+        """The scenario of designs of one format, which is one of `formats`, and the law of such; "" is its own."""
+        if not precision or precision == self.precision.name:
+            return replace(self, formats=(), law=self.law.at(self.precision.name))
+        found = next(scenario for scenario in self.formats if scenario.precision.name == precision)
+        return replace(found, law=self.law.at(precision))
+
+    @property
+    def format_names(self) -> str:
+        """Every precision that designs may have."""
+        return ", ".join(scenario.precision.name for scenario in self.formats) or self.precision.name
 
     def coefficients(self) -> Energy:
         """What a joule is made of.

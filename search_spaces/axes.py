@@ -8,7 +8,7 @@ import numpy as np
 from search_spaces.arrays import IntArray, frozen
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.heads import Heads
-from search_spaces.specification import GENES, OF_HEADS, SpaceSpecification, largest_top_k
+from search_spaces.specification import OF_HEADS, SpaceSpecification, largest_top_k
 
 DEPTH, WIDTH = range(2)
 
@@ -30,6 +30,11 @@ class Axes:
         return {name: column for column, name in enumerate(self.genes)}
 
     @property
+    def formats(self) -> list[str]:
+        """Every precision that designs may have, in the order of its gene; the study's own, "", where it is no axis."""
+        return self.specification.formats
+
+    @property
     def free_heads(self) -> bool:
         """Whether n_heads is an axis, so that d_q may differ from the width."""
         return "n_heads" in self.place
@@ -42,6 +47,7 @@ class Axes:
             "width": len(self.widths),
             "head_dim": len(self.head_dims),
             "n_heads": self._heads.values.shape[2],
+            "precision": len(self.formats),
             "n_experts": len(self.experts),
             "top_k": len(self.top_ks),
             "ffn": self.expert_sizes.shape[1],
@@ -171,7 +177,7 @@ class Axes:
     def frame_of(self, genotypes: IntArray) -> IntArray:
         """Row of `frames` of each genotype, (n,); −1 where its heads are not valid."""
         width, place = genotypes[:, WIDTH], self.place
-        if len(place) == len(GENES):
+        if not set(OF_HEADS) & place.keys():
             return width
         sizes, heads = (genotypes[:, place[name]] if name in place else 0 for name in OF_HEADS)
         found: IntArray = self.frame_at[width, sizes, heads]

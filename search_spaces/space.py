@@ -12,7 +12,7 @@ import numpy as np
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.axes import DEPTH, WIDTH, Axes
-from search_spaces.columns import SHAPE
+from search_spaces.columns import PRECISIONS, SHAPE
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.positions import position, position_in_rows
 from search_spaces.specification import SpaceSpecification
@@ -22,7 +22,7 @@ from search_spaces.specification import SpaceSpecification
 class SearchSpace(Axes):
     """Architectures numbered 0 … size − 1 in the order of their genotypes.
 
-    A genotype holds g genes (`genes`: six, seven or eight), each an index into its axis in ascending order. Which
+    A genotype holds g genes (`genes`: six to nine), each an index into its axis in ascending order. Which
     top_k are valid depends on n_experts alone, which FFN values on width alone, which heads on width, and which KV
     heads on the number of heads, so every question (decode, key, count, sampling) is arithmetic on small tables.
     """
@@ -55,7 +55,7 @@ class SearchSpace(Axes):
     def counts_per_frame(self) -> IntArray:
         """Architectures of one depth per frame (width, head_dim, n_heads), exact, (frames,)."""
         sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
-        return frozen(len(self._pairs) * sizes * kvs)
+        return frozen(len(self.formats) * len(self._pairs) * sizes * kvs)
 
     @cached_property
     def _frame_start(self) -> IntArray:
@@ -78,9 +78,11 @@ class SearchSpace(Axes):
         rest = rest - self._frame_start[frame]
         rest, kv_rank = np.divmod(rest, self.kv_gene.counts[heads])
         pair, ffn_rank = np.divmod(rest, self.ffn_gene.counts[width])
+        precision, pair = np.divmod(pair, len(self._pairs))
         experts, top_k = self._pairs[pair].T
         ffn, kv = self.ffn_gene.nth[width, ffn_rank], self.kv_gene.nth[heads, kv_rank]
-        return self.composed(frame, depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv)
+        own = {"precision": precision, "n_experts": experts, "top_k": top_k, "ffn": ffn, "n_kv_heads": kv}
+        return self.composed(frame, depth=depth, **own)
 
     def keys(self, genotypes: IntArray) -> IntArray:
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
@@ -89,11 +91,18 @@ class SearchSpace(Axes):
         depth, width = rows[:, DEPTH], rows[:, WIDTH]
         experts, top_k, ffn, kv = rows[:, -4:].T
         heads = self.frame_heads[frame]
-        pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
+        pair = (
+            self._format_of(rows) * len(self._pairs) + self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
+        )
         within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
         keys: IntArray = depth * self._per_depth + self._frame_start[frame] + within
         return keys
+
+    def _format_of(self, genotypes: IntArray) -> IntArray:
+        """Place of each genotype's precision among `formats`, (n,)."""
+        column = self.place.get("precision")
+        return np.zeros(len(genotypes), dtype=np.int64) if column is None else genotypes[:, column]
 
     def is_canonical(self, genotypes: IntArray) -> BoolArray:
         """Whether each row, (n, g), is some architecture's genotype."""
@@ -137,7 +146,7 @@ class SearchSpace(Axes):
         """The architectures of canonical genotypes (n, g)."""
         frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, -4:].T
         (width, size, _), heads = self.frames[frame].T, self.frame_heads[frame]
-        return Architectures.from_shape(
+        found = Architectures.from_shape(
             {
                 "depth": self.depths[genotypes[:, DEPTH]],
                 "width": self.widths[width],
@@ -149,6 +158,20 @@ class SearchSpace(Axes):
                 "expert_size": self.expert_sizes[width, ffn],
             }
         )
+        if self.formats == [""]:
+            return found
+        return found.with_precision(self._format_codes[self._format_of(genotypes)])
+
+    @cached_property
+    def _format_codes(self) -> IntArray:
+        """Each format of the space as a place in `PRECISIONS`, (formats,)."""
+        return frozen(np.array([PRECISIONS.index(name) for name in self.formats]))
+
+    def in_format(self, name: str) -> "SearchSpace":
+        """The space of its designs in one precision alone, which is no gene then."""
+        mapping = self.mapping()
+        mapping["axes"]["precision"] = [name]
+        return SearchSpace.from_mapping(mapping)
 
     def enumerate(self, chunk: int = 65_536) -> Iterator[IntArray]:
         """All genotypes in order, in blocks of at most `chunk` rows."""
@@ -208,14 +231,19 @@ class SearchSpace(Axes):
         heads, safe = self.frame_heads[frame], np.maximum(width, 0)
         genes = {
             "depth": position(self.depths, a.depth),
+            "precision": position_in_rows(
+                np.broadcast_to(self._format_codes, (len(a), len(self.formats))),
+                np.ones((1, 1), dtype=bool),
+                a.precision,
+            ),
             "n_experts": position(self.experts, a.n_experts),
             "top_k": position(self.top_ks, a.top_k),
             "ffn": position_in_rows(self.expert_sizes[safe], self.ffn_gene.valid[safe], a.expert_size),
             "n_kv_heads": position_in_rows(self.kv_values[heads], self.kv_gene.valid[heads], a.n_kv_heads),
         }
         genotypes = self.composed(frame, **genes)
-        found &= (genotypes >= 0).all(axis=1)
-        for name in set(architectures.further_columns()) - {"vocabulary", "tied"}:
+        found &= (genotypes >= 0).all(axis=1) & (genes["precision"] >= 0)
+        for name in set(architectures.further_columns()) - {"vocabulary", "tied", "precision"}:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])
         keys = np.full(len(genotypes), -1)

@@ -41,7 +41,13 @@ class SpaceSpecification(BaseModel):
     @property
     def genes(self) -> tuple[str, ...]:
         """Names of the genes of an architecture, in order."""
-        return (*GENES[:2], *(name for name in OF_HEADS if getattr(self.axes, name) is not None), *GENES[2:])
+        heads = [name for name in OF_HEADS if getattr(self.axes, name) is not None]
+        return (*GENES[:2], *heads, *(["precision"] if len(self.formats) > 1 else []), *GENES[2:])
+
+    @property
+    def formats(self) -> list[str]:
+        """Every precision that designs may have; the study's own, "", where it is no axis."""
+        return self.axes.precision or [""]
 
     @property
     def head_dims(self) -> list[int]:
@@ -221,7 +227,7 @@ def count(space: SpaceSpecification) -> int:
         else:
             ffns = bisect_right(sizes, largest * width)
         of_width += ffns * sum(kvs[n] for n in values[valid].tolist())
-    return len(axes.depth) * pairs * of_width
+    return len(axes.depth) * len(space.formats) * pairs * of_width
 
 
 def _kv_of(axis: list[int | str] | str, heads: int) -> Collection[int]:

@@ -35,8 +35,9 @@ def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
     """The device, its precision, the latency model and how fast it takes the device to be."""
     device = problem.scenario.device
     mode = f"@{device.mode}" if device.mode else ""
-    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
-    return f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+    single = problem.scenario.calibration is not None and not problem.scenario.formats
+    speed = speeds(problem.scenario) if single else calibration_note
+    return f"{device.name}{mode}, {problem.scenario.format_names}, {WORKLOAD_WORDS[c.latency]}; {speed}"
 
 
 def workload(c: StudyConfig) -> str:
@@ -70,7 +71,8 @@ def describe(architectures: Architectures) -> str:
     experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
     free = a["n_heads"] * a["head_dim"] != a["width"]
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
-    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g})"
+    bits = f"{a['precision']}, " if a.get("precision") else ""
+    return f"{bits}l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g})"
 
 
 def count(n: float) -> str:

@@ -39,7 +39,7 @@ class WorstRatio:
 
     def composition(self, scenario: Scenario) -> Composition:
         """It rises with each of the losses."""
-        return composition_of_all(self.laws, self._of)
+        return composition_of_all([law.at(scenario.precision.name) for law in self.laws], self._of)
 
     def _of(self, losses: list[FloatArray]) -> FloatArray:
         regrets = [loss - least for loss, least in zip(losses, self.least, strict=True)]

@@ -11,6 +11,7 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts
 from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
 from nas.exact.enumeration import enumerate_all
+from nas.exact.formats import alone, best, together
 from nas.frontier.picks import PickRule, best_row
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
@@ -73,6 +74,8 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
 
 
 def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
+    if problem.scenario.formats:
+        return "precision is an axis, whose formats are solved one by one"
     missing = undeclared(problem, metrics_of(problem, rules))
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
@@ -101,6 +104,8 @@ def solve(
     Raises:
         UsageError: more architectures than can be covered.
     """
+    if problem.scenario.formats:
+        return _united(problem, rules, [solve(part, rules, report, notebook) for part in alone(problem)])
     way, obstacle = way_of(problem, rules)
     notebook, settled = notebook or Notebook(), Tally(report)
     if way == "parts":
@@ -114,6 +119,19 @@ def solve(
     because = f", since {obstacle}" if obstacle else ""
     said = f"every one of {problem.space.size:,} architectures was evaluated{because}"
     return _solution(problem, frontier, picks, "enumeration", said)
+
+
+def _united(problem: Problem, rules: tuple[PickRule, ...], found: list[ExactSolution]) -> ExactSolution:
+    """The answers of every format of a space as one: whatever one format's best dominates is on no frontier."""
+    parts = list(alone(problem))
+    frontier = together(problem, [(p, s.frontier.genotypes) for p, s in zip(parts, found, strict=True)])
+    picks = tuple(
+        best(problem, rule, [(p, s.picks[i]) for p, s in zip(parts, found, strict=True)])
+        for i, rule in enumerate(rules)
+    )
+    way: Way = "parts" if all(s.way == "parts" for s in found) else "enumeration"
+    said = "; ".join(f"{p.scenario.precision.name}: {s.explanation}" for p, s in zip(parts, found, strict=True))
+    return ExactSolution(frontier, picks, problem.space.size, way, said)
 
 
 class Tally:
@@ -131,6 +149,10 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
     """The exact frontier where it can be had in seconds; a user's own metrics are never called for it."""
     if problem.functions:
         return None
+    if problem.scenario.formats:
+        parts = [quick_frontier(part) for part in alone(problem)]
+        found = [part for part in parts if part is not None]
+        return _united(problem, (), found) if len(found) == len(parts) else None
     try:
         way, _ = way_of(problem)
         if way == "enumeration":

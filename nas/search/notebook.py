@@ -11,10 +11,11 @@ SAVE_EVERY_S = 2.0
 
 
 def section_of(kind: str, problem: Problem, *further: str) -> str:
-    """A name that no other question about the space has: how it is answered, vocabulary, objectives, budgets to the last digit."""
+    """A name that no other question about the space has: how it is answered, vocabulary, formats, objectives, budgets to the last digit."""
     objectives = [objective.name for objective in problem.objectives]
     limits = [[budget.metric, budget.limit] for budget in problem.budgets]
-    return json.dumps([kind, problem.vocabulary, objectives, limits, *further])
+    formats = [name for name in problem.space.formats if name]
+    return json.dumps([kind, problem.vocabulary, objectives, limits, *further, *formats])
 
 
 class Notebook:

@@ -1,5 +1,7 @@
 """What a configuration prices architectures in: device, law, formats, workload and calibration, also under another preset."""
 
+from dataclasses import replace
+
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study import entry_points
@@ -10,6 +12,7 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Scenario, precision
+from search_spaces.space import SearchSpace
 
 
 def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario, str]:
@@ -40,6 +43,30 @@ def scenario_of(config: StudyConfig, law: Law, device: Device) -> tuple[Scenario
         energy=energy_for(device, profile, config.precision, config.batch),
     )
     return scenario, note
+
+
+def with_formats(config: StudyConfig, space: SearchSpace) -> SearchSpace:
+    """The space with the formats that a study names as an axis."""
+    if not config.precisions:
+        return space
+    mapping = space.mapping()
+    mapping["axes"]["precision"] = list(dict.fromkeys(config.precisions))
+    return SearchSpace.from_mapping(mapping)
+
+
+def scenario_in_formats(config: StudyConfig, law: Law, device: Device, formats: list[str]) -> tuple[Scenario, str]:
+    """The scenario of a space whose designs have formats of their own, each with its profile and energy, and how to name them.
+
+    Raises:
+        UsageError: a format whose peak the device does not state.
+    """
+    own, note = scenario_of(config, law, device)
+    if formats == [""]:
+        return own, note
+    found = [scenario_of(config.model_copy(update={"precision": name}), law, device) for name in formats]
+    notes = dict(zip(formats, (each for _, each in found), strict=True))
+    said = note if len(set(notes.values())) == 1 else "; ".join(f"{name}: {each}" for name, each in notes.items())
+    return replace(own, formats=tuple(scenario for scenario, _ in found)), said
 
 
 def _refuse_without_peak(config: StudyConfig, device: Device) -> None:

@@ -11,8 +11,9 @@ from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
 from objectives.fitting.trained_models import Table
 from objectives.installed import DISTRIBUTION, version_of
+from objectives.loss_law.drawn_rows import Rival
 from objectives.loss_law.form import Form
-from objectives.loss_law.law import RANGED, Law, Rival
+from objectives.loss_law.law import RANGED, Law
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file

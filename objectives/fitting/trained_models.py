@@ -69,7 +69,7 @@ class Table:
         if name == "activation_rate" and {"top_k", "n_experts"} <= set(self.numbers):
             return self.numbers["top_k"] / self.numbers["n_experts"]
         if name in MADE_OF:
-            return np.prod([self.feature(part) ** power for part, power in MADE_OF[name].items()], axis=0)
+            return np.asarray(np.prod([self.feature(part) ** power for part, power in MADE_OF[name].items()], axis=0))
         if name == "tokens":
             raise ValueError("tokens: expected a column of training tokens, got none; add it (or training_flops)")
         return feature(self._architectures(name), name)
