@@ -66,7 +66,8 @@ def said_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
     """What is doubtful of the loss of designs in these formats."""
     few = [name for name in formats if name not in FULL]
     if law.precision_law is None:
-        free = f"the loss does not see precision: {' and '.join(few)} look free; name a --precision-law"
+        look = "look" if len(few) > 1 else "looks"
+        free = f"the loss does not see precision: {' and '.join(few)} {look} free; name a --precision-law"
         return [free] if few and len(formats) > 1 else []
     said = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"] if few else []
     unpriced = [name for name in few if unknown(law.precision_law, name)]

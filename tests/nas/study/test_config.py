@@ -333,7 +333,7 @@ def test_six_mistakes_are_six_lines_with_line_numbers_and_the_nearest_names(writ
         ("name: 'a/b'", "1: name: expected"),
         ("head_bytes: 0", "1: head_bytes: expected more than 0, got 0"),
         ("latency: closed_form\nattention: fused", "expected operator for attention, got closed_form"),
-        ("law: {form: linear, coefficients: {}}", "hw_codesign_no_kv, parameters_power, got 'linear'; choose one"),
+        ("law: {form: linear, coefficients: {}}", "hw_codesign_queries, parameters_power, got 'linear'; choose one"),
         (
             "law:\n  form: hw_codesign\n  coefficients: {kappa_l: 1}",
             "3: law.coefficients.alpha_l: expected a number, got nothing; add it",

@@ -34,6 +34,8 @@ def beside(law: str, precision_law: str, precision: str = "") -> Law:
         ("qat", "int4", 10e9, 0.0174),
         ("multiplier", "int4", 10e9, 0.0144),
         ("multiplier", "nvfp4", 10e9, 0.0545),
+        ("kumar", "int4", 10e9, 0.0327),
+        ("kumar", "nvfp4", 10e9, 0.0583),
         ("qat", "int4", 1e12, 0.0365),
         ("multiplier", "int4", 1e12, 0.0144),
     ],
