@@ -27,7 +27,10 @@ def start_of(config: StudyConfig, traits: Traits, problem: Problem) -> IntArray:
         raise UsageError(
             f"seed_from: expected a strategy that starts from given designs ({', '.join(able_to('seedable'))}), got {config.algo}; choose one"
         )
-    keys = problem.space.find(given_designs(config.seed_from))
+    designs = given_designs(config.seed_from)
+    if problem.space.formats == [""]:
+        designs = designs.with_precision(np.zeros(len(designs), dtype=np.int64))
+    keys = problem.space.find(designs)
     if (keys < 0).any():
         outside = int((keys < 0).argmax())
         raise UsageError(
