@@ -3,12 +3,15 @@
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
 
 from objectives.latency import closed_form, roofline
 from objectives.parts import OF_NO_DEVICE
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +30,24 @@ class Assessment:
         if self.elsewhere is not None and metric.partition("@")[0] in OF_NO_DEVICE:
             return self.elsewhere[metric]
         if metric not in self._known:
-            values = self._computed(metric)
+            values = self._by_format(metric) if self._formats else self._computed(metric)
             values.flags.writeable = False
             self._known[metric] = values
         return self._known[metric]
+
+    @cached_property
+    def _formats(self) -> list[tuple[IntArray, "Assessment"]]:
+        """Rows of each format with their assessment there, where formats are the architectures' own."""
+        if not self.scenario.formats:
+            return []
+        groups = self.architectures.in_formats()
+        return [(rows, Assessment(self.architectures[rows], self.scenario.at(name))) for name, rows in groups]
+
+    def _by_format(self, metric: str) -> FloatArray:
+        values = np.empty(len(self.architectures))
+        for rows, part in self._formats:
+            values[rows] = part[metric]
+        return values
 
     def _computed(self, metric: str) -> FloatArray:
         """The metric, or for `loss@q90` a quantile of it over the law's draws."""

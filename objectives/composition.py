@@ -52,8 +52,8 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
 
 def _directions(law: Law) -> dict[str, int]:
     """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
-    domain = {*law.prices, *law.prices_sparse, *(["n_experts"] if law.prices_sparse else [])}
-    found: dict[str, set[int]] = {}
+    domain = {*law.domain, *law.prices_sparse, *(["n_experts"] if law.prices_sparse else [])}
+    found: dict[str, set[int]] = {} if law.penalty is None else {"parameters": {-1}}
     for name in dict.fromkeys([*law.law_form.features, *sorted(domain)]):
         signs = {1, -1} if name in domain else _signs_of(law, name)
         if OWNERS[name] == "training" or not signs:
@@ -116,6 +116,8 @@ def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
         for terms in form.factors.values():
             total = _times(total, _multiplier(terms, law, ranges))
         loss = form.loss(np.asarray(total[0]))
+    if law.penalty is not None:
+        loss = loss + law.penalty.nats(np.asarray(ranges["parameters"][1]))
     unpriced = _unpriced(law, ranges)
     return loss if unpriced is None else np.where(unpriced, np.inf, loss)
 
@@ -203,7 +205,7 @@ def _counts(term: Term, ranges: dict[str, Range]) -> BoolArray:
 
 def _unpriced(law: Law, ranges: dict[str, Range]) -> BoolArray | None:
     """Where a law prices no design of the ranges; None for a law that prices every design."""
-    found = [_apart(_range_of(name, law, ranges), *ends) for name, ends in law.prices.items()]
+    found = [_apart(_range_of(name, law, ranges), *ends) for name, ends in law.domain.items()]
     if law.prices_sparse:
         sparse = np.asarray(ranges["n_experts"][1]) > 1.0
         found += [_apart(_range_of(name, law, ranges), *ends) & sparse for name, ends in law.prices_sparse.items()]

@@ -74,7 +74,10 @@ class Requests:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Law, device, precision and workload, with the options of the latency model; where and how models are trained."""
+    """Law, device, precision and workload, with the options of the latency model; where and how models are trained.
+
+    formats: the same for each precision that designs may have of their own, with its calibration and energy.
+    """
 
     law: Law
     device: Device
@@ -91,6 +94,7 @@ class Scenario:
     energy: Energy | None = None
     from_cache: bool = False
     training: Training = field(default_factory=Training)
+    formats: tuple["Scenario", ...] = ()
 
     def tokens(self, architectures: Architectures) -> FloatArray:
         """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
@@ -99,6 +103,18 @@ class Scenario:
             ValueError: neither says them.
         """
         return self.law.tokens_of(architectures)
+
+    def at(self, precision: str) -> "Scenario":
+        """The scenario of designs of one format, which is one of `formats`, and the law of such; "" is its own."""
+        if not precision or precision == self.precision.name:
+            return replace(self, formats=(), law=self.law.at(self.precision.name))
+        found = next(scenario for scenario in self.formats if scenario.precision.name == precision)
+        return replace(found, law=self.law.at(precision))
+
+    @property
+    def format_names(self) -> str:
+        """Every precision that designs may have."""
+        return ", ".join(scenario.precision.name for scenario in self.formats) or self.precision.name
 
     def coefficients(self) -> Energy:
         """What a joule is made of.

@@ -1,6 +1,6 @@
 """Architectures as columns: one row is one decoder-only Transformer with identical layers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -9,13 +9,15 @@ import numpy as np
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
 from search_spaces.columns import (
     ALIASES,
+    CODES,
     DEFAULTS,
     FILE_COLUMNS,
-    QK_NORMS,
+    PRECISIONS,
     ColumnReader,
     code,
     constant,
     dtype_of,
+    words,
 )
 
 
@@ -39,6 +41,7 @@ class Architectures:
     shared_expert_size: IntArray
     shared_gate: BoolArray
     qk_norm: IntArray
+    precision: IntArray
     qkv_bias: BoolArray
     norms_per_layer: IntArray
     tied: BoolArray
@@ -96,6 +99,15 @@ class Architectures:
         """The same architectures trained on so many tokens (0: as many as what prices them says)."""
         return type(self)(**(self._stored() | {"tokens": constant(tokens, len(self), np.int64)}))
 
+    def with_precision(self, codes: IntArray) -> Self:
+        """The same models in these formats, places in `PRECISIONS`, (n,)."""
+        return type(self)(**(self._stored() | {"precision": frozen(codes)}))
+
+    def in_formats(self) -> Iterator[tuple[str, IntArray]]:
+        """Each format that rows have ("" the study's own) with its rows."""
+        for place in np.unique(self.precision).tolist():
+            yield PRECISIONS[place], np.flatnonzero(self.precision == place)
+
     def columns(self) -> dict[str, AnyArray]:
         """Columns of `frontier.csv` in order, then further ones that differ from their defaults."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}
@@ -103,7 +115,8 @@ class Architectures:
 
     def further_columns(self) -> dict[str, AnyArray]:
         """Columns beyond the shape that are not at their default in every row."""
-        stored = self._stored() | {"qk_norm": np.asarray(QK_NORMS, dtype=object)[self.qk_norm]}
+        stored = self._stored()
+        stored |= {name: words(name, stored[name]) for name in CODES}
         return {name: stored[name] for name, default in DEFAULTS.items() if np.any(stored[name] != default)}
 
     @classmethod

@@ -31,6 +31,11 @@ class Axes:
         return {name: column for column, name in enumerate(self.genes)}
 
     @property
+    def formats(self) -> list[str]:
+        """Every precision that designs may have, in the order of its gene; the study's own, "", where it is no axis."""
+        return self.specification.formats
+
+    @property
     def free_heads(self) -> bool:
         """Whether n_heads is an axis, so that d_q may differ from the width."""
         return "n_heads" in self.place

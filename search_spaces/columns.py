@@ -8,10 +8,13 @@ import numpy as np
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
 
 QK_NORMS = ("no", "head", "full")
+PRECISIONS = ("", "fp16", "int8", "int4", "nvfp4", "fp32")  # of weights and linear operators; "" is the study's own
+CODES = {"qk_norm": QK_NORMS, "precision": PRECISIONS}  # columns of words, stored as places among them
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,
     "shared_gate": False,
     "qk_norm": "head",
+    "precision": "",
     "qkv_bias": False,
     "norms_per_layer": 2,
     "tied": True,
@@ -47,8 +50,14 @@ def dtype_of(name: str) -> Any:
 
 
 def code(name: str, value: Any) -> Any:
-    """A value as it is stored: `qk_norm` as its place in `QK_NORMS`."""
-    return QK_NORMS.index(value) if name == "qk_norm" else value
+    """A value as it is stored: a word as its place in `CODES`."""
+    return CODES[name].index(value) if name in CODES else value
+
+
+def words(name: str, stored: IntArray) -> AnyArray:
+    """The words of a stored column, (n,)."""
+    found: AnyArray = np.asarray(CODES[name], dtype=object)[stored]
+    return found
 
 
 class ColumnReader:
@@ -173,11 +182,12 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def _further_value(name: str, value: Any) -> Any:
-    if name == "qk_norm":
+    if name in CODES:
         word = "no" if value is False else str(value)
-        if word not in QK_NORMS:
-            raise ValueError(f"qk_norm: expected one of {', '.join(QK_NORMS)}, got {value}; choose one")
-        return QK_NORMS.index(word)
+        if word not in CODES[name]:
+            choices = ", ".join(word for word in CODES[name] if word)
+            raise ValueError(f"{name}: expected one of {choices}, got {value}; choose one")
+        return CODES[name].index(word)
     if dtype_of(name) is np.bool_:
         truth = _WORDS.get(str(value).lower().removesuffix(".0"))
         if truth is None:

@@ -12,7 +12,7 @@ import numpy as np
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.axes import DEPTH, WIDTH, Axes
-from search_spaces.columns import SHAPE
+from search_spaces.columns import CODES, SHAPE
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.positions import position, position_in_rows
 from search_spaces.specification import SETTINGS, SpaceSpecification
@@ -262,7 +262,7 @@ class SearchSpace(Axes):
     def at(self, setting: Mapping[str, int]) -> "SearchSpace":
         """The space of the architectures with one value of each of these settings."""
         content = self.mapping()
-        content["axes"] |= {name: [value] for name, value in setting.items()}
+        content["axes"] |= {name: [CODES[name][value] if name in CODES else value] for name, value in setting.items()}
         return SearchSpace.from_mapping(content)
 
     def mapping(self) -> dict[str, Any]:

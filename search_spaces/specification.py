@@ -8,12 +8,16 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from search_spaces.columns import code
 from search_spaces.heads import Heads
 from search_spaces.written_axes import Axes, Conditions, Positive
 
 GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")  # of every space
 OF_HEADS = ("head_dim", "n_heads")  # behind the width, where a space has axes of them
-SETTINGS = ("tokens",)  # behind all others: how an architecture is trained or run, where a space has axes of that
+SETTINGS = (
+    "precision",
+    "tokens",
+)  # behind all others: how an architecture is trained or run, where a space has axes of that
 MOST = 2**63  # a key, the number of an architecture, is a signed 64-bit integer
 MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with which of another
 
@@ -47,8 +51,14 @@ class SpaceSpecification(BaseModel):
 
     @property
     def settings(self) -> dict[str, list[int]]:
-        """The values of each axis that is none of the architecture, ascending, by the name of its column."""
-        return {name: values for name in SETTINGS if (values := getattr(self.axes, name)) is not None}
+        """The values of each axis that is none of the architecture, ascending, as they are stored, by the name of its column."""
+        given = {name: getattr(self.axes, name) for name in SETTINGS}
+        return {name: [code(name, v) for v in values] for name, values in given.items() if values is not None}
+
+    @property
+    def formats(self) -> list[str]:
+        """Every precision that designs may have; the study's own, "", where it is no axis."""
+        return self.axes.precision or [""]
 
     @property
     def head_dims(self) -> list[int]:

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from search_spaces.columns import PRECISIONS
+
 MOST_TOKENS = 10**18
 
 
@@ -52,6 +54,7 @@ class Axes(BaseModel):
     expert_size: list[Positive] | None = None
     n_kv_heads: list[int | str] | str
     tokens: list[Tokens] | None = None
+    precision: list[str] | None = None
 
     @field_validator(
         *("depth", "width", "head_dim", "n_heads", "n_experts", "top_k", "expert_size", "n_kv_heads"), mode="before"
@@ -80,6 +83,18 @@ class Axes(BaseModel):
         if len(set(value)) < len(value):
             raise ValueError(f"expected distinct values, got {value}; remove the repeats")
         return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
+
+    @field_validator("precision")
+    @classmethod
+    def _formats(cls, value: list[str] | None) -> list[str] | None:
+        """Formats in the order of `PRECISIONS`, each once."""
+        known = PRECISIONS[1:]
+        for name in value or ():
+            if name not in known:
+                raise ValueError(f"expected formats among {', '.join(known)}, got {name!r}; correct it")
+        if value is not None and (not value or len(set(value)) < len(value)):
+            raise ValueError(f"expected at least one format, each once, got {value}; correct it")
+        return None if value is None else sorted(value, key=known.index)
 
     @field_validator("n_kv_heads")
     @classmethod

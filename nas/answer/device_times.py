@@ -68,12 +68,15 @@ def counted(problem: Problem, on_device: Problem) -> list[str]:
     if there.complete and not here.complete:
         said.append("residuals and rotary embedding")
     if there.calibration != here.calibration:
-        said.append(f"achieved speeds ({there.precision.name}; {speeds(there)})")
+        named = "" if there.formats else f"{there.precision.name}; "
+        said.append(f"achieved speeds ({named}{speeds(there)})")
     return said or ["other conventions"]
 
 
 def speeds(scenario: Scenario) -> str:
     """How fast the device is taken to be, and in which format that was measured."""
+    if scenario.formats:
+        return "; ".join(f"{each.precision.name}: {speeds(each)}" for each in scenario.formats)
     profile = scenario.calibration
     if profile is None:
         return "datasheet peaks"
@@ -86,7 +89,9 @@ def speeds(scenario: Scenario) -> str:
 
 
 def latency_certainty(scenario: Scenario) -> str:
-    """How far the times are known to be off, in a sentence."""
+    """How far the times are known to be off, in a sentence, one for each format that designs may have of their own."""
+    if scenario.formats:
+        return " ".join(dict.fromkeys(latency_certainty(each) for each in scenario.formats))
     profile = scenario.calibration
     if profile is None:
         return "Times are roofline predictions at datasheet peaks: how far a real device is off is unknown here."

@@ -41,7 +41,7 @@ def _design(problem: Problem, laws: Sequence[Law], verdict: Verdict, row: Evalua
     found = verdict.regrets(architecture)[0].tolist()
     own, assessed = {metric.name for metric in problem.functions}, problem.assess(architecture)
     costs = {name: float(assessed[name][0]) for name in problem.metric_names if name not in own | OF_LAW}
-    shape = {name: column[0].item() for name, column in architecture.columns().items()}
+    shape = {name: column.tolist()[0] for name, column in architecture.columns().items()}
     return {**{f"regret_{law.name}": value for law, value in zip(laws, found, strict=True)}, **shape, **costs}
 
 

@@ -12,6 +12,7 @@ from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import PRECISIONS
 
 TITLE = "Regret under each law, nats"
 UNPRICED = "-"
@@ -76,20 +77,28 @@ def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
 
 
 def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> str:
-    """`E 16 is right under 2 of the 3 laws that price it; under joint_moe a dense design loses 0.0500 less`, of one design."""
-    own, found = int(design.n_experts[0]), verdict.regrets(design)[0].tolist()
-    best = [0 if pick is None else int(problem.architectures(pick.genotypes).n_experts[0]) for pick in verdict.best]
+    """`E 16 is right under 2 of the 3 laws that price it; under joint_moe a dense design loses 0.0500 less`, of one design.
+
+    Where designs have formats of their own, `E 16 in int8`.
+    """
+    own, found = _kind(design), verdict.regrets(design)[0].tolist()
+    best = ["" if pick is None else _kind(problem.architectures(pick.genotypes)) for pick in verdict.best]
     priced = [theirs for theirs, regret in zip(best, found, strict=True) if not np.isnan(regret)]
     share = "all" if priced.count(own) == len(priced) else f"{priced.count(own)} of the"
-    said = [f"{kind(own)} is right under {share} {len(priced)} laws that price it"]
+    said = [f"{own} is right under {share} {len(priced)} laws that price it"]
     for law, theirs, regret in zip(verdict.laws, best, found, strict=True):
-        if theirs == 0:
+        if not theirs:
             said.append(f"{law.name} prices nothing here ({law.priced_designs} alone)")
         elif np.isnan(regret):
             said.append(f"{law.name} says nothing of it ({law.priced_designs} alone)")
         elif theirs != own:
-            said.append(f"under {law.name} {kind(theirs)} loses {regret:.4f} less")
+            said.append(f"under {law.name} {theirs} loses {regret:.4f} less")
     return "; ".join(said)
+
+
+def _kind(design: Architectures) -> str:
+    precision = PRECISIONS[int(design.precision[0])]
+    return kind(int(design.n_experts[0])) + (f" in {precision}" if precision else "")
 
 
 def along_lines(laws: Sequence[Law], found: AlongFrontier) -> list[str]:

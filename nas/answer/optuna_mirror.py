@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import BaseStorage, get_storage
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from optuna.study import Study, StudyDirection
@@ -146,6 +146,8 @@ def gene_values(space: SearchSpace) -> dict[str, BaseDistribution]:
     found: dict[str, BaseDistribution] = {
         name: IntDistribution(int(values.min()), int(values.max())) for name, values in ranges.items()
     }
+    if "precision" in space.place:
+        found["precision"] = CategoricalDistribution(space.formats)
     if axes.expert_ffn_ratio is not None:
         found["expert_ffn_ratio"] = FloatDistribution(min(axes.expert_ffn_ratio), max(axes.expert_ffn_ratio))
     return found

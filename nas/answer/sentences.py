@@ -37,8 +37,9 @@ def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
     """The device, its precision, the latency model and how fast it takes the device to be."""
     device = problem.scenario.device
     mode = f"@{device.mode}" if device.mode else ""
-    speed = calibration_note if problem.scenario.calibration is None else speeds(problem.scenario)
-    return f"{device.name}{mode}, {c.precision}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+    single = problem.scenario.calibration is not None and not problem.scenario.formats
+    speed = speeds(problem.scenario) if single else calibration_note
+    return f"{device.name}{mode}, {problem.scenario.format_names}, {WORKLOAD_WORDS[c.latency]}; {speed}"
 
 
 def workload(c: StudyConfig) -> str:
@@ -73,7 +74,8 @@ def describe(architectures: Architectures) -> str:
     free = a["n_heads"] * a["head_dim"] != a["width"]
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
-    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
+    bits = f"{a['precision']}, " if a.get("precision") else ""
+    return f"{bits}l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:

@@ -217,7 +217,7 @@ class Study:
         names = " and ".join(o.name for o in self.problem.objectives)
         return (
             f"Study of {space.size:,} architectures ({space.name} space) on {scenario.device.name}, "
-            f"{scenario.precision.name}: {names} within {within(self.problem.budgets)}"
+            f"{scenario.format_names}: {names} within {within(self.problem.budgets)}"
         )
 
     def _repr_html_(self) -> str:

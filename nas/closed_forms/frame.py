@@ -41,6 +41,12 @@ class Frame:
                 f"formulas assume, got {space.name} with {' and '.join(axes)} as axes; use python -m nas.run --algo exact"
             )
 
+        if self.problem.scenario.formats:
+            raise UsageError(
+                f"theory: expected a space of one precision, got {space.name} with precision as an axis; "
+                "choose one with --precision, or use python -m nas.run --algo exact"
+            )
+
     @cached_property
     def setting(self) -> Setting:
         """The setting of the costs, (E, K) left open."""

@@ -166,6 +166,11 @@ def _case(
 ) -> Case:
     named = _named(asked, row)
     device, scenario = known[named], base.problem.scenario
+    if scenario.formats:
+        raise UsageError(
+            f"space: expected one whose designs have the case's precision, got {base.problem.space.name} with precision as "
+            "an axis; leave the axis out and name --precisions"
+        )
     try:
         trainer = scenario.training.device
         space, law = base.problem.space, scenario.law

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from search_spaces.space import SearchSpace
 from search_spaces.specification import (
-    GENES,
+    OF_HEADS,
     SpaceSpecification,
     expert_faults,
     ffn_faults,
@@ -102,5 +102,5 @@ def _held(space: SearchSpace, axis: str, value: float, partner: str, other: Any)
     """Whether a number of heads, or a width that has but one, has the further number of KV heads already, as `n_heads`."""
     if axis != "n_kv_heads" or "n_heads" not in space.specification.axes.n_kv_heads:
         return False
-    of_width = [] if len(space.genes) > len(GENES) else [value * space.specification.head_dims[0]]
+    of_width = [] if space.place.keys() & set(OF_HEADS) else [value * space.specification.head_dims[0]]
     return bool(other == value if partner == "n_heads" else other in of_width)

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from nas.errors import UsageError
 from nas.exact.axis_steps import beyond
 from nas.exact.setting_by_setting import SettingBySetting
@@ -105,10 +103,6 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
 def gain(problem: Problem, pick: Evaluations, found: Evaluations, change: str, at: float) -> Gain:
     """A found design against the pick; what it takes of the law's range is said."""
     design = problem.architectures(found.genotypes)
-    shape = {name: _plain(column[0]) for name, column in design.columns().items()}
+    shape = {name: column.tolist()[0] for name, column in design.columns().items()}
     outside = bool(problem.scenario.law.extrapolates(design)[0])
     return Gain(change, at, _loss(found), _loss(pick) - _loss(found), shape, outside)
-
-
-def _plain(value: np.generic) -> Any:
-    return value.item()

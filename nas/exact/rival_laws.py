@@ -43,7 +43,8 @@ class WorstRatio:
     def composition(self, scenario: Scenario) -> Composition:
         """It rises with each of the losses."""
         tokens = scenario.law.tokens if self.over_tokens else None
-        return composition_of_all(tuple(predicting(law, tokens) for law in self.laws), self._of)
+        laws = [predicting(law.at(scenario.precision.name), tokens) for law in self.laws]
+        return composition_of_all(laws, self._of)
 
     def _of(self, losses: list[FloatArray]) -> FloatArray:
         regrets = [loss - least for loss, least in zip(losses, self.least, strict=True)]

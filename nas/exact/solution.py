@@ -16,6 +16,7 @@ from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
+from nas.problem.settings import each_setting
 from nas.search.notebook import Notebook
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
@@ -74,7 +75,8 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
 
 
 def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
-    missing = undeclared(problem, metrics_of(problem, rules))
+    asked = metrics_of(problem, rules)
+    missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
     space = problem.space

@@ -15,7 +15,8 @@ def blind_axes(space: SearchSpace, law: Law) -> tuple[str, ...]:
     """Axes with more than one value along which no step changes the loss of any of a sample, at 12 digits.
 
     A step goes from an architecture of the space to another one that differs in this axis alone. The
-    law's own values decide, so that coefficients of zero count as well as missing terms.
+    law's own values decide, so that coefficients of zero count as well as missing terms; designs that it says nothing of
+    decide nothing.
     """
     own = space.sample(SAMPLE, np.random.default_rng(SEED))
     searched = [(gene, name) for gene, name in enumerate(space.genes) if _searched(space, gene)]
@@ -34,7 +35,9 @@ def _unseen(space: SearchSpace, law: Law, own: IntArray, gene: int) -> bool:
     alone = before.n_kv_heads == after.n_kv_heads  # as many KV heads as heads move along with n_heads
     if space.genes[gene] == "n_heads" and alone.any():
         before, after = before[alone], after[alone]
-    return bool((rounded(law.loss(before)) == rounded(law.loss(after))).all())
+    losses = np.stack([rounded(law.loss(before)), rounded(law.loss(after))])
+    priced = losses[:, np.isfinite(losses).all(axis=0)]
+    return priced.shape[1] > 0 and bool((priced[0] == priced[1]).all())
 
 
 def _moved(space: SearchSpace, own: IntArray, gene: int) -> list[IntArray]:

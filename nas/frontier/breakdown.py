@@ -20,9 +20,11 @@ from objectives.latency.roofline import (
     phase_times,
     rates,
 )
+from objectives.loss_law.precision_cost import FITTED
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.columns import CODES, words
 from search_spaces.space import SearchSpace
 
 BESIDES = ("ttft_ms", "tokens_per_second")  # what people ask of a device, whatever the study computes
@@ -102,7 +104,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
     Raises:
         ValueError: the latency model does not cover it, or the law says nothing of it.
     """
-    scenario, assessment = problem.scenario, problem.assess(chosen)
+    scenario, assessment = problem.pricing(chosen), problem.assess(chosen)
     if scenario.law.unpriced(chosen):
         name, designs = scenario.law.name, scenario.law.priced_designs
         raise ValueError(
@@ -142,12 +144,15 @@ def outside(problem: Problem, chosen: Architectures) -> list[str]:
         said.append(
             f"{name} {float(law.feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
         )
+    if law.few_bits is not None and law.few_bits.extrapolates(chosen)[0]:
+        ends = " and ".join(f"{name} {low:.3g} to {high:.3g}" for name, (low, high) in FITTED[law.few_bits.law].items())
+        said.append(f"what its format costs extrapolates: precision law {law.few_bits.law} was fitted on {ends}")
     return said
 
 
 def operators(problem: Problem, chosen: Architectures) -> dict[str, list[OperatorRow]]:
     """Rows per phase from the operator model; none under the closed form."""
-    columns = operator_columns(problem.scenario, chosen)
+    columns = operator_columns(problem.pricing(chosen), chosen)
     rows = {phase: [column.row(0) for column in found] for phase, found in columns.items()}
     return {phase: [row for row in found if row.instances or row.ms] for phase, found in rows.items()}
 
@@ -232,9 +237,13 @@ def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]
         return []
     sides = [space.architectures(genotypes) for genotypes in (own, other)]
     shown = [SHOWN.get(gene, gene) for gene in space.genes]
-    before, after = ({name: getattr(side, name).tolist() for name in shown} for side in sides)
+    before, after = ({name: _shown(side, name) for name in shown} for side in sides)
     moved = [[name for name, here in zip(shown, row, strict=True) if here] for row in (own != other).tolist()]
     return [
-        ", ".join(f"{name} {before[name][i]:g} -> {after[name][i]:g}" for name in names)
-        for i, names in enumerate(moved)
+        ", ".join(f"{name} {before[name][i]} -> {after[name][i]}" for name in names) for i, names in enumerate(moved)
     ]
+
+
+def _shown(side: Architectures, name: str) -> list[str]:
+    values = getattr(side, name)
+    return words(name, values).tolist() if name in CODES else [f"{value:g}" for value in values.tolist()]

@@ -66,8 +66,8 @@ def _split(architectures: Architectures, names: list[str]) -> dict[str, Architec
 
 
 def columns(architecture: Architectures) -> dict[str, Any]:
-    """One architecture as plain columns: its shape, and what differs from the defaults."""
-    further = architecture.further_columns()
+    """One architecture as plain columns: its shape, and what differs from the defaults; its precision is the measurement's."""
+    further = {name: column for name, column in architecture.further_columns().items() if name != "precision"}
     values = {name: getattr(architecture, name)[0] for name in SHAPE} | {name: further[name][0] for name in further}
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
     return {"vocabulary": DEFAULTS["vocabulary"], **plain}

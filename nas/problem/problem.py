@@ -89,6 +89,11 @@ class Problem:
         """Metrics of any architectures in the study's scenario."""
         return Assessment(architectures, self.scenario)
 
+    def pricing(self, chosen: Architectures) -> Scenario:
+        """The scenario that a single architecture is priced in, that of its format where it has one of its own."""
+        (name, _), *_ = chosen.in_formats()
+        return self.scenario.at(name)
+
     def evaluate(
         self,
         genotypes: IntArray,

@@ -12,13 +12,21 @@ from types import MappingProxyType
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.scenario import Scenario
+from search_spaces.columns import PRECISIONS
 
 
 def _trained_on(scenario: Scenario, tokens: int) -> Scenario:
     return replace(scenario, law=scenario.law.model_copy(update={"tokens": float(tokens)}))
 
 
-SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType({"tokens": _trained_on})
+def _in_format(scenario: Scenario, place: int) -> Scenario:
+    return scenario.at(PRECISIONS[place])
+
+
+#: In the order of the settings' genes.
+SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
+    {"precision": _in_format, "tokens": _trained_on}
+)
 
 
 def each_setting(problem: Problem) -> tuple[Problem, ...]:

@@ -12,7 +12,7 @@ from nas.files.tables import csv_text, finite, write
 from nas.files.yaml_source import whole_number
 from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.architectures import Architectures, stack
-from search_spaces.columns import DEFAULTS, FILE_COLUMNS
+from search_spaces.columns import DEFAULTS, FILE_COLUMNS, PRECISIONS
 
 MOST_BYTES = 100_000_000
 
@@ -47,6 +47,9 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
     known = {*FILE_COLUMNS, *DEFAULTS}
     given = [{name: value for name, value in row.items() if name in known and value not in ("", None)} for row in rows]
+    for row in given:
+        if row.get("precision") not in PRECISIONS:  # of a measurement, say, and none that a design may have
+            row.pop("precision", None)
     try:
         found = stack(given)
     except ValueError as error:

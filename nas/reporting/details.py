@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from nas.frontier.breakdown import KINDS, STEP_METRICS, operator_columns, resident_bytes, steps_from
+from nas.frontier.by_format import by_format
 from nas.problem.problem import Problem
 from nas.reporting.embedding import column
 from objectives.loss_law.law import Law
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
 ENDS = (0.05, 0.95)
 NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
@@ -24,7 +26,7 @@ def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
         "kinds": [{"name": name, "words": words} for name, words in KINDS.items()],
         "lossTerms": _named(law.terms(architectures)),
         "phases": _phases(problem, architectures),
-        "resident": _named(resident_bytes(architectures, problem.scenario)),
+        "resident": _named(by_format(resident_bytes, architectures, problem.scenario)),
         "steps": _steps(problem, genotypes),
         "interval": interval(law, architectures),
         "extrapolates": column(law.extrapolates(architectures)),
@@ -37,23 +39,36 @@ def _named(columns: dict[str, Any]) -> dict[str, Any]:
 
 def _phases(problem: Problem, architectures: Architectures) -> list[dict[str, Any]]:
     """Operators of prefill and decode: figures (n,), and milliseconds by what takes them."""
+    found = by_format(_figures, architectures, problem.scenario)
+    operators = {phase: dict.fromkeys(key[1:3] for key in found if key[0] == phase) for phase in ("prefill", "decode")}
     return [
         {
             "name": phase,
             "operators": [
                 {
-                    "name": operator.operator,
-                    "part": operator.part,
-                    "instances": column(operator.instances),
-                    "gflop": column(operator.gflop),
-                    "mb": column(operator.mb),
-                    "ms": [column(operator.ms_by_kind[kind]) for kind in KINDS],
+                    "name": name,
+                    "part": part,
+                    **{figure: column(found[phase, name, part, figure]) for figure in ("instances", "gflop", "mb")},
+                    "ms": [column(found[phase, name, part, kind]) for kind in KINDS],
                 }
-                for operator in found
+                for name, part in rows
             ],
         }
-        for phase, found in operator_columns(problem.scenario, architectures).items()
+        for phase, rows in operators.items()
     ]
+
+
+def _figures(architectures: Architectures, scenario: Scenario) -> dict[tuple[str, str, str, str], FloatArray]:
+    """Every figure of every operator, (n,), by phase, operator, part and its own name."""
+    return {
+        (phase, operator.operator, operator.part, figure): values
+        for phase, found in operator_columns(scenario, architectures).items()
+        for operator in found
+        for figure, values in (
+            *(("instances", operator.instances), ("gflop", operator.gflop), ("mb", operator.mb)),
+            *operator.ms_by_kind.items(),
+        )
+    }
 
 
 def _steps(problem: Problem, genotypes: IntArray) -> dict[str, Any]:

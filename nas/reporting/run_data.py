@@ -24,7 +24,7 @@ from nas.reporting.rows import DRAWN, Rows
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
-from search_spaces.columns import QK_NORMS, SHAPE
+from search_spaces.columns import CODES, SHAPE
 
 DETAILED = 400  # frontier members that are taken apart
 MISSED = 3_000  # members of the exact frontier that the search did not find
@@ -96,7 +96,7 @@ def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "index": column(rows.chosen),
         "metrics": {name: column(values, exactly=True) for name, values in found.metrics.items()},
         "shape": _shape(architectures),
-        "words": {"qk_norm": list(QK_NORMS)},
+        "words": {name: list(words) for name, words in CODES.items()},
     }
 
 

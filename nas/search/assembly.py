@@ -20,11 +20,11 @@ from nas.search.asking import built
 from nas.search.constraints import Handling, handling_of, problem_as_seen
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
-from nas.search.scenarios import asked_of, beyond_measured, scenario_of, with_preset
+from nas.search.scenarios import asked_of, beyond_in_formats, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
-from nas.study.asked_laws import about_tokens, asked_laws, priced_alone
+from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats
 from nas.study.asked_space import asked_space
 from nas.study.baselines import baseline_questions, baselines_of, beside_tokens
 from nas.study.catalogue import named, named_device, named_laws, named_training_device
@@ -90,6 +90,7 @@ class Study:
         content = self.config.model_dump(mode="json")
         content |= {
             "space": problem.space.mapping(),
+            "precisions": [],  # the space holds them
             "law": scenario.law.mapping(),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
@@ -221,7 +222,7 @@ def problem_of(
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
     asked = asked_of(config, experts=bool((space.experts > 1).any()))
-    scenario, note = scenario_of(config, law, device, asked, trainer)
+    scenario, note = scenario_in_formats(config, law, device, space.formats, asked, trainer)
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(budgets, scenario)
     plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, asked, scenario.energy)
@@ -240,8 +241,9 @@ def problem_of(
     )
     _refuse_impossible(problem)
     of_energy = about_energy(scenario, experts=asked.experts) if problem.of_energy else []
-    outside = beyond_measured(scenario.calibration, asked)
-    said = [*outside, *of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law), *about_training(problem)]
+    formats = said_of_formats(law, space.formats if scenario.formats else [config.precision])
+    said = [*beyond_in_formats(scenario, asked), *of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law)]
+    said += [*formats, *about_training(problem)]
     return problem, [*([warning] if (warning := device.warning()) else []), *said], note
 
 
@@ -249,7 +251,9 @@ def under_preset(study: Study, preset: str) -> Problem:
     """The study's problem with a preset's conventions, without budgets and questions; an LM head that it counts stays its own."""
     head = {"vocabulary": study.config.vocabulary, "tied": study.config.tied} if study.config.vocabulary else {}
     config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
-    scenario, _ = scenario_of(config, old.scenario.law, old.scenario.device, trainer=old.scenario.training.device)
+    scenario, _ = scenario_in_formats(
+        config, old.scenario.law, old.scenario.device, old.space.formats, trainer=old.scenario.training.device
+    )
     return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
 
 
@@ -275,6 +279,11 @@ def _refuse_impossible(problem: Problem) -> None:
         raise UsageError(
             f"latency: expected operator for n_heads as an axis of the space (d_q other than d), got closed_form with "
             f"{problem.space.name}; use --latency operator"
+        )
+    if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
+        raise UsageError(
+            f"objectives: expected functions of architectures alone where precision is an axis of {problem.space.name}, got one "
+            "that takes the scenario; read the column precision instead"
         )
     first = problem.architectures(problem.space.genotypes(_zero()))
     try:

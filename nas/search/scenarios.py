@@ -1,5 +1,7 @@
 """What a configuration prices architectures in: device, law, formats, workload and calibration, also under another preset."""
 
+from dataclasses import replace
+
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study import entry_points
@@ -55,10 +57,46 @@ def scenario_of(
     return scenario, note
 
 
+def scenario_in_formats(
+    config: StudyConfig,
+    law: Law,
+    device: Device,
+    formats: list[str],
+    asked: Asked | None = None,
+    trainer: Device | None = None,
+) -> tuple[Scenario, str]:
+    """The scenario of a space whose designs have formats of their own, each with its profile and energy, and how to name them.
+
+    Raises:
+        UsageError: a format whose peak the device does not state.
+    """
+    own, note = scenario_of(config, law, device, asked, trainer)
+    if formats == [""]:
+        return own, note
+    asked = asked or asked_of(config)
+    found = [
+        scenario_of(config.model_copy(update={"precision": name}), law, device, replace(asked, precision=name), trainer)
+        for name in formats
+    ]
+    notes = dict(zip(formats, (each for _, each in found), strict=True))
+    said = note if len(set(notes.values())) == 1 else "; ".join(f"{name}: {each}" for name, each in notes.items())
+    return replace(own, formats=tuple(scenario for scenario, _ in found)), said
+
+
 def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
     """A sentence for each way in which times are asked for that the calibration was not measured with."""
     outside = [] if calibration is None else transfers(calibration, asked)
     return [f"times are extrapolated: {transfer.said}" for transfer in outside]
+
+
+def beyond_in_formats(scenario: Scenario, asked: Asked) -> list[str]:
+    """The same for the calibration of every format; what is not so of all of them names its own."""
+    each = scenario.formats or (scenario,)
+    found: dict[str, list[str]] = {}
+    for one in each:
+        for said in beyond_measured(one.calibration, replace(asked, precision=one.precision.name)):
+            found.setdefault(said, []).append(one.precision.name)
+    return [said if len(names) == len(each) else f"{' and '.join(names)}: {said}" for said, names in found.items()]
 
 
 def _refuse_without_peak(config: StudyConfig, device: Device) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
+from objectives.loss_law.precision_cost import CAVEATS, FULL, unknown
 
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
@@ -18,9 +19,11 @@ def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law], axis: Seque
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
+    law, *rivals = (_with_precision_law(config, each) for each in (law, *rivals))
     if axis:
         _refuse_blind((law, *rivals))
-    if isinstance(config.tokens, float) and not any(each.sees_tokens for each in (law, *rivals)):
+    seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
+    if isinstance(config.tokens, float) and not seen:
         raise UsageError(
             f"tokens: expected a law that depends on them, got {law.name}, which is of {law.tokens or 0:g} tokens; "
             "drop it, or take another law (plas list laws)"
@@ -31,7 +34,7 @@ def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law], axis: Seque
             "drop it, or take --law data_limited"
         )
     distinct: dict[str, Law] = {}
-    for each in (law, *rivals):
+    for each in (law, *rivals, *_under_others(config, (law, *rivals))):
         if distinct.setdefault(each.name, each).mapping() != each.mapping():
             raise UsageError(
                 f"laws: expected laws of different names, got two called {each.name}; rename one in its file"
@@ -64,8 +67,45 @@ def _of_unique(law: Law, unique: float | None) -> Law:
 
 
 def predicting(law: Law, tokens: float | None) -> Law:
-    """The law for so many tokens, if it depends on them."""
-    return law.model_copy(update={"tokens": tokens}) if tokens is not None and law.sees_tokens else law
+    """The law for so many tokens, if it depends on them; what its formats cost follows those of the study."""
+    if tokens is None:
+        return law
+    if law.sees_tokens:
+        return law.model_copy(update={"tokens": tokens})
+    return law.model_copy(update={"precision_tokens": tokens}) if law.precision_law else law
+
+
+def _with_precision_law(config: StudyConfig, law: Law) -> Law:
+    """The law beside what few bits cost: its file's precision law, else the first that the study names."""
+    named = law.precision_law or (config.precision_law[0] if config.precision_law else None)
+    if named is None:
+        return law
+    group = law.group_size or config.int4_group_size
+    return law.model_copy(update={"precision_law": named, "precision": config.precision, "group_size": group})
+
+
+def _under_others(config: StudyConfig, laws: Sequence[Law]) -> list[Law]:
+    """Every law beside each further precision law that the study names, which are rivals: `joint_moe+kumar`."""
+    first, further = config.precision_law[:1], config.precision_law[1:]
+    return [
+        law.model_copy(update={"name": f"{law.name}+{other}", "precision_law": other})
+        for other in further
+        for law in laws
+        if law.precision_law in first
+    ]
+
+
+def said_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
+    """What is doubtful of the loss of designs in these formats."""
+    few = [name for name in formats if name not in FULL]
+    if law.precision_law is None:
+        look = "look" if len(few) > 1 else "looks"
+        free = f"the loss does not see precision: {' and '.join(few)} {look} free; name a --precision-law"
+        return [free] if few and len(formats) > 1 else []
+    said = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"] if few else []
+    unpriced = [name for name in few if unknown(law.precision_law, name)]
+    free = f"precision law {law.precision_law} has no constants for {' and '.join(unpriced)}: taken as free"
+    return said + ([free] if unpriced else [])
 
 
 def priced_alone(law: Law) -> list[str]:

@@ -8,11 +8,14 @@ from search_spaces.specification import SpaceSpecification
 
 
 def asked_space(config: StudyConfig, space: SpaceSpecification, faults: Faults) -> SpaceSpecification:
-    """The space with the study's tokens: several are its axis of them, one leaves it without."""
-    if config.tokens is None:
+    """The space with the study's formats, and its tokens: several are its axis of them, one leaves it without."""
+    if config.tokens is None and not config.precisions:
         return space
     content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
-    content["axes"].pop("tokens", None)
+    if config.precisions:
+        content["axes"]["precision"] = list(dict.fromkeys(config.precisions))
+    if config.tokens is not None:
+        content["axes"].pop("tokens", None)
     if isinstance(config.tokens, list):
         content["axes"]["tokens"] = config.tokens
     try:
@@ -20,5 +23,6 @@ def asked_space(config: StudyConfig, space: SpaceSpecification, faults: Faults) 
     except ValidationError as error:
         for each in error.errors():
             text = str(each.get("ctx", {}).get("error", each["msg"]))
-            faults.add(("tokens",), text.removeprefix("axes.tokens: "))
+            at = "tokens" if "tokens" in each["loc"] else "precisions"
+            faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space

@@ -141,6 +141,16 @@ class StudyConfig(BaseModel):
     precision: Annotated[
         Literal["fp16", "int8", "int4", "nvfp4", "fp32"], Field(description="Weights and linear operators")
     ] = "fp16"
+    precisions: Annotated[
+        list[Literal["fp16", "int8", "int4", "nvfp4", "fp32"]],
+        BeforeValidator(split_names),
+        Field(description="Formats that designs may have, an axis of the space; left out: `precision` alone"),
+    ] = []
+    precision_law: Annotated[
+        list[Literal["qat", "multiplier", "kumar"]],
+        BeforeValidator(lambda value: [] if value == "none" else split_names(value)),
+        Field(description="What few bits cost in loss; further ones are rivals; none: nothing"),
+    ] = []
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
     causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention")] = False

@@ -49,6 +49,20 @@ Precision = Annotated[
     str | None,
     typer.Option("--precision", help="fp16, int8, int4, nvfp4 or fp32; default fp16.", rich_help_panel=DEVICE),
 ]
+Precisions = Annotated[
+    str | None,
+    typer.Option(
+        "--precisions", help="Formats that designs may have, a,b,c: an axis of the space.", rich_help_panel=SPACE
+    ),
+]
+PrecisionLaw = Annotated[
+    str | None,
+    typer.Option(
+        "--precision-law",
+        help="What few bits cost: qat, multiplier or kumar; further ones, a,b, are rivals; default none.",
+        rich_help_panel=SPACE,
+    ),
+]
 Law = Annotated[
     str | None, typer.Option("--law", help="Loss law: name or YAML file; default hw_codesign.", rich_help_panel=SPACE)
 ]

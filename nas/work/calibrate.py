@@ -146,7 +146,8 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     Raises:
         ValueError: neither.
     """
-    columns = {name: row[name] for name in Architectures.__dataclass_fields__ if row.get(name)}
+    names = (name for name in Architectures.__dataclass_fields__ if name != "precision")  # which is the measurement's
+    columns = {name: row[name] for name in names if row.get(name)}
     try:
         known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))
     except UsageError as error:

@@ -67,8 +67,9 @@ def explain(request: Request) -> None:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
     sparse = bool(chosen.n_experts[0] > 1)
-    scenario = study.problem.scenario
-    of_times = beyond_measured(scenario.calibration, asked_of(study.config, experts=sparse))
+    scenario = study.problem.pricing(chosen)
+    asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
+    of_times = beyond_measured(scenario.calibration, asked)
     doubts = [*(f"Warning: {text}" for text in of_times), *about_energy(scenario, experts=sparse)]
     remarks = [*head(known, study.problem), *blind_spots(known, scenario), *doubts]
     if request.json:

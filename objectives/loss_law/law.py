@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from objectives.loss_law.draws import Rival, Row
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form
+from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.plugins import importable
 from objectives.quantities import Name
 from search_spaces.architectures import Architectures
@@ -35,6 +36,10 @@ class Law(BaseModel):
     fitted_on: range of each quantity; beyond it a prediction is an extrapolation. prices, prices_sparse: what every
     design, every design with experts, must be for the law to mean anything; of any other it says nothing (∞).
     vocabulary, tied: the embeddings that its counts of parameters with embeddings include.
+
+    precision_law: what few bits cost beside it, nats; precision: the format of designs that name none, and of the
+    quantities that a composition is given; group_size: weights per scale; precision_tokens: training tokens of the
+    precision law, where they are not `tokens`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +58,10 @@ class Law(BaseModel):
     runs: Annotated[int, Field(gt=0)] | None = None
     cannot_see: tuple[Name, ...] = ()
     caveat: Name = Field("", description="What must be said wherever the law is used")
+    precision_law: PrecisionLaw | None = None
+    precision: str = ""
+    group_size: Annotated[int, Field(gt=1)] | None = None
+    precision_tokens: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
     residual_sd: Annotated[float, Field(ge=0)] | None = None
     implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
@@ -154,8 +163,8 @@ class Law(BaseModel):
         known: dict[str, FloatArray] = {}
         values = self._values(self.law_form, architectures, self.coefficients, known)
         if self.law_form.of != "loss":
-            return {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
-        return values
+            values = {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
+        return values if self.few_bits is None else {**values, "precision": self.few_bits.nats(architectures)}
 
     def _values(
         self, form: Form, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]
@@ -175,7 +184,7 @@ class Law(BaseModel):
         losses = np.empty((len(drawn := self.drawn[:most]), n))
         for row, (form, coefficients) in zip(losses, drawn, strict=True):
             row[:] = form.loss(sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n)))
-        return losses
+        return losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
         """A quantile of the loss over the draws, nats, (n,).
@@ -204,12 +213,14 @@ class Law(BaseModel):
             for name, ends in domain.items():
                 out = _beyond(self.feature(architectures, name), *ends) & where
                 found[name] = out | found.get(name, np.zeros_like(out))
+        if self.few_bits is not None:
+            found["n_experts"] = found.get("n_experts", False) | (self.few_bits.of(architectures) & sparse)
         return {name: rows for name, rows in found.items() if rows.any()}
 
     @property
     def partial(self) -> bool:
         """Whether there are designs of which it says nothing."""
-        return bool(self.prices or self.prices_sparse)
+        return bool(self.prices or self.prices_sparse or self.precision_law)
 
     @property
     def priced_designs(self) -> str:
@@ -217,13 +228,15 @@ class Law(BaseModel):
         every = [_ranged(name, *ends) for name, ends in self.prices.items()]
         sparse = [_ranged(name, *ends) for name, ends in self.prices_sparse.items()]
         said = [f"designs of {' and '.join(every)}"] if every else ["dense designs"] if sparse else ["every design"]
-        return " and ".join([*said, *([f"those with experts of {' and '.join(sparse)}"] if sparse else [])])
+        said += [f"those with experts of {' and '.join(sparse)}"] if sparse else []
+        few = f" (at few bits dense ones, {self.precision_law})" if self.precision_law else ""
+        return " and ".join(said) + few
 
     @property
     def separable(self) -> bool:
         """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
         form = self.law_form
-        if form.of != "loss" or form.factors or self.partial:
+        if form.of != "loss" or form.factors or self.domain or self.prices_sparse or self.penalty:
             return False
         return all(term.part and not term.turns for term in form.terms.values())
 
@@ -231,6 +244,31 @@ class Law(BaseModel):
         """The terms of one part, each (n,); of a separable law."""
         terms = self.terms(architectures)
         return tuple(terms[name] for name, term in self.law_form.terms.items() if term.part == part)
+
+    @property
+    def few_bits(self) -> FewBits | None:
+        """What formats of few bits cost beside the law; None where nothing is said of it."""
+        if self.precision_law is None:
+            return None
+        tokens = self.precision_tokens or self.tokens or TOKENS
+        return FewBits(self.precision_law, self.precision, tokens, self.group_size or GROUP)
+
+    @property
+    def penalty(self) -> Penalty | None:
+        """What its own precision costs; None where that is nothing."""
+        return None if self.few_bits is None else self.few_bits.penalty("")
+
+    def at(self, precision: str) -> "Law":
+        """The law of designs of one format."""
+        return self.model_copy(update={"precision": precision}) if self.precision_law and precision else self
+
+    @property
+    def domain(self) -> dict[str, tuple[float, float]]:
+        """What every design of its own precision must be to be priced."""
+        if self.precision_law is None or self.precision in FULL:
+            return self.prices
+        least, most = self.prices.get("n_experts", (1.0, 1.0))
+        return {**self.prices, "n_experts": (max(least, 1.0), min(most, 1.0))}
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside the fitted range, per quantity that any row leaves."""
@@ -245,8 +283,9 @@ class Law(BaseModel):
 
     def extrapolates(self, architectures: Architectures) -> BoolArray:
         """Whether each prediction is an extrapolation, (n,)."""
-        flags = self.outside(architectures).values()
-        outside: BoolArray = np.logical_or.reduce([np.zeros(len(architectures), dtype=bool), *flags])
+        beyond = [] if self.few_bits is None else [self.few_bits.extrapolates(architectures)]
+        flags = [np.zeros(len(architectures), dtype=bool), *self.outside(architectures).values(), *beyond]
+        outside: BoolArray = np.logical_or.reduce(flags)
         return outside
 
     def mapping(self) -> dict[str, Any]:

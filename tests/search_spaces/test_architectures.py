@@ -132,6 +132,7 @@ def test_defaults_are_the_model_pages() -> None:
         "shared_expert_size": 0,
         "shared_gate": False,
         "qk_norm": "head",
+        "precision": "",
         "qkv_bias": False,
         "norms_per_layer": 2,
         "tied": True,

@@ -28,6 +28,7 @@ from nas.search.assembly import assemble
 from objectives.device import Calibration, Energy
 from objectives.loss_law.features import OWNERS, feature
 from objectives.loss_law.law import Law
+from objectives.scenario import precision
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 
@@ -182,7 +183,20 @@ def cached(chance: Chance, problem: Problem) -> Problem:
     return replace(problem, scenario=replace(scenario, device=device, calibration=calibration))
 
 
-def problem_of(chance: Chance, *, heads: bool = False) -> tuple[Problem, Evaluations]:
+def in_formats(chance: Chance, problem: Problem) -> Problem:
+    """The problem with two to four formats of the designs' own, and perhaps what few bits cost."""
+    device, names = problem.scenario.device, [*chance.few(["fp16", "int8", "int4", "nvfp4"], 2, 4), "int4"]
+    able = [name for name in dict.fromkeys(names) if precision(name).linear_peak in ("fp16", *device.other_peaks)]
+    mapping = problem.space.mapping()
+    mapping["axes"]["precision"] = able if len(able) > 1 else ["fp16", "int4"]
+    space = SearchSpace.from_mapping(mapping)
+    formats = tuple(replace(problem.scenario, precision=precision(name)) for name in space.formats)
+    named = {"precision_law": chance.one(None, "qat", "multiplier", "kumar"), "precision": "fp16"}
+    law = problem.scenario.law.model_copy(update=named)
+    return replace(problem, space=space, scenario=replace(problem.scenario, law=law, formats=formats))
+
+
+def problem_of(chance: Chance, *, heads: bool = False, formats: bool = False) -> tuple[Problem, Evaluations]:
     """A problem of one to four objectives and none to four budgets, and its whole space evaluated."""
     raw = {"default_budget": "none", "applications": {}, "baselines": [], **scenario_of(chance)}
     if heads:
@@ -196,11 +210,14 @@ def problem_of(chance: Chance, *, heads: bool = False) -> tuple[Problem, Evaluat
     if chance.one(*range(3 if heads else 4)):
         law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
+    if formats:
+        problem = in_formats(chance, problem)
+        genotypes = problem.space.genotypes(np.arange(problem.space.size))
     whole = problem.evaluate(genotypes)
     usable = np.flatnonzero(whole.ok)
     pool = problem.metric_names
     objectives = chance.few(chance.generator.permutation(pool).tolist(), 1, 4)
-    rows = {name: chance.one(*usable.tolist()) for name in chance.few(pool, 0, 4)}
+    rows = {name: chance.one(*usable.tolist()) for name in chance.few(pool, 0, 4) if len(usable)}
     budgets = tuple(Budget(name, float(whole.metrics[name][row])) for name, row in rows.items())
     problem = replace(problem, objectives=tuple(map(built_in, objectives)), budgets=budgets)
     return problem, replace(whole, objectives=tuple(objectives), budgets=budgets)
@@ -231,6 +248,8 @@ def frontier_agrees(problem: Problem, whole: Evaluations) -> None:
     names = {objective.name for objective in problem.objectives}
     rules = (PickRule(None), *(PickRule(budget) for budget in problem.budgets))
     if constant(problem) and names <= FROM_LAW:
+        if problem.scenario.formats:
+            return  # where one format costs something and another nothing, the loss differs between them alone
         with pytest.raises(UsageError, match="expected one that differs between architectures"):
             solve(problem)
         return
@@ -366,3 +385,20 @@ def test_hundreds_of_frontiers_are_those_of_brute_force(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1025, 1425))
 def test_every_answer_of_hundreds_of_problems_is_that_of_brute_force(seed: int) -> None:
     every_answer_agrees(seed)
+
+
+def formats_agree(seed: int) -> None:
+    """Designs with formats of their own, every third seed with free heads besides."""
+    with by_parts(small_steps=seed % 2 == 0):
+        frontier_agrees(*problem_of(Chance(seed), heads=seed % 3 == 0, formats=True))
+
+
+@pytest.mark.parametrize("seed", [7000, 7001, *(pytest.param(i, marks=pytest.mark.slow) for i in range(7002, 7030))])
+def test_frontiers_and_picks_are_those_of_brute_force_where_precision_is_an_axis(seed: int) -> None:
+    formats_agree(seed)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", range(7030, 7330))
+def test_hundreds_of_frontiers_are_those_of_brute_force_where_precision_is_an_axis(seed: int) -> None:
+    formats_agree(seed)

@@ -1,0 +1,152 @@
+"""What few bits cost: published laws of the loss that quantised weights and activations add to a dense model's.
+
+Each adds scale · N^−exponent nats, N the parameters without embeddings, so that it stands beside any law of the loss. None
+was fitted to mixtures of experts: of few bits each prices dense models alone.
+
+    qat         k D^γ_D (log2 g)^γ_G / N^γ_N            (Chen et al. 2025, D tokens, groups of g weights)
+    multiplier  A (N·m)^−α − A N^−α                     (Frantar et al. 2025, m per format; A, α of `chinchilla_epoch`)
+    kumar       A N_eff^−α − A N^−α, N_eff = N Π(1 − e^(−P/γ))   (Kumar et al. 2024, P bits of weights and activations)
+
+Source: arXiv 2505.14302, 2502.16440, 2411.04330; constants are transcriptions of the papers' tables.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from objectives.loss_law.features import feature
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+
+PrecisionLaw = Literal["qat", "multiplier", "kumar"]
+FULL = ("fp16", "fp32")  # what every law counts from: no cost
+GROUP = 128  # weights per scale where a study says nothing
+TOKENS = 10e9
+Constants = MappingProxyType[str, tuple[float, ...]]
+QAT: Constants = MappingProxyType(  # k, γ_N, γ_D, γ_G
+    {
+        "W4A16": (0.2522, 0.3589, 0.1610, 0.3533),
+        "W4A4": (0.1582, 0.2186, 0.0745, 0.7779),
+        "W16A4": (0.1004, 0.1816, 0.0331, 0.9812),
+        "W4A4, FC2 at 8 bits": (0.3519, 0.2637, 0.0964, 0.3407),
+    }
+)
+QAT_OF = MappingProxyType({"int4": "W4A16", "nvfp4": "W4A4"})
+NVFP4_GROUP = 16
+MULTIPLIERS = MappingProxyType({"int4": 0.923, "nvfp4": 0.747})
+CHINCHILLA = (482.01, 0.3478)  # A, α of `chinchilla_epoch`
+KUMAR = (4299.0, 0.4965)  # A, α
+WEIGHTS, ACTIVATIONS = 2.6745, 2.2102  # γ
+BITS = MappingProxyType(  # with the γ of what has so many
+    {
+        "int8": ((8, WEIGHTS), (8, ACTIVATIONS)),
+        "int4": ((4, WEIGHTS),),
+        "nvfp4": ((4, WEIGHTS), (4, ACTIVATIONS)),
+    }
+)
+#: Where each was fitted: parameters, tokens; a prediction beyond is an extrapolation.
+FITTED: MappingProxyType[PrecisionLaw, MappingProxyType[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "qat": MappingProxyType({"parameters": (74e6, 595e6), "tokens": (10e9, 100e9)}),
+        "multiplier": MappingProxyType({}),
+        "kumar": MappingProxyType({"parameters": (30e6, 220e6), "tokens": (1.5e9, 26e9)}),
+    }
+)
+
+
+CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
+    {
+        "qat": "of models trained at few bits, dense, 74 to 595 M parameters, 10 to 100 B tokens; constants transcribed",
+        "multiplier": "of dense models trained at few bits, on the loss of chinchilla_epoch; constants transcribed",
+        "kumar": "its authors say that its constants do not transfer; dense, 30 to 220 M parameters; constants transcribed",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """scale · N^−exponent nats of one format under one law, `law`, for `tokens` training tokens; dense models alone."""
+
+    law: PrecisionLaw
+    scale: float
+    exponent: float
+    tokens: float
+
+    def nats(self, parameters: FloatArray) -> FloatArray:
+        """What the format adds to the loss of models of so many parameters without embeddings, nats, (n,)."""
+        cost: FloatArray = self.scale * np.asarray(parameters, dtype=np.float64) ** -self.exponent
+        return cost
+
+    def extrapolates(self, parameters: FloatArray) -> BoolArray:
+        """Which models are outside what the law was fitted on, (n,)."""
+        ends = FITTED[self.law]
+        least, most = ends.get("parameters", (0.0, math.inf))
+        first, last = ends.get("tokens", (0.0, math.inf))
+        beyond: BoolArray = (parameters < least) | (parameters > most) | (not first <= self.tokens <= last)
+        return beyond
+
+
+@dataclass(frozen=True)
+class FewBits:
+    """A law of what formats cost, for a number of tokens and weights per scale; rows without a format have `precision`."""
+
+    law: PrecisionLaw
+    precision: str
+    tokens: float
+    group_size: int
+
+    def penalty(self, precision: str) -> Penalty | None:
+        """What a format costs; None where that is nothing, or the law has no constants for it (`unknown`)."""
+        name = precision or self.precision
+        if self.law == "qat" and name in QAT_OF:
+            k, gamma_n, gamma_d, gamma_g = QAT[QAT_OF[name]]
+            group = NVFP4_GROUP if name == "nvfp4" else self.group_size
+            return Penalty(self.law, k * self.tokens**gamma_d * math.log2(group) ** gamma_g, gamma_n, self.tokens)
+        if self.law == "multiplier" and name in MULTIPLIERS:
+            return self._fewer(*CHINCHILLA, MULTIPLIERS[name])
+        if self.law == "kumar" and name in BITS:
+            return self._fewer(*KUMAR, math.prod(-math.expm1(-bits / gamma) for bits, gamma in BITS[name]))
+        return None
+
+    def _fewer(self, a: float, alpha: float, left: float) -> Penalty:
+        """A (left · N)^−α − A N^−α."""
+        return Penalty(self.law, a * (left**-alpha - 1.0), alpha, self.tokens)
+
+    def _costly(self, architectures: Architectures) -> Iterator[tuple[Penalty, IntArray]]:
+        """Each format and number of tokens that costs something, with its rows."""
+        for name, rows in architectures.in_formats():
+            own = architectures.tokens[rows]
+            for tokens in np.unique(own).tolist():
+                law = replace(self, tokens=float(tokens)) if tokens else self
+                if (cost := law.penalty(name)) is not None:
+                    yield cost, rows[own == tokens]
+
+    def nats(self, architectures: Architectures) -> FloatArray:
+        """What the formats of architectures add to the loss, nats, (n,)."""
+        found = np.zeros(len(architectures))
+        for cost, rows in self._costly(architectures):
+            found[rows] = cost.nats(feature(architectures[rows], "parameters"))
+        return found
+
+    def of(self, architectures: Architectures) -> BoolArray:
+        """Which have a format of few bits, (n,)."""
+        found = np.zeros(len(architectures), dtype=bool)
+        for name, rows in architectures.in_formats():
+            found[rows] = (name or self.precision) not in FULL
+        return found
+
+    def extrapolates(self, architectures: Architectures) -> BoolArray:
+        """Whose format costs something that the law was not fitted on, (n,)."""
+        found = np.zeros(len(architectures), dtype=bool)
+        for cost, rows in self._costly(architectures):
+            found[rows] = cost.extrapolates(feature(architectures[rows], "parameters"))
+        return found
+
+
+def unknown(law: PrecisionLaw, precision: str) -> bool:
+    """Whether a law has no constants for a format of fewer bits, which is then taken as free."""
+    return precision not in FULL and FewBits(law, precision, TOKENS, GROUP).penalty("") is None

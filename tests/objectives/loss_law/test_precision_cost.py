@@ -1,0 +1,125 @@
+"""What few bits cost: the papers' own values, and a law beside it."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.study.catalogue import load_law
+from objectives.composition import composition_of
+from objectives.loss_law.features import feature
+from objectives.loss_law.law import Law
+from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, unknown
+from search_spaces.architectures import Architectures
+
+AT = np.array([358e6])
+LAWS = ("hw_codesign", "routed", "conditional", "chinchilla_epoch", "joint_moe")
+
+
+def designs(n_experts: int = 1, precision: str = "") -> Architectures:
+    """Models of one width and several depths."""
+    columns: dict[str, Any] = {"depth": [8, 12, 24], "width": 1024, "n_kv_heads": 4, "expert_size": 4096}
+    return Architectures.from_columns({**columns, "n_experts": n_experts, "top_k": 1, "precision": precision})
+
+
+def beside(law: str, precision_law: str, precision: str = "") -> Law:
+    """A shipped law beside a law of what few bits cost."""
+    return load_law(law).model_copy(update={"precision_law": precision_law, "precision": precision})
+
+
+@pytest.mark.parametrize(
+    ("law", "precision", "tokens", "nats"),
+    [
+        ("qat", "int4", 10e9, 0.0174),
+        ("multiplier", "int4", 10e9, 0.0144),
+        ("multiplier", "nvfp4", 10e9, 0.0545),
+        ("kumar", "int4", 10e9, 0.0327),
+        ("kumar", "nvfp4", 10e9, 0.0583),
+        ("qat", "int4", 1e12, 0.0365),
+        ("multiplier", "int4", 1e12, 0.0144),
+    ],
+)
+def test_costs_are_those_of_the_papers_constants(law: Any, precision: str, tokens: float, nats: float) -> None:
+    found = FewBits(law, precision, tokens, 128).penalty("")
+    assert found is not None
+    assert found.nats(AT)[0] == pytest.approx(nats, abs=5e-5)
+
+
+def test_w4a4_in_groups_of_128_costs_what_the_paper_says() -> None:
+    """nvfp4 has groups of 16, which cost less."""
+    k, gamma_n, gamma_d, gamma_g = 0.1582, 0.2186, 0.0745, 0.7779
+    nvfp4 = FewBits("qat", "nvfp4", 10e9, 128).penalty("")
+    assert nvfp4 is not None
+    wide = Penalty("qat", nvfp4.scale * (math.log2(128) / math.log2(16)) ** gamma_g, nvfp4.exponent, 10e9)
+    assert wide.nats(AT)[0] == pytest.approx(0.0539, abs=5e-5)
+    assert nvfp4.nats(AT)[0] == pytest.approx(k * 10e9**gamma_d * 4**gamma_g / 358e6**gamma_n, rel=1e-12)
+
+
+def test_kumar_counts_fewer_parameters() -> None:
+    a, alpha = KUMAR
+    left = (1 - math.exp(-8 / 2.6745)) * (1 - math.exp(-8 / 2.2102))
+    found = FewBits("kumar", "int8", 10e9, 128).penalty("")
+    assert found is not None
+    assert found.nats(AT)[0] == pytest.approx(a / (left * 358e6) ** alpha - a / 358e6**alpha, rel=1e-9)
+
+
+def test_the_multiplier_is_chinchilla_epoch_of_fewer_parameters() -> None:
+    law = load_law("chinchilla_epoch")
+    of = {"parameters_with_embeddings": AT, "tokens": np.array([10e9])}
+    fewer = {**of, "parameters_with_embeddings": 0.923 * AT}
+    both = [sum(law.law_form.values(given.__getitem__, law.coefficients).values()) for given in (fewer, of)]
+    found = FewBits("multiplier", "int4", 10e9, 128).penalty("")
+    assert found is not None
+    assert found.nats(AT)[0] == pytest.approx(float((both[0] - both[1])[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("law", "precision", "said"),
+    [("qat", "int8", True), ("multiplier", "int8", True), ("kumar", "int8", False), ("qat", "fp16", False)],
+)
+def test_formats_without_constants_are_known_as_such(law: Any, precision: str, said: bool) -> None:
+    assert unknown(law, precision) == said
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("precision_law", ["qat", "multiplier", "kumar"])
+def test_a_law_adds_what_the_format_of_each_design_costs(name: str, precision_law: str) -> None:
+    plain, law = load_law(name), beside(name, precision_law)
+    rows = Architectures.concatenate([designs(precision=p) for p in ("fp16", "int4", "nvfp4")])
+    added = law.loss(rows) - plain.loss(rows)
+    np.testing.assert_array_equal(added[:3], 0.0)
+    expected = FewBits(law.precision_law or "qat", "", law.tokens or 10e9, 128).nats(rows)
+    np.testing.assert_allclose(added, expected, rtol=0, atol=1e-12)
+    assert (added[6:] > added[3:6]).all()
+    assert (added[3:6] > 0).all()
+    np.testing.assert_allclose(sum(law.terms(rows).values()), law.loss(rows), rtol=1e-12)
+    np.testing.assert_array_equal(
+        beside(name, precision_law, "int4").loss(designs()), law.loss(designs(precision="int4"))
+    )
+
+
+def test_of_few_bits_dense_designs_alone_are_priced_and_a_range_is_marked() -> None:
+    law = beside("hw_codesign", "qat")
+    assert np.isfinite(law.loss(designs(8, "fp16"))).all()
+    assert np.isinf(law.loss(designs(8, "int4"))).all()
+    assert np.isinf(law.loss(designs(8, "int8"))).all()
+    sizes = feature(designs(), "parameters")
+    assert law.few_bits is not None
+    assert law.few_bits.extrapolates(designs(precision="int4")).tolist() == ((sizes < 74e6) | (sizes > 595e6)).tolist()
+    assert not law.few_bits.extrapolates(designs(precision="fp16")).any()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_composition_is_the_law_of_its_own_format_and_bounds_a_range_of_ffns(name: str) -> None:
+    law = beside(name, "kumar", "int4")
+    shape: dict[str, Any] = {"depth": 12, "width": 1024, "n_kv_heads": 4, "n_experts": 1, "top_k": 1}
+    rows = Architectures.from_columns({**shape, "expert_size": [1024, 2048, 3072, 4096]})
+    known = composition_of(law)
+    of = {quantity: law.feature(rows, quantity) for quantity in known.quantities}
+    exact = [of[quantity] for quantity, sign in known.quantities.items() for _ in range(1 if sign else 2)]
+    np.testing.assert_allclose(known.value(*exact), law.loss(rows), rtol=1e-12)
+    ends = {quantity: [column.min(keepdims=True), column.max(keepdims=True)] for quantity, column in of.items()}
+    sides = {1: slice(0, 1), -1: slice(1, 2), 0: slice(0, 2)}
+    best = [end for quantity, sign in known.quantities.items() for end in ends[quantity][sides[sign]]]
+    assert known.value(*best)[0] <= law.loss(rows).min()
