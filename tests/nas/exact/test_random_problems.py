@@ -200,7 +200,7 @@ def problem_of(chance: Chance, *, heads: bool = False) -> tuple[Problem, Evaluat
     usable = np.flatnonzero(whole.ok)
     pool = problem.metric_names
     objectives = chance.few(chance.generator.permutation(pool).tolist(), 1, 4)
-    rows = {name: chance.one(*usable.tolist()) for name in chance.few(pool, 0, 4)}
+    rows = {name: chance.one(*usable.tolist()) for name in chance.few(pool, 0, 4) if len(usable)}
     budgets = tuple(Budget(name, float(whole.metrics[name][row])) for name, row in rows.items())
     problem = replace(problem, objectives=tuple(map(built_in, objectives)), budgets=budgets)
     return problem, replace(whole, objectives=tuple(objectives), budgets=budgets)
