@@ -98,11 +98,7 @@ def conclude(
 
 
 def derived(
-    study: Study,
-    found: Evaluations,
-    batches: IntArray,
-    ending: Ending,
-    stage: Stage = lambda begun: None,
+    study: Study, found: Evaluations, batches: IntArray, ending: Ending, stage: Stage = lambda begun: None
 ) -> Outcome:
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem

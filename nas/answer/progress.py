@@ -18,6 +18,7 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import PRECISIONS
 from search_spaces.specification import OF_HEADS, SETTINGS
 
 STATES = ("running", "finished", "interrupted", "failed")
@@ -42,7 +43,7 @@ class Progress:
     left_s: float | None
     silent_s: float
     frontier: int
-    best: dict[str, float] | None
+    best: dict[str, float | str] | None
     budgets: dict[str, float]
     stop_reason: str | None
     law: str = ""
@@ -79,7 +80,9 @@ class Progress:
         values = ", ".join(
             f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE, *WHERE_SEARCHED)
         )
-        shape = ", ".join(f"{name} {self.best[name]:g}" for name in (*SHAPE, *WHERE_SEARCHED) if name in self.best)
+        shape = ", ".join(
+            f"{name} {_short(self.best[name])}" for name in (*SHAPE, *WHERE_SEARCHED) if name in self.best
+        )
         return f"frontier {self.frontier:,}; best within {within}: {values} (index {self.best['index']:g}: {shape})"
 
     def json(self) -> dict[str, Any]:
@@ -93,7 +96,8 @@ class RunFollower:
     def __init__(self, path: Path) -> None:
         self.path, self.read, self.failed = path, 0, 0
         self.values: FloatArray | None = None
-        self.best: dict[str, float] | None = None
+        self.best: dict[str, float | str] | None = None
+        self.least = np.inf
         self.seen: tuple[float, int] | None = None
 
     def look(self) -> Progress:
@@ -124,7 +128,7 @@ class RunFollower:
         self.read += len(rows)
         self.failed += sum(row[1] != "ok" for row in rows)
         fit = [row for row in rows if row[1] == "ok"]
-        table = np.array([[np.nan if v is None else v for v in (row[0], *row[2:])] for row in fit], dtype=np.float64)
+        table = np.array([[_number(v) for v in (row[0], *row[2:])] for row in fit], dtype=np.float64)
         table = table.reshape(len(fit), 1 + len(names))
         table = table[(table[:, 1 + len(names) - len(limits) :] <= 0.0).all(axis=1)]
         if len(table):
@@ -136,9 +140,10 @@ class RunFollower:
         known = values if self.values is None else np.concatenate([self.values, values])
         self.values = known[non_dominated(known)]
         row = table[table[:, 1 + m].argmin()].tolist()
-        if self.best is None or row[1 + m] < self.best["loss"]:
-            named = ["index", *objectives, "loss", *shape]
-            self.best = dict(zip(named, row[: len(named)], strict=True))
+        if row[1 + m] < self.least:
+            self.least, named = row[1 + m], ["index", *objectives, "loss", *shape]
+            found = zip(named, row[: len(named)], strict=True)
+            self.best = {name: PRECISIONS[int(value)] if name == "precision" else value for name, value in found}
 
     def _progress(self, run: OpenRun, spent: float, mended: int) -> Progress:
         manifest = manifest_of(self.path)
@@ -173,6 +178,15 @@ class RunFollower:
         if before is None:
             return self.read / spent if spent > 0 else None
         return (self.read - before[1]) / max(now - before[0], 1e-9)
+
+
+def _number(value: float | str | None) -> float:
+    """A stored value, a format as its place among them."""
+    return np.nan if value is None else PRECISIONS.index(value) if isinstance(value, str) else value
+
+
+def _short(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def shape_of(run: OpenRun) -> tuple[str, ...]:

@@ -29,6 +29,11 @@ class Frame:
 
     def __post_init__(self) -> None:
         space = self.problem.space
+        if space.formats != [""]:
+            raise UsageError(
+                f"theory: expected a space of one precision, got {space.name} with precision as an axis; "
+                "choose one with --precision, or use python -m nas.run --algo exact"
+            )
         if space.settings:
             raise UsageError(
                 f"theory: expected one number of {' and of '.join(space.settings)}, got {space.name} with an axis of them; "
@@ -39,12 +44,6 @@ class Frame:
             raise UsageError(
                 "theory: expected a space of one head size whose heads together are as wide as the layers (d_q = d), as its "
                 f"formulas assume, got {space.name} with {' and '.join(axes)} as axes; use python -m nas.run --algo exact"
-            )
-
-        if self.problem.scenario.formats:
-            raise UsageError(
-                f"theory: expected a space of one precision, got {space.name} with precision as an axis; "
-                "choose one with --precision, or use python -m nas.run --algo exact"
             )
 
     @cached_property

@@ -6,8 +6,8 @@ import numpy as np
 
 from nas.closed_forms.posynomial import VARIABLES, Convex, Posynomial
 from nas.errors import UsageError
-from objectives.loss_law.form import Term, signed_exponent
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import Term, named_form, signed_exponent
+from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
 POWERS = {  # what a law may depend on, as powers of the variables: d_m = d / gqa

@@ -15,8 +15,7 @@ from nas.problem.objective import limit_in_unit
 from nas.study import entry_points
 from nas.study.catalogue import installed_form
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.form import Form
-from objectives.loss_law.law import named_form
+from objectives.loss_law.form import Form, named_form
 from objectives.plugins import importable
 
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}

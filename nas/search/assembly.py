@@ -242,8 +242,8 @@ def problem_of(
     _refuse_impossible(problem)
     of_energy = about_energy(scenario, experts=asked.experts) if problem.of_energy else []
     formats = said_of_formats(law, space.formats if scenario.formats else [config.precision])
-    said = [*beyond_in_formats(scenario, asked), *of_rates, *on_rates, *at_quantiles, *of_energy, *priced_alone(law)]
-    said += [*formats, *about_training(problem)]
+    of_law = [*priced_alone(law), *formats, *about_training(problem)]
+    said = [*beyond_in_formats(scenario, asked), *of_rates, *on_rates, *at_quantiles, *of_energy, *of_law]
     return problem, [*([warning] if (warning := device.warning()) else []), *said], note
 
 

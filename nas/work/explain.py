@@ -26,6 +26,7 @@ from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.work.law_regrets import design_lines
+from objectives.scenario import Scenario
 from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 
@@ -68,9 +69,7 @@ def explain(request: Request) -> None:
     found, why_not = _gains(study, request.how)
     sparse = bool(chosen.n_experts[0] > 1)
     scenario = study.problem.pricing(chosen)
-    asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
-    of_times = beyond_measured(scenario.calibration, asked)
-    doubts = [*(f"Warning: {text}" for text in of_times), *about_energy(scenario, experts=sparse)]
+    doubts = [*_of_times(study, scenario, sparse=sparse), *about_energy(scenario, experts=sparse)]
     remarks = [*head(known, study.problem), *blind_spots(known, scenario), *doubts]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
@@ -155,6 +154,12 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
         )
     chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
     return study, Baseline(f"row {row} of {path}", chosen)
+
+
+def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
+    """What is doubtful of the times in a scenario of the study, that of a design's own format."""
+    asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
+    return [f"Warning: {text}" for text in beyond_measured(scenario.calibration, asked)]
 
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:

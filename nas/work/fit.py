@@ -50,7 +50,8 @@ from objectives.fitting.loss_unit import doubt
 from objectives.fitting.report import report
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.validation import Validation, rivals
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 from objectives.plugins import importable
 
 RIVAL_STARTS = 8

@@ -3,8 +3,7 @@
 import numpy as np
 
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.form import Form
-from objectives.loss_law.law import named_form
+from objectives.loss_law.form import Form, named_form
 from objectives.plugins import importable
 
 ALIKE = 0.1  # relative difference up to which counts of tokens are one

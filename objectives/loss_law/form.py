@@ -7,6 +7,7 @@ alone; a form with factors, crossed exponents, bent quantities or terms of dense
 which are not fitted here.
 """
 
+import importlib
 from collections.abc import Callable
 from typing import Literal
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.loss_law.bend import Bend
 from objectives.loss_law.features import MOVED_BY, OWNERS
+from objectives.plugins import importable
 from objectives.quantities import Name
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -219,3 +221,18 @@ def _value(
     if term.only is not None:
         value = value * ((feature("n_experts") == 1.0) == (term.only == "dense"))
     return value
+
+
+def named_form(form: str | Form) -> Form:
+    """A shipped form by its name, or the given one.
+
+    Raises:
+        ValueError: no such form.
+    """
+    if isinstance(form, Form):
+        return form
+    choices = importable("objectives.law_forms")
+    if form not in choices:
+        raise ValueError(f"form: expected one of {', '.join(choices)}, got {form!r}; choose one")
+    found: Form = importlib.import_module(f"objectives.law_forms.{form}").FORM
+    return found

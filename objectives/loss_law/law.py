@@ -1,17 +1,15 @@
 """Loss laws: a form (a module of `law_forms`) with coefficients and the range they were fitted on."""
 
-import importlib
 from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.loss_law.draws import Rival, Row
+from objectives.loss_law.draws import Rival, Row, draw_faults
 from objectives.loss_law.features import feature
-from objectives.loss_law.form import Form
+from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
-from objectives.plugins import importable
 from objectives.quantities import Name
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
@@ -93,20 +91,13 @@ class Law(BaseModel):
             ]
         if "tokens" in named_form(self.form).features and self.tokens is None:
             faults.append("tokens: expected the training tokens to predict for, got nothing; add them")
-        own = [("covariance", needed, self.covariance), ("draws", needed, self.draws)]
-        others = [(f"rivals[{i}].draws", named_form(r.form), r.draws) for i, r in enumerate(self.rivals)]
-        for name, names, rows in [*own, *((name, list(form.coefficients), rows) for name, form, rows in others)]:
-            if any(len(row.split()) != len(names) for row in rows):
-                faults.append(f"{name}: expected {len(names)} numbers a row, {', '.join(names)}; correct it")
-        if self.rivals and not self.draws:
-            faults.append("rivals: expected draws of the law's own form beside those of others, got none; add them")
-        if any("tokens" in form.features for _, form, _ in others) and self.tokens is None:
-            faults.append("tokens: expected the training tokens to predict for, as a rival has them; add them")
-        if self.covariance and len(self.covariance) != len(needed):
-            faults.append(f"covariance: expected {len(needed)} rows, got {len(self.covariance)}; correct it")
+        faults += draw_faults(needed, self.covariance, self.draws, self._rival_draws(), tokens=self.tokens is not None)
         if faults:
             raise ValueError("\n".join(faults))
         return self
+
+    def _rival_draws(self) -> list[tuple[Form, tuple[Row, ...]]]:
+        return [(named_form(rival.form), rival.draws) for rival in self.rivals]
 
     @cached_property
     def law_form(self) -> Form:
@@ -300,18 +291,3 @@ def _ranged(name: str, least: float, most: float) -> str:
 def _beyond(values: FloatArray, least: float, most: float) -> BoolArray:
     beyond: BoolArray = (values < least * (1 - ULPS)) | (values > most * (1 + ULPS))
     return beyond
-
-
-def named_form(form: str | Form) -> Form:
-    """A shipped form by its name, or the given one.
-
-    Raises:
-        ValueError: no such form.
-    """
-    if isinstance(form, Form):
-        return form
-    choices = importable("objectives.law_forms")
-    if form not in choices:
-        raise ValueError(f"form: expected one of {', '.join(choices)}, got {form!r}; choose one")
-    found: Form = importlib.import_module(f"objectives.law_forms.{form}").FORM
-    return found

@@ -13,8 +13,8 @@ from nas.closed_forms.program import Box, Program, solve
 from nas.closed_forms.regimes import DUAL, LATENCY, MEMORY, NEITHER, paper_rule, plain_unit, regime, thresholds
 from nas.errors import UsageError
 from nas.study.catalogue import load_device, load_law, load_space
-from objectives.loss_law.form import Form, Term
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import Form, Term, named_form
+from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from objectives.scenario import PRECISIONS, Scenario
 from search_spaces.space import SearchSpace

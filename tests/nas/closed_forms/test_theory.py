@@ -23,7 +23,8 @@ from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
 STUDIES: list[dict[str, Any]] = [

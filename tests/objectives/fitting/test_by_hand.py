@@ -13,7 +13,7 @@ from objectives.fitting.intervals import _restarted, bootstrap, intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import groups, near_frontier, validated
-from objectives.loss_law.law import named_form
+from objectives.loss_law.form import named_form
 
 
 def fit(table: Table, form: str, delta: float = np.inf) -> Fit:

@@ -9,7 +9,8 @@ import pytest
 from objectives.fitting.design import assumed_by, filling_rows, known_by, optimal, plan, shrunk
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
 Simulate = Callable[..., Table]

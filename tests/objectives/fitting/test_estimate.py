@@ -16,7 +16,8 @@ from objectives.fitting.model import compiled
 from objectives.fitting.robust import huber, minimised
 from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import validated
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 

@@ -13,7 +13,8 @@ from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import validated
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
 Simulate = Callable[..., Table]

@@ -11,7 +11,8 @@ from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.portability import portability
 from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import Errors, unseen, validated
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 
 NAMES = {
     "loss_validation": "loss", "num_experts": "n_experts", "k": "top_k", "d_model": "width", "num_blocks": "depth",

@@ -11,7 +11,7 @@ from objectives.fitting.row_by_row import row_by_row
 from objectives.fitting.trained_models import read_table
 from objectives.fitting.validation import validated
 from objectives.fitting.written_formula import formulas
-from objectives.loss_law.law import named_form
+from objectives.loss_law.form import named_form
 
 FORMS = {"hw_codesign_log_kv": {}, "depth_width": {"beta": 0.0}, "bilinear_moe": {}}
 

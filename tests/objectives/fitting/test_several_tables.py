@@ -10,7 +10,7 @@ import pytest
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.trained_models import Table, read_table
-from objectives.loss_law.law import named_form
+from objectives.loss_law.form import named_form
 
 HEAD = "depth,width,n_kv_heads,n_experts,top_k,expert_size,tokens,seed,status,reason,loss\n"
 ONE = (

@@ -14,7 +14,8 @@ from objectives.fitting.estimate import Method, fitted
 from objectives.fitting.portability import predictions
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import feature
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures, one, stack
 from search_spaces.space import SearchSpace
 

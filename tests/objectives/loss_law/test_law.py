@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from nas.files.faults import Faults
 from objectives.composition import composition_of
-from objectives.loss_law.form import Form
-from objectives.loss_law.law import Law, named_form
+from objectives.loss_law.form import Form, named_form
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures, one
 
 Draw = Callable[..., Architectures]
