@@ -215,8 +215,7 @@ def problem_of(
 ) -> tuple[Problem, list[str], str]:
     """The problem of a configuration on a device, without questions; notices; how to name its calibration.
 
-    `objectives` are the configuration's and those that are budgeted, `budgets` limits by metric, `trainer` the device
-    that models are trained on.
+    `objectives` are the configuration's and those that are budgeted, `budgets` limits by metric, `trainer` trains models.
 
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
