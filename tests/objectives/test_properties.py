@@ -16,7 +16,7 @@ from objectives.latency.operators import phases
 from objectives.latency.roofline import CHUNK, phase_times
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures, one
-from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE
+from search_spaces.columns import CODES, DEFAULTS, SHAPE, words
 
 Draw = Callable[..., Architectures]
 OF_ENERGY = ("energy_j", "power_w", "tokens_per_joule")  # of devices with coefficients: test_energy.py
@@ -41,7 +41,7 @@ def assert_same_bits(found: dict[str, Any], expected: dict[str, Any], rows: Any 
 def changed(architectures: Architectures, **columns: Any) -> Architectures:
     """The same architectures with other columns."""
     stored = {name: getattr(architectures, name) for name in (*SHAPE, *DEFAULTS)}
-    stored["qk_norm"] = [QK_NORMS[code] for code in architectures.qk_norm.tolist()]
+    stored |= {name: words(name, stored[name]) for name in CODES}
     return Architectures.from_columns(stored | columns)
 
 
