@@ -3,10 +3,12 @@
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from types import ModuleType
 
 import numpy as np
 
+from objectives.counts import ParameterGroups, count
 from objectives.latency import closed_form, roofline
 from objectives.parts import OF_NO_DEVICE
 from objectives.scenario import Scenario
@@ -36,6 +38,11 @@ class Assessment:
         return self._known[metric]
 
     @cached_property
+    def parameters(self) -> ParameterGroups:
+        """Parameters of the architectures by group, counted once for all metrics."""
+        return count(self.architectures)
+
+    @cached_property
     def _formats(self) -> list[tuple[IntArray, "Assessment"]]:
         """Rows of each format with their assessment there, where formats are the architectures' own."""
         if not self.scenario.formats:
@@ -52,7 +59,7 @@ class Assessment:
     def _computed(self, metric: str) -> FloatArray:
         """The metric, or for `loss@q90` a quantile of it over the law's draws."""
         name, _, level = metric.partition("@q")
-        module = importlib.import_module(f"objectives.metrics.{name}")
+        module = _defined(name)
         found: FloatArray = module.quantile(self, float(level) / 100) if level else module.evaluate(self)
         return found
 
@@ -62,6 +69,12 @@ class Assessment:
             model = closed_form if self.scenario.latency == "closed_form" else roofline
             self._known["prefill"], self._known["decode"] = model.latency_ms(self.architectures, self.scenario)
         return self._known[phase]
+
+
+@cache
+def _defined(metric: str) -> ModuleType:
+    """The module that defines a metric."""
+    return importlib.import_module(f"objectives.metrics.{metric}")
 
 
 def on_devices(first: Assessment, scenarios: Sequence[Scenario]) -> Iterator[Assessment]:

@@ -27,6 +27,16 @@ class ParameterGroups:
         """Weights of the linear operators, l (2 d d_q + 2 d d_m + 3 d m E + 3 d · shared)."""
         return self.attention + self.experts_total + self.shared_expert
 
+    @property
+    def total(self) -> FloatArray:
+        """All parameters; embeddings only with a vocabulary."""
+        return self.linear + self.router + self.small + self.embedding
+
+    @property
+    def active(self) -> FloatArray:
+        """Parameters that one token uses: K of E experts, everything else whole."""
+        return self.attention + self.experts_active + self.shared_expert + self.router + self.small + self.embedding
+
 
 def count(architectures: Architectures) -> ParameterGroups:
     """Parameters of each group: attention projections, experts, router, norms and biases, embeddings."""
@@ -61,8 +71,7 @@ def _small_per_layer(x: Dimensions) -> FloatArray:
 
 def total(architectures: Architectures) -> FloatArray:
     """All parameters; embeddings only with a vocabulary, (n,)."""
-    g = count(architectures)
-    return g.linear + g.router + g.small + g.embedding
+    return count(architectures).total
 
 
 def attention(architectures: Architectures) -> FloatArray:
@@ -78,5 +87,4 @@ def active_ffn(architectures: Architectures) -> FloatArray:
 
 def active(architectures: Architectures) -> FloatArray:
     """Parameters that one token uses: K of E experts, everything else whole, (n,)."""
-    g = count(architectures)
-    return g.attention + g.experts_active + g.shared_expert + g.router + g.small + g.embedding
+    return count(architectures).active

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from objectives.counts import count
+from objectives.counts import ParameterGroups
 from objectives.dimensions import Dimensions
 from objectives.parts import PartAssessment
 from objectives.scenario import Scenario
@@ -13,14 +13,14 @@ from search_spaces.arrays import FloatArray
 GB = 1e9
 
 
-def weights_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
+def weights_gb(g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings."""
-    return count(architectures).linear * scenario.precision.weight_bytes / GB
+    return g.linear * scenario.precision.weight_bytes / GB
 
 
-def resident_parts_gb(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:
-    """What must be held at once, GB by part, each (n,): weights, embeddings, KV cache, activations."""
-    g, x, p = count(architectures), Dimensions(architectures), scenario.precision
+def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
+    """What must be held at once of architectures with their parameters, GB by part, each (n,): weights, embeddings, KV cache, activations."""
+    x, p = Dimensions(architectures), scenario.precision
     batch, read = float(scenario.batch), float(scenario.input_tokens)
     context = read + scenario.output_tokens
     shared = np.zeros(len(architectures)) if x.shared is None else x.shared
@@ -36,9 +36,9 @@ def resident_parts_gb(architectures: Architectures, scenario: Scenario) -> dict[
     }
 
 
-def resident_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
+def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """Weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
-    return sum(resident_parts_gb(architectures, scenario).values(), np.zeros(len(architectures)))
+    return sum(resident_parts_gb(architectures, g, scenario).values(), np.zeros(len(architectures)))
 
 
 def weights_share(shares: PartAssessment) -> Share:

@@ -41,6 +41,7 @@ PRECISIONS = {
     "fp32": Precision("fp32", 4.0, 4.0, 4.0, 4.0, "fp16"),
 }
 _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
+_DATASHEET = Calibration()  # made once: rates are asked for by every operator of every batch
 
 
 def precision(name: str, int4_group_size: int | None = None) -> Precision:
@@ -141,14 +142,14 @@ class Scenario:
         Raises:
             ValueError: the device does not state it.
         """
-        return 1.0 / ((self.calibration or Calibration()).efficiency(peak) * self.device.peak(peak))
+        return 1.0 / ((self.calibration or _DATASHEET).efficiency(peak) * self.device.peak(peak))
 
     def seconds_per_byte(self, phase: Phase, *, routed: bool = False) -> float:
         """1/(η_b β) of a phase, s/B; of routed experts, whose weights stream by, that of decoding.
 
         In decode passes from the cache η_s β_c takes the place of η_b β where it is larger.
         """
-        c = self.calibration or Calibration()
+        c = self.calibration or _DATASHEET
         efficiency = c.bandwidth("decode" if routed else phase)
         if self.from_cache and phase == "decode":
             faster = (self.device.cache_bandwidth or 0.0) / self.device.bandwidth

@@ -53,10 +53,13 @@ class Architectures:
 
     def __getitem__(self, rows: Any) -> Self:
         """The chosen rows (slice, mask or integer array), in that order."""
-        return type(self)(**{name: _rows(column, rows) for name, column in self._stored().items()})
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self
+        count = len(self.depth[rows])
+        return type(self)(**{name: _rows(column, rows, count) for name, column in self._stored().items()})
 
     def _stored(self) -> dict[str, AnyArray]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return dict(vars(self))
 
     @property
     def query_dim(self) -> IntArray:
@@ -116,8 +119,8 @@ class Architectures:
     def further_columns(self) -> dict[str, AnyArray]:
         """Columns beyond the shape that are not at their default in every row."""
         stored = self._stored()
-        stored |= {name: words(name, stored[name]) for name in CODES}
-        return {name: stored[name] for name, default in DEFAULTS.items() if np.any(stored[name] != default)}
+        other = [name for name, default in DEFAULTS.items() if _differs(stored[name], code(name, default))]
+        return {name: words(name, stored[name]) if name in CODES else stored[name] for name in other}
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Self:
@@ -153,10 +156,14 @@ class Architectures:
         return cls(**columns | {name: frozen(column) for name, column in shape.items()})
 
 
-def _rows(column: AnyArray, rows: Any) -> AnyArray:
+def _differs(column: AnyArray, value: Any) -> bool:
+    """Whether a column holds anything but a value; of a constant one its first row tells."""
+    return bool(column[0] != value if column.strides == (0,) and len(column) else np.any(column != value))
+
+
+def _rows(column: AnyArray, rows: Any, count: int) -> AnyArray:
     if column.strides == (0,) and len(column):
-        count = len(np.broadcast_to(np.int8(0), len(column))[rows])
-        return np.broadcast_to(column[:1].reshape(()), (count,))
+        return constant(column[0], count, column.dtype)
     picked: AnyArray = frozen(column[rows])
     return picked
 

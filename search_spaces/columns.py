@@ -40,8 +40,8 @@ FILE_COLUMNS = (
 
 
 def constant(value: Any, n: int, dtype: Any) -> AnyArray:
-    """A column of one value, (n,), that takes the memory of one."""
-    return np.broadcast_to(np.asarray(value, dtype=dtype), (n,))
+    """A column of one value, (n,), that takes the memory of one; made for every batch, so without `np.broadcast_to`."""
+    return np.ndarray((n,), dtype, np.asarray(value, dtype=dtype).tobytes(), strides=(0,))
 
 
 def dtype_of(name: str) -> Any:

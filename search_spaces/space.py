@@ -125,7 +125,7 @@ class SearchSpace(Axes):
         becomes the smallest valid; n_heads where it equals a listed value becomes that value.
         Values outside an axis move to its nearest end.
         """
-        repaired = np.clip(np.asarray(genotypes, dtype=np.int64), 0, self.gene_sizes - 1)
+        repaired = np.minimum(np.maximum(np.asarray(genotypes, dtype=np.int64), 0), self.gene_sizes - 1)
         for gene, table in self._dependent.items():
             values, column = self.repaired_kv if gene == "n_kv_heads" else table.repaired, self.place[gene]
             repaired[:, column] = values[self._owner(gene, repaired), repaired[:, column]]

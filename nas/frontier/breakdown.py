@@ -129,7 +129,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
         outside(problem, chosen),
         {name: float(values[0]) for name, values in scenario.law.terms(chosen).items()},
         operators(problem, chosen),
-        {name: float(values[0]) for name, values in memory.resident_parts_gb(chosen, scenario).items()},
+        {name: float(values[0]) for name, values in memory.resident_parts_gb(chosen, count(chosen), scenario).items()},
         budgets,
         steps(problem, chosen),
     )
@@ -201,7 +201,8 @@ def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str
 
     `experts` are all E experts and shared ones (of a dense model its FFN), `attention` the projections.
     """
-    parts, groups = memory.resident_parts_gb(architectures, scenario), count(architectures)
+    groups = count(architectures)
+    parts = memory.resident_parts_gb(architectures, groups, scenario)
     per_weight = scenario.precision.weight_bytes / memory.GB
     split = {
         "experts": (groups.experts_total + groups.shared_expert) * per_weight,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Problem:
     questions: tuple[Question, ...] = ()
     columns: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def metric_names(self) -> tuple[str, ...]:
         """Every metric that is computed and stored, in file order."""
         own = [f.name for f in self.functions]

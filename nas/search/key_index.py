@@ -20,31 +20,32 @@ class KeyIndex:
 
     def rows(self, keys: IntArray) -> IntArray:
         """Row of each key, −1 where it was never added, (n,)."""
-        rows = np.full(len(keys), -1)
-        if len(self._keys):
-            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            rows = np.where(self._keys[place] == keys, self._rows[place], -1)
-        if self._recent:
-            recent = self._recent
-            late = np.fromiter((recent.get(key, -1) for key in keys.tolist()), dtype=np.int64, count=len(keys))
-            rows = np.where(late >= 0, late, rows)
-        return rows
+        recent = self._recent
+        late = np.fromiter((recent.get(key, -1) for key in keys.tolist()), dtype=np.int64, count=len(keys))
+        if not len(self._keys):
+            return late
+        rows = self._sorted_rows(keys)
+        return np.where(late >= 0, late, rows) if recent else rows
+
+    def _sorted_rows(self, keys: IntArray) -> IntArray:
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        found: IntArray = np.where(self._keys[place] == keys, self._rows[place], -1)
+        return found
 
     def add(self, keys: IntArray, at_most: int | None = None) -> BoolArray:
         """Add keys that are new, in order, all or so many; which of them were (the first of equal ones)."""
-        new: BoolArray = self.rows(keys) < 0
-        if not new.any():
-            return new
-        first = np.zeros(len(keys), dtype=bool)
-        first[np.unique(keys, return_index=True)[1]] = True
-        new &= first
-        if at_most is not None:
-            new[np.flatnonzero(new)[at_most:]] = False
-        start = len(self)
-        self._recent.update(zip(keys[new].tolist(), range(start, start + int(new.sum())), strict=True))
+        known = (self._sorted_rows(keys) >= 0).tolist() if len(self._keys) else [False] * len(keys)
+        new, recent, count = [False] * len(keys), self._recent, len(self)
+        last = count + (len(keys) if at_most is None else at_most)
+        for place, key in enumerate(keys.tolist()):  # most batches are small: a loop is faster than numpy's calls
+            if count == last:
+                break
+            if not known[place] and key not in recent:
+                recent[key], new[place] = count, True
+                count += 1
         if len(self._recent) > _RECENT:
             self._merge()
-        return new
+        return np.array(new, dtype=bool)
 
     def _merge(self) -> None:
         keys = np.fromiter(self._recent.keys(), dtype=np.int64)

@@ -1,6 +1,5 @@
 """Parameters that one token uses, (n,)."""
 
-from objectives import counts
 from objectives.assessment import Assessment
 from objectives.parts import PartAssessment
 from objectives.shares import Share, active_share
@@ -12,7 +11,7 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Parameters that one token uses, (n,)."""
-    return counts.active(assessment.architectures)
+    return assessment.parameters.active
 
 
 def parts(shares: PartAssessment) -> Share:

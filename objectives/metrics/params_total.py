@@ -1,6 +1,5 @@
 """Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
 
-from objectives import counts
 from objectives.assessment import Assessment
 from objectives.parts import PartAssessment
 from objectives.shares import Share, total_share
@@ -12,7 +11,7 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
-    return counts.total(assessment.architectures)
+    return assessment.parameters.total
 
 
 def parts(shares: PartAssessment) -> Share:
