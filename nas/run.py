@@ -54,6 +54,24 @@ def run(
             rich_help_panel=SEARCH,
         ),
     ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known",
+            help="Results that are known: a table, a run, a folder of trainings, an Optuna storage; charged to nobody; repeats.",
+            metavar="SOURCE",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
+    known_as: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known-as",
+            help="Which column of known results is a metric of your own, where it is not called so; repeats.",
+            metavar="METRIC=COLUMN",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -149,6 +167,8 @@ def run(
         stop_when_stable=stop_when_stable,
         constraints=constraints,
         seed_from=seed_from,
+        known=known,
+        known_as=known_as,
         workers=workers,
         optuna_storage=optuna_storage,
         seed=seed,

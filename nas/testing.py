@@ -1,8 +1,9 @@
 """The laws that every search strategy holds, tried on a tiny space: `check_strategy` for a strategy of one's own."""
 
 import inspect
+import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,13 +14,14 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import PlasError
+from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.asking import asked, built, told
 from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
-from nas.search.lifecycle import store_columns
+from nas.search.lifecycle import store_columns, with_columns
 from nas.search.loop import Limits, Search
 from nas.search.strategy import Brief, Strategy, Traits
 from search_spaces.arrays import FloatArray, IntArray
@@ -67,7 +69,8 @@ class Subject:
     module: ModuleType
     given: Mapping[str, Any]
     folder: Path
-    searches: int = 0
+    known: Evaluations | None = None
+    searches: Iterator[int] = field(default_factory=itertools.count)
     problems: dict[str, Problem] = field(default_factory=dict)
 
     @property
@@ -99,7 +102,8 @@ class Subject:
     def build(self, problem: Problem, seed: int = 0, start: IntArray | None = None) -> Strategy:
         """A fresh strategy."""
         none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
-        return built(self.module, Brief(problem, seed, none if start is None else start, None), self.parameters)
+        brief = Brief(problem, seed, none if start is None else start, None, known=self.known)
+        return built(self.module, brief, self.parameters)
 
     def transcript(
         self, problem: Problem, seed: int = 0, start: IntArray | None = None, asks: int = ASKS
@@ -120,15 +124,15 @@ class Subject:
         self, problem: Problem, evaluations: int | None, seed: int = 0, stopped_after: int | None = None
     ) -> tuple[Search, str]:
         """A whole run through the study's own loop, if asked stopped once and resumed, and why it ended."""
-        self.searches += 1
         names = tuple(objective.name for objective in problem.objectives)
-        place, genes = self.folder / f"{self.searches}-{FILE}", problem.space.genes
+        place, genes = self.folder / f"{next(self.searches)}-{FILE}", problem.space.genes
         store = RunStore(place, problem.metric_names, names, problem.budgets, genes=genes)
-        store.create({}, store_columns(problem))
+        store.create({}, store_columns(problem), None if self.known is None else with_columns(self.known, problem))
         try:
             if stopped_after is not None:
-                Search(problem, self.build(problem, seed), store).run(Limits(stopped_after))
-            search = Search(problem, self.build(problem, seed), store, store.read() if stopped_after else None)
+                Search(problem, self.build(problem, seed), store, known=self.known).run(Limits(stopped_after))
+            recorded = store.read() if stopped_after else None
+            search = Search(problem, self.build(problem, seed), store, recorded, known=self.known)
             return search, search.run(Limits(evaluations))
         finally:
             store.close()
@@ -264,6 +268,18 @@ def starts_from_given_designs(subject: Subject) -> None:
     assert first.tolist() == start.tolist(), f"expected {start.tolist()}, got {first.tolist()}"
 
 
+def takes_known_results(subject: Subject) -> None:
+    """Results from before the search cost nothing: it evaluates its number besides them, and goes on after a stop."""
+    problem = subject.problem(budgets=BUDGETS[1])
+    for n in (1, 60):
+        informed = replace(subject, known=problem.evaluate(problem.space.genotypes(np.arange(0, 2 * n, 2))))
+        search, reason = informed.search(problem, subject.limit())
+        wanted = subject.limit() or problem.space.size - n
+        said = f"{n} known: expected {wanted} evaluations besides, got {search.charged} and the end {reason!r}"
+        assert search.charged == wanted, f"{said}; see brief.known"
+        goes_on_after_a_stop(informed)
+
+
 LAWS: tuple[Callable[[Subject], None], ...] = (
     states,
     proposes_in_range,
@@ -275,4 +291,5 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
     goes_on_after_failures,
     covers_small_spaces,
     starts_from_given_designs,
+    takes_known_results,
 )

@@ -17,6 +17,7 @@ from nas.frontier.picks import Pick, answers
 from nas.frontier.uncertainty import Uncertainty, uncertainty
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.record.log import known_in
 from nas.search.asking import lessons_of
 from nas.search.assembly import Study, under_preset
 from nas.search.constraints import as_seen
@@ -51,6 +52,16 @@ class Outcome:
     seconds: dict[str, float]
     under_laws: LawAnswers | None = None
     lessons: Lessons | None = None
+
+    @property
+    def known(self) -> int:
+        """How many of the evaluations were known before the run."""
+        return known_in(self.batches)
+
+    @property
+    def charged(self) -> int:
+        """How many evaluations the run itself took."""
+        return len(self.evaluations) - self.known
 
     @property
     def whole(self) -> bool:
@@ -92,7 +103,7 @@ def conclude(
     """Everything that is derived from what a search evaluated."""
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
-    asked = len(found) + search.progress.repeats
+    asked = search.charged + search.progress.repeats
     learned = lessons_of(search.strategy, as_seen(found, study.handling, study.config.penalty_weight))
     return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole, learned), stage)
 

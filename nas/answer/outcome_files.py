@@ -151,8 +151,9 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         },
         "evaluations": {
             "asked": outcome.asked,
-            "distinct": len(found),
-            "repeats": outcome.asked - len(found),
+            "distinct": outcome.charged,
+            "known": outcome.known,
+            "repeats": outcome.asked - outcome.charged,
             "failed": int((~found.ok).sum()),
             "feasible": int(found.feasible.sum()),
         },

@@ -14,7 +14,7 @@ from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
-from nas.record.log import final
+from nas.record.log import final, holds
 from nas.search.scenarios import beyond_measured
 from objectives.device import Calibration
 from objectives.scenario import Requests
@@ -29,7 +29,8 @@ from search_spaces.space import SearchSpace
 class RecordedRun:
     """What a run evaluated, with its space and the scale of its objectives.
 
-    `solved` says that the evaluations are exact answers found anew, not rows of the run's log.
+    `solved` says that the evaluations are exact answers found anew, not rows of the run's log; so many of the first ones
+    were `known` before the run.
     """
 
     run: OpenRun
@@ -37,6 +38,7 @@ class RecordedRun:
     evaluations: Evaluations
     objectives: tuple[Objective, ...]
     solved: bool = False
+    known: int = 0
 
     @property
     def workload(self) -> Requests:
@@ -95,13 +97,7 @@ def recorded_run(path: Path) -> RecordedRun:
     space = SearchSpace.from_mapping(run.resolved["space"])
     if not holds(space, found):
         raise PlasError(f"{path}: expected architectures of its space, got others; it was altered, start a new run")
-    return RecordedRun(run, space, found, objectives)
-
-
-def holds(space: SearchSpace, found: Evaluations) -> bool:
-    """Whether every genotype is one of the space, under its own key."""
-    genes = found.genotypes.astype(np.int64)
-    return bool(space.is_canonical(genes).all()) and np.array_equal(space.keys(genes), found.keys)
+    return RecordedRun(run, space, found, objectives, known=len(recorded.known))
 
 
 def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None:

@@ -12,6 +12,7 @@ import numpy as np
 from nas.frontier.dominance import non_dominated
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
+from nas.record.log import KNOWN
 from nas.record.store import FILE
 from nas.terminal.progress import duration
 from objectives.loss_law.law import Law
@@ -94,7 +95,7 @@ class RunFollower:
     """Looks at a run again and again; each look reads only the rows that are new."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.read, self.failed = path, 0, 0
+        self.path, self.read, self.known, self.failed = path, 0, 0, 0
         self.values: FloatArray | None = None
         self.best: dict[str, float | str] | None = None
         self.least = np.inf
@@ -126,6 +127,8 @@ class RunFollower:
         asked = f'SELECT "index", state, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
         rows = run.store.connection.execute(asked, (self.read,)).fetchall()
         self.read += len(rows)
+        before = run.store.connection.execute("SELECT TOTAL(rows) FROM batches WHERE batch = ?", (KNOWN,))
+        self.known = int(before.fetchone()[0])
         self.failed += sum(row[1] != "ok" for row in rows)
         fit = [row for row in rows if row[1] == "ok"]
         table = np.array([[_number(v) for v in (row[0], *row[2:])] for row in fit], dtype=np.float64)
@@ -151,14 +154,15 @@ class RunFollower:
         limit = manifest.get("limit", asked)
         limit = limit if isinstance(limit, int) else None
         rate = self._rate(spent) if manifest["state"] == "running" else None
-        left = None if not rate or limit is None else max(limit - self.read, 0) / rate
+        evaluated = self.read - self.known
+        left = None if not rate or limit is None else max(limit - evaluated, 0) / rate
         reason = manifest.get("stop_reason")
         return Progress(
             str(self.path),
             manifest["state"],
             str(run.resolved["algo"]),
             int(run.resolved["seed"]),
-            self.read,
+            evaluated,
             limit,
             max(self.failed - mended, 0),
             rate,
@@ -176,7 +180,7 @@ class RunFollower:
         now, before = time.monotonic(), self.seen
         self.seen = (now, self.read)
         if before is None:
-            return self.read / spent if spent > 0 else None
+            return (self.read - self.known) / spent if spent > 0 else None
         return (self.read - before[1]) / max(now - before[0], 1e-9)
 
 

@@ -15,6 +15,7 @@ from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
+from nas.record.log import KNOWN
 from nas.search.assembly import Study
 from objectives.plugins import importable
 
@@ -24,7 +25,8 @@ LONGEST = 200  # characters of a sentence that a file of the folder may bring al
 def recalled(run: RecordedRun) -> Outcome:
     """What the run came to; of one that has not ended, what it holds so far."""
     study = restored(run)
-    return derived(study, run.evaluations, np.zeros(len(run.evaluations), dtype=np.int64), _ending(run))
+    batches = np.where(np.arange(len(run.evaluations)) < run.known, KNOWN, 0)
+    return derived(study, run.evaluations, batches, _ending(run))
 
 
 def restored(run: RecordedRun) -> Study:
@@ -56,7 +58,7 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
 
 def _ending(run: RecordedRun) -> Ending:
     """What summary.json says of exactly these evaluations; of others it is the state of the manifest."""
-    summary, n = _content(run.run.path / "summary.json"), len(run.evaluations)
+    summary, n = _content(run.run.path / "summary.json"), len(run.evaluations) - run.known
     counted = summary.get("evaluations")
     if not isinstance(counted, Mapping) or counted.get("distinct") != n:
         return Ending(_unended(run.run.path), n, {})

@@ -95,9 +95,9 @@ def count(n: float) -> str:
 
 def certainty(outcome: Outcome) -> list[str]:
     """How sure the search is that it found the frontier."""
-    evaluated = f"{len(outcome.evaluations):,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
+    evaluated = f"{outcome.charged:,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
     failed = int((~outcome.evaluations.ok).sum())
-    said = [evaluated] + ([FAILED.format(failed)] if failed else [])
+    said = [evaluated, *known_before(outcome)] + ([FAILED.format(failed)] if failed else [])
     if outcome.whole:
         return [
             *said,
@@ -127,10 +127,15 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
     """How much of the exact frontier was found, in a line; why a search ended before its evaluations."""
     if outcome.distance is None:
         return certainty(outcome)
-    n, failed, d = len(outcome.evaluations), int((~outcome.evaluations.ok).sum()), outcome.distance
+    n, failed, d = outcome.charged, int((~outcome.evaluations.ok).sum()), outcome.distance
     said = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
     ended = [] if outcome.stop_reason.endswith("distinct evaluations") else [f"Stopped: {outcome.stop_reason}."]
-    return [said, *ended, *([FAILED.format(failed)] if failed else [])]
+    return [said, *known_before(outcome), *ended, *([FAILED.format(failed)] if failed else [])]
+
+
+def known_before(outcome: Outcome) -> list[str]:
+    """How many results the search was given."""
+    return [f"{outcome.known:,} results were known before, charged to nobody."] if outcome.known else []
 
 
 def reading(outcome: Outcome) -> list[str]:

@@ -160,6 +160,8 @@ def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: list[str]) -
     raw, origins = over(raw, dict(study.origins), flags, settings)
     if raw.get("optuna_storage", "none") != "none":
         raise UsageError(f"optuna_storage: expected none in a comparison, got one in {study.name}; mirror single runs")
+    if raw.get("known"):
+        raise UsageError(f"known: expected none in a comparison, got some in {study.name}; give them to single runs")
     return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
 
 

@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from nas.problem.evaluations import Evaluations
 from search_spaces.arrays import IntArray
+from search_spaces.space import SearchSpace
+
+KNOWN = -1  # the batch of results from before a run, which nobody is charged for
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,21 @@ class Recorded:
     batches: IntArray
     retried: tuple[IntArray, Evaluations]
 
+    @property
+    def known(self) -> Evaluations:
+        """What was known before the run, its first rows."""
+        return self.evaluations[slice(0, known_in(self.batches))]
+
+    @property
+    def charged(self) -> int:
+        """Evaluations of the run itself."""
+        return len(self.evaluations) - known_in(self.batches)
+
+
+def known_in(batches: IntArray) -> int:
+    """How many rows of a log, by the batch of each, were known before the run."""
+    return int((batches == KNOWN).sum())
+
 
 def final(told: Evaluations, retried: tuple[IntArray, Evaluations]) -> Evaluations:
     """What is true now: the rows that the strategy was told, failed ones replaced by their retries."""
@@ -37,3 +57,9 @@ def final(told: Evaluations, retried: tuple[IntArray, Evaluations]) -> Evaluatio
     for name, column in metrics.items():
         column[rows] = found.metrics[name]
     return replace(told, metrics=metrics, reasons=tuple(reasons) if any(reasons) else None)
+
+
+def holds(space: SearchSpace, found: Evaluations) -> bool:
+    """Whether every genotype is one of the space, under its own key."""
+    genes = found.genotypes.astype(np.int64)
+    return bool(space.is_canonical(genes).all()) and np.array_equal(space.keys(genes), found.keys)

@@ -13,7 +13,7 @@ from nas.errors import PlasError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.record.database import connect, digest, explained, meta_digest
-from nas.record.log import BatchRecord, Recorded
+from nas.record.log import KNOWN, BatchRecord, Recorded
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.specification import GENES
 
@@ -41,8 +41,13 @@ class RunStore:
         self.genes = genes
         self.connection = connect(path, readonly=readonly)
 
-    def create(self, meta: Mapping[str, Any], columns: Mapping[str, str]) -> None:
-        """Lay out an empty store; `columns` are the architecture columns with their SQL types."""
+    def create(
+        self,
+        meta: Mapping[str, Any],
+        columns: Mapping[str, str],
+        known: tuple[Evaluations, Mapping[str, AnyArray]] | None = None,
+    ) -> None:
+        """Lay out a store; `columns` are the architecture columns with their SQL types, `known` its first rows with theirs."""
         genes = ", ".join(f"gene_{gene} INTEGER NOT NULL" for gene in self.genes)
         described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
         values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
@@ -67,6 +72,8 @@ class RunStore:
                 "INSERT INTO meta VALUES (?, ?)", [*content, ("digest", json.dumps(meta_digest(dict(content))))]
             )
             self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            if known is not None:
+                self._insert(0, BatchRecord(KNOWN, 0, 0.0, 0.0), *known)
 
     def _violation_names(self) -> list[str]:
         return [f"violation_{budget.metric}" for budget in self.budgets]
@@ -75,6 +82,12 @@ class RunStore:
         self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]
     ) -> None:
         """Add a batch's new rows, whole or not at all; rows are numbered from `start`."""
+        with explained(self.path), self.connection:
+            self._insert(start, record, evaluations, columns)
+
+    def _insert(
+        self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]
+    ) -> None:
         n = len(evaluations)
         reasons = evaluations.reasons or ("",) * n
         rows = zip(
@@ -90,12 +103,11 @@ class RunStore:
             strict=True,
         )
         places = ", ".join("?" * (5 + len(self.genes) + len(columns) + len(self.metrics) + len(self.budgets)))
-        with explained(self.path), self.connection:
-            self.connection.executemany(f"INSERT INTO evaluations VALUES ({places})", rows)
-            self.connection.execute(
-                "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (start, record.batch, n, record.asked, record.strategy_s, record.objectives_s, digest(evaluations)),
-            )
+        self.connection.executemany(f"INSERT INTO evaluations VALUES ({places})", rows)
+        self.connection.execute(
+            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (start, record.batch, n, record.asked, record.strategy_s, record.objectives_s, digest(evaluations)),
+        )
 
     def read(self) -> Recorded:
         """Every evaluation in order.

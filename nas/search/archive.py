@@ -39,10 +39,9 @@ class Archive:
         self._reasons.update((start + i, reason) for i, reason in enumerate(evaluations.reasons or ()) if reason)
         self.index.add(evaluations.keys)
 
-    @property
-    def only_reason(self) -> str:
-        """The one reason for which every row failed; "" where a row was evaluated or reasons differ."""
-        return one_of(self._reasons.values()) if len(self._reasons) == len(self) else ""
+    def only_reason(self, last: int) -> str:
+        """The one reason for which each of so many last rows failed; "" where one was evaluated, reasons differ, or earlier ones failed."""
+        return one_of(self._reasons.values()) if len(self._reasons) == last else ""
 
     def rows(self, rows: IntArray | slice) -> Evaluations:
         """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""

@@ -17,8 +17,10 @@ from nas.problem.questions import OWN, Baseline, Question
 from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.problem.training_words import about_training
 from nas.search.asking import built
-from nas.search.constraints import Handling, handling_of, problem_as_seen
+from nas.search.constraints import Handling, as_seen, handling_of, problem_as_seen
 from nas.search.discovery import parameters_of, strategy_module
+from nas.search.impossible import refuse_impossible
+from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notebook import Notebook
 from nas.search.scenarios import asked_of, beyond_in_formats, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
@@ -44,6 +46,7 @@ class Study:
 
     horizon: distinct evaluations that a schedule is spread over when the run was laid out for
     another number than it is asked for now (None: the same). laws: the study's own and its rivals, where there are any.
+    known: results from before the run (None: none).
     """
 
     config: StudyConfig
@@ -56,6 +59,7 @@ class Study:
     calibration_note: str
     horizon: int | None = None
     laws: tuple[Law, ...] = ()
+    known: Known | None = None
 
     @property
     def traits(self) -> Traits:
@@ -79,8 +83,12 @@ class Study:
         self, notebook: Notebook | None = None, report: Callable[[int], None] = lambda settled: None
     ) -> Strategy:
         """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
-        seen = problem_as_seen(self.problem, self.handling)
-        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit, notebook or Notebook(), report)
+        seen, known, start = problem_as_seen(self.problem, self.handling), None, self.start
+        if self.known is not None:
+            known = as_seen(self.known.evaluations, self.handling, self.config.penalty_weight)
+            start = start[~np.isin(self.problem.space.keys(start), known.keys)]
+        most = self.horizon or self.limit
+        brief = Brief(seen, self.config.seed, start, most, notebook or Notebook(), report, known)
         return built(strategy_module(self.config.algo), brief, self.parameters)
 
     def resolved(self) -> dict[str, Any]:
@@ -110,6 +118,8 @@ class Study:
             "params": self.parameters.model_dump(mode="json"),
             "constraints": self.handling,
             "seed_from": self._start_rows() or None,
+            "known": [] if self.known is None else [KNOWN_FILE],
+            "known_as": {},
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         return {key: "none" if value is None else value for key, value in content.items()}
@@ -172,8 +182,20 @@ def _searched_by(
     traits: Traits = strategy_module(config.algo).TRAITS
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
     handling = handling_of(config, traits, problem, notices)
-    start = start_of(config, traits, problem)
-    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
+    notices += idle_workers(config, parameters, problem)
+    start, known = start_of(config, traits, problem), known_of(config, problem)
+    return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note, known=known)
+
+
+def idle_workers(config: StudyConfig, parameters: BaseModel, problem: Problem) -> list[str]:
+    """A sentence where a strategy asks for fewer architectures at once than there are workers to evaluate them."""
+    workers, batch = config.workers or 1, getattr(parameters, "batch", None)
+    if problem.analytic or not isinstance(batch, int) or batch >= workers:
+        return []
+    return [
+        f"{config.algo} asks for {batch} at once, so that {workers - batch} of {workers} workers wait; --param batch={workers} "
+        "keeps them busy, each design chosen without the values of those beside it"
+    ]
 
 
 def _joined(
@@ -238,7 +260,7 @@ def problem_of(
         config.tied,
         columns=tuple(columns),
     )
-    _refuse_impossible(problem)
+    refuse_impossible(problem)
     of_energy = about_energy(scenario, experts=asked.experts) if problem.of_energy else []
     formats = said_of_formats(law, space.formats if scenario.formats else [config.precision])
     of_law = [*priced_alone(law), *formats, *about_training(problem)]
@@ -270,27 +292,3 @@ def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float 
     if default is not None and default.metric not in limits:
         limits = {default.metric: default.share * device.memory_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
-
-
-def _refuse_impossible(problem: Problem) -> None:
-    """Options that the closed form lacks are said before anything is evaluated."""
-    if problem.space.free_heads and problem.scenario.latency == "closed_form":
-        raise UsageError(
-            f"latency: expected operator for n_heads as an axis of the space (d_q other than d), got closed_form with "
-            f"{problem.space.name}; use --latency operator"
-        )
-    if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
-        raise UsageError(
-            f"objectives: expected functions of architectures alone where precision is an axis of {problem.space.name}, got one "
-            "that takes the scenario; read the column precision instead"
-        )
-    first = problem.architectures(problem.space.genotypes(_zero()))
-    try:
-        for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
-            problem.assess(first)[name]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def _zero() -> IntArray:
-    return np.zeros(1, dtype=np.int64)

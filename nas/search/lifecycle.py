@@ -11,7 +11,8 @@ import numpy as np
 
 from nas.errors import AllFailedError, PlasError, UsageError
 from nas.files import yaml_source
-from nas.files.tables import write
+from nas.files.tables import csv_text, write
+from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
@@ -21,23 +22,35 @@ from nas.search.archive import one_of
 from nas.search.assembly import Study
 from nas.search.constraints import as_seen
 from nas.search.discovery import is_own
+from nas.search.known_results import KNOWN_FILE, known_columns
 from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
 from nas.search.worker_pool import Pace, WorkerPool
 from objectives.written_text import in_a_command
+from search_spaces.arrays import AnyArray
 
 
 def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
     """A run folder with its configuration, an empty store and a manifest that says it is running."""
     resolved, problem = study.resolved(), study.problem
+    if study.known is not None:
+        write(folder / KNOWN_FILE, csv_text(known_columns(study.known.evaluations, problem)))
     write(folder / "config.yaml", yaml_source.dump(resolved))
     store = store_of(problem, folder)
     scales = {o.name: o.log_scale for o in problem.objectives}
-    meta = {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}
-    store.create(meta, store_columns(study.problem))
+    told = {"resolved": resolved | {"known": []}}  # its own first rows are what was known
+    meta = {**told, "metrics": list(problem.metric_names), "log_scale": scales}
+    store.create(
+        meta, store_columns(problem), None if study.known is None else with_columns(study.known.evaluations, problem)
+    )
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
     return store, manifest
+
+
+def with_columns(found: Evaluations, problem: Problem) -> tuple[Evaluations, dict[str, AnyArray]]:
+    """Evaluations with the columns of their architectures."""
+    return found, problem.architectures(found.genotypes).columns()
 
 
 def store_of(problem: Problem, folder: Path) -> RunStore:
@@ -53,6 +66,7 @@ def new_manifest(folder: Path, study: Study) -> Manifest:
         "versions": run_folder.versions(),
         "plugins": study.plug_ins,
         "seed": study.config.seed,
+        "known": [] if study.known is None else list(study.known.sources),
         "started": run_folder.now(),
         "ended": None,
         "stop_reason": None,
@@ -111,6 +125,7 @@ def search_of(
         evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
         pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
         shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
+        known=None if study.known is None else study.known.evaluations,
     )
 
 

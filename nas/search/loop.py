@@ -9,7 +9,7 @@ import numpy as np
 from nas.errors import AllFailedError, UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.log import BatchRecord, Recorded
+from nas.record.log import KNOWN, BatchRecord, Recorded
 from nas.record.store import STRATEGY, RunStore
 from nas.search.archive import Archive, RunningFrontier
 from nas.search.asking import asked, finished_of, restored, state_of, told
@@ -49,7 +49,7 @@ class Search:
     A recorded log is replayed first: the strategy must ask for the recorded architectures again,
     and is told the recorded values without calling an objective; a stored state shortens this. `evaluate` turns new genotypes
     into evaluations; `pace` cuts a batch into logged blocks; `shown` is what
-    the strategy is told.
+    the strategy is told; `known` are results from before, the log's first rows, which nobody is charged for.
     """
 
     def __init__(
@@ -62,10 +62,13 @@ class Search:
         evaluate: Callable[[IntArray], Evaluations] | None = None,
         pace: Pace | None = None,
         shown: Callable[[Evaluations], Evaluations] = lambda evaluations: evaluations,
+        known: Evaluations | None = None,
     ) -> None:
         self.problem, self.strategy, self.store = problem, strategy, store
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
         self.evaluate, self.shown = evaluate or problem.evaluate, shown
+        self.known = recorded.known if recorded else known
+        self.restorable = isinstance(strategy, Restorable)  # asked once: a protocol is slow to compare with
         self.front, self.pace = RunningFrontier(), pace
         self.report: Callable[[Search], None] = lambda search: None
 
@@ -79,12 +82,26 @@ class Search:
         """
         started, self.report = time.monotonic(), report or self.report
         self._restore()
+        self._know()
         while True:
-            remaining = None if limits.evaluations is None else limits.evaluations - len(self.archive)
+            remaining = None if limits.evaluations is None else limits.evaluations - self.charged
             if not self._left() and (limit := self._limit(limits, remaining, started)):
                 return limit
             if ended := self._step(remaining):
                 return ended
+
+    @property
+    def charged(self) -> int:
+        """Distinct evaluations of this search: all but those that were known before."""
+        return len(self.archive) - (0 if self.known is None else len(self.known))
+
+    def _know(self) -> None:
+        """What was known before stands first in the archive, as in the log."""
+        if not self.known or len(self.archive):
+            return
+        self.progress.batch = KNOWN
+        self._take(self.known)
+        self.progress.batch = 0
 
     def _limit(self, limits: Limits, remaining: int | None, started: float) -> str:
         """The limit that is reached, if any."""
@@ -92,7 +109,7 @@ class Search:
             return f"{limits.evaluations} distinct evaluations"
         if limits.time_s is not None and time.monotonic() - started >= limits.time_s:
             return f"time limit of {limits.time_s:g} s"
-        if limits.stable is not None and len(self.archive) - self._improved() >= limits.stable:
+        if limits.stable is not None and min(self.charged, len(self.archive) - self._improved()) >= limits.stable:
             return f"stable: nothing new on the frontier in {limits.stable} evaluations"
         return ""
 
@@ -126,7 +143,8 @@ class Search:
         self._spent("strategy", start)
         ended = self._stalled(len(genotypes), len(new))
         if (
-            isinstance(self.strategy, Restorable)
+            self.restorable
+            and isinstance(self.strategy, Restorable)
             and not self._left()
             and (remaining is None or len(proposed) < remaining)
         ):
@@ -196,8 +214,8 @@ class Search:
         self._spent("store", start)
         self.archive.add(found)
         self.report(self)
-        if len(self.archive) >= TELLING and (reason := self.archive.only_reason):
-            raise AllFailedError(reason, len(self.archive))
+        if self.charged >= TELLING and (reason := self.archive.only_reason(self.charged)):
+            raise AllFailedError(reason, self.charged)
 
     _logged = 0.0
 

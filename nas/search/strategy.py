@@ -9,6 +9,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.search.key_index import KeyIndex
 from nas.search.notebook import Notebook
 from search_spaces.arrays import AnyArray, IntArray
 
@@ -43,6 +44,8 @@ class Brief:
     start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
     evaluations that the run is asked for, if any; a strategy that solves before it asks keeps
     its progress in `notebook` and tells `report` how many more architectures it has settled.
+    known: evaluations from before the run, none of them failed, as `tell` would bring them; what is asked of them again is
+    answered and costs nothing.
     """
 
     problem: Problem
@@ -51,6 +54,19 @@ class Brief:
     evaluations: int | None
     notebook: Notebook = field(default_factory=Notebook)
     report: Callable[[int], None] = lambda settled: None
+    known: Evaluations | None = None
+
+    @property
+    def known_rows(self) -> int:
+        """How many evaluations are known."""
+        return 0 if self.known is None else len(self.known)
+
+    def seen(self) -> KeyIndex:
+        """A fresh index of what is known, to which a strategy adds what it asks for."""
+        index = KeyIndex()
+        if self.known is not None:
+            index.add(self.known.keys)
+        return index
 
     @property
     def generator(self) -> np.random.Generator:

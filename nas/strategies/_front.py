@@ -13,12 +13,14 @@ LEAST_VIOLATING = 20
 class Front:
     """Feasible non-dominated architectures; while nothing is feasible, the least violating ones."""
 
-    def __init__(self, objectives: tuple[Objective, ...], genes: int) -> None:
+    def __init__(self, objectives: tuple[Objective, ...], genes: int, known: Evaluations | None = None) -> None:
         self.objectives = objectives
         self.genotypes: IntArray = np.zeros((0, genes), dtype=np.int64)
         self.keys: IntArray = np.zeros(0, dtype=np.int64)
         self.values: FloatArray = np.zeros((0, len(objectives)))
         self.excess: FloatArray = np.zeros(0)
+        if known is not None:
+            self.update(known)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseGASampler, BaseSampler
 from optuna.study import Study
@@ -9,6 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from nas.search.strategy import Brief
 from nas.strategies._optuna import OptunaStrategy, Repeats, quiet
+from nas.strategies._variation import best_known
 
 
 class Lineage(BaseGASampler):
@@ -58,6 +60,10 @@ class ByGeneration(OptunaStrategy):
     def __init__(self, brief: Brief, repeats: Repeats, population: int, make: Callable[[int], Lineage]) -> None:
         super().__init__(brief, "integers", repeats)
         self.population, self.make = population, make
+        chosen = best_known(brief, population)
+        self.start += list(chosen)
+        if brief.known is not None:
+            self.seen.add(np.setdiff1d(brief.known.keys, self.space.keys(chosen)))
         self.first = max(population, len(self.start))
         self.generation = 0
         self.parents: list[FrozenTrial] = []

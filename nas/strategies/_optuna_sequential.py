@@ -30,7 +30,16 @@ class OneByOne(OptunaStrategy):
         super().__init__(brief, encoding, repeats)
         self.batch, self.make = batch, make
         self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
-        self.versions = versions(DECISIVE)
+        self.versions, self.known = versions(DECISIVE), brief.known_rows
+        if brief.known is not None:
+            self._take_over(brief.known, 0)
+
+    def _take_over(self, evaluations: Evaluations, known: int) -> None:
+        """Evaluations become trials that are finished, but for the first, which are known; all of them are told."""
+        self.told, self.digest = len(evaluations), hashlib.blake2b(content(evaluations), digest_size=16)
+        self.seen.add(evaluations.keys)
+        with quiet():
+            self.study.add_trials(self._trials(evaluations[slice(known, None)]))
 
     def tell(self, evaluations: Evaluations) -> None:
         """Objective values and violations, kept count of."""
@@ -44,14 +53,11 @@ class OneByOne(OptunaStrategy):
 
     def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
         """The rows become the study's trials, if they are those that the state was taken after."""
-        digest = hashlib.blake2b(content(evaluations), digest_size=16)
-        if state != {"told": len(evaluations), "digest": digest.hexdigest(), "versions": self.versions}:
+        digest = hashlib.blake2b(content(evaluations), digest_size=16).hexdigest()
+        if state != {"told": len(evaluations), "digest": digest, "versions": self.versions}:
             return False
-        self.told, self.digest = len(evaluations), digest
-        self.seen.add(evaluations.keys)
+        self._take_over(evaluations, self.known)
         self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
-        with quiet():
-            self.study.add_trials(self._trials(evaluations))
         return True
 
     def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:

@@ -97,6 +97,8 @@ class PymooStrategy:
         self.space, self.seen = brief.problem.space, KeyIndex()
         self.generator = np.random.default_rng([brief.seed, 1])
         first = first_generation(brief, variation.population, self.generator)
+        if brief.known is not None:  # pymoo marks its first generation itself
+            self.seen.add(np.setdiff1d(brief.known.keys, self.space.keys(first)))
         algorithm = make(
             sampling=first.astype(np.float64),
             repair=SpaceRepair(self.space),

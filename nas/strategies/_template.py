@@ -47,6 +47,9 @@ class FrontierMutation:
         self.genotypes: IntArray = np.zeros((0, len(self.space.gene_sizes)), dtype=np.int64)
         self.values: FloatArray = np.zeros((0, len(brief.problem.objectives)))
         self.excess: FloatArray = np.zeros(0)
+        if brief.known is not None:  # of --known: evaluated before this search, and answered for nothing if asked again
+            self.seen.add(brief.known.keys)
+            self.tell(brief.known)
 
     def ask(self, at_most: int) -> IntArray:
         """Genotypes (k, g), an index into each axis per gene; no rows would mean that nothing more will come.

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from moocore import pareto_rank
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.search.key_index import KeyIndex
@@ -57,7 +58,7 @@ class Brood:
                     break
                 children = self.varied(parents[pairs((short + 1) // 2).T], random_state)
                 genotypes = self.space.repair(np.rint(children).astype(np.int64))
-                new = np.flatnonzero(self.seen.add(self.space.keys(genotypes), short))
+                new = self.seen.add(self.space.keys(genotypes), short).nonzero()[0]
                 found.append(genotypes[new])
                 short -= len(new)
         return np.concatenate(found)
@@ -86,7 +87,7 @@ def simulated_binary(
     random_state.random((n, 1))  # pymoo's coin of exchanging children at all, which is always so
     crossed = random_state.random((n, genes)) < EACH_GENE
     crossed &= parents[0] != parents[1]
-    at = np.flatnonzero(crossed)
+    at = crossed.reshape(-1).nonzero()[0]
     pair, ceiling = parents.reshape(2, -1)[:, at], highest[at % genes]
     low, high = np.minimum(*pair), np.maximum(*pair)
     chance, exchanged = random_state.random(len(at)), random_state.random(len(at)) < EACH_GENE
@@ -108,7 +109,7 @@ def polynomial(genes: FloatArray, highest: FloatArray, eta: float, random_state:
     each = genes.shape[1]
     changed = random_state.random(genes.shape) < min(0.5, 1 / each)
     changed &= highest > 0
-    at = np.flatnonzero(changed)
+    at = changed.reshape(-1).nonzero()[0]
     values, ceiling = genes.reshape(-1)[at], highest[at % each]
     chance, power = random_state.random(len(at)), np.full(len(at), eta + 1.0)
     down = chance <= 0.5
@@ -121,9 +122,21 @@ def polynomial(genes: FloatArray, highest: FloatArray, eta: float, random_state:
 
 
 def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
-    """The given designs, filled up to the population with a random sample: distinct, never short but by the space."""
-    space = brief.problem.space
-    used = KeyIndex()
+    """The given designs and the best known ones, filled up to the population with a random sample: distinct, never short but by the space."""
+    space, used = brief.problem.space, brief.seen()
     used.add(space.keys(brief.start))
-    drawn = draw_unseen(space.size, used, max(population - len(brief.start), 0), generator)
-    return np.concatenate([brief.start, space.genotypes(drawn)])
+    first = np.concatenate([brief.start, best_known(brief, population)])
+    drawn = draw_unseen(space.size, used, max(population - len(first), 0), generator)
+    return np.concatenate([first, space.genotypes(drawn)])
+
+
+def best_known(brief: Brief, most: int) -> IntArray:
+    """Genotypes of so many known designs, by fronts, the least violating after all that are feasible; asking for them costs nothing."""
+    if brief.known is None:
+        return brief.start[:0]
+    values, excess = brief.known.values, np.maximum(brief.known.violations, 0.0).sum(axis=1)
+    ranks = np.zeros(len(values), dtype=np.int64)
+    feasible = excess == 0
+    if feasible.any():
+        ranks[feasible] = pareto_rank(values[feasible])
+    return brief.known.genotypes[np.lexsort((ranks, excess))[:most]].astype(np.int64)

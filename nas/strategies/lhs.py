@@ -3,7 +3,6 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
@@ -23,7 +22,7 @@ class LatinHypercube:
 
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.batch = brief.problem.space, parameters.batch
-        self.generator, self.seen = brief.generator, KeyIndex()
+        self.generator, self.seen = brief.generator, brief.seen()
 
     def ask(self, at_most: int) -> IntArray:
         """The next hypercube, without what was proposed before."""

@@ -8,7 +8,6 @@ from moocore import pareto_rank
 from pydantic import Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
@@ -48,8 +47,8 @@ class Individuals:
             sums, other_sums = self.violation[first], self.violation[second]
             lead = np.where((sums > 0) | (other_sums > 0), compared(sums, other_sums), lead)
         winner: IntArray = np.where(lead > 0, first, second)
-        for tie in np.flatnonzero(lead == 0):
-            winner[tie] = random_state.choice(pairs[tie])
+        for tie in (lead == 0).nonzero()[0]:
+            winner[tie] = pairs[tie, random_state.integers(2)]
         return winner
 
 
@@ -72,7 +71,7 @@ def survivors(
     Feasible ones in the order of their fronts, of the front that does not fit the least crowded ones, ties in random
     order; then the least violating.
     """
-    feasible, others = np.flatnonzero(violation <= 0), np.flatnonzero(violation > 0)
+    feasible, others = (violation <= 0).nonzero()[0], (violation > 0).nonzero()[0]
     ranks = pareto_rank(values[feasible]) if len(feasible) else feasible
     rows, distances, room = [others[:0]], [violation[:0]], min(n, len(feasible))
     for rank in count():
@@ -99,14 +98,14 @@ def crowding_distance(values: FloatArray) -> FloatArray:
     n, m = values.shape
     if n <= 2:
         return np.full(n, np.inf)
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
+    order, column = values.argsort(axis=0, kind="stable"), np.arange(m)
+    ordered = values[order, column]
     span = ordered[-1] - ordered[0]
     gaps = np.full((n + 1, m), np.inf)
     gaps[1:-1] = ordered[1:] - ordered[:-1]
     gaps = np.where(span > 0, gaps / np.where(span > 0, span, 1.0), 0.0)
     around = np.empty((n, m))
-    np.put_along_axis(around, order, gaps[:-1] + gaps[1:], axis=0)
+    around[order, column] = gaps[:-1] + gaps[1:]
     found: FloatArray = around.sum(axis=1) / m
     return found
 
@@ -115,7 +114,7 @@ class NSGA2:
     """A population, and the offspring that it was asked for."""
 
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.seen, self.parameters = brief.problem.space, KeyIndex(), parameters
+        self.space, self.seen, self.parameters = brief.problem.space, brief.seen(), parameters
         self.random_state, self.immigrants = brief.generator, np.random.default_rng([brief.seed, 1])
         self.brood = Brood(self.space, self.seen, parameters)
         self.asked = first_generation(brief, parameters.population, self.immigrants)

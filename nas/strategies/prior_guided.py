@@ -56,16 +56,21 @@ class PriorGuided:
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.problem, self.seed, self.start, self.parameters = brief.problem, brief.seed, brief.start, parameters
         self.space = brief.problem.space
-        self.told: Evaluations | None = None
+        self.told, self.known = brief.known, brief.known_rows
         self.candidates = Candidates(self.problem, self.seed, shipped(brief))
         self.learner = Learner(self.problem, self.candidates.reference)
 
     def ask(self, at_most: int) -> IntArray:
         """First designs of the analytic frontier and a few drawn ones, then those that improve the corrected frontier most."""
         generator, seen = np.random.default_rng([self.seed, self._count]), KeyIndex()
-        if self.told is None:
+        if self.told is not None:
+            seen.add(self.told.keys)
+        if self.told is None or self._count == self.known < LEAST:
             return self._first(generator, seen)
-        seen.add(self.told.keys)
+        if len(
+            given := self.start[seen.rows(self.space.keys(self.start)) < 0]
+        ):  # known results took the first batch's place
+            return given
         chosen = self._improving(self.told, generator) if self.told.ok.sum() >= LEAST else self.told.keys[:0]
         seen.add(chosen)
         short = self.parameters.batch - len(chosen)

@@ -3,7 +3,6 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
 from search_spaces.arrays import IntArray
@@ -24,7 +23,7 @@ class RandomSampling:
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.batch = brief.problem.space, parameters.batch
         self.generator = brief.generator
-        self.seen = KeyIndex()
+        self.seen = brief.seen()
 
     def ask(self, at_most: int) -> IntArray:
         """The next `batch` architectures, fewer when the space ends."""

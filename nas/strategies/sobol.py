@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations
-from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.strategies._space_filling import filled
 from search_spaces.arrays import FloatArray, IntArray
@@ -29,7 +28,7 @@ class Sobol:
 
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.block = brief.problem.space, parameters.block
-        self.generator, self.seen = brief.generator, KeyIndex()
+        self.generator, self.seen = brief.generator, brief.seen()
         self.sequence = qmc.Sobol(d=len(self.space.genes), scramble=True, rng=self.generator)
 
     def ask(self, at_most: int) -> IntArray:

@@ -35,6 +35,20 @@ def split_names(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def split_pairs(value: Any) -> Any:
+    """`board:latency_ms=measured`, or a list of them, as a mapping.
+
+    Raises:
+        ValueError: another form, with the one that is meant.
+    """
+    if not isinstance(value, str | list):
+        return value
+    pairs = [str(item).rpartition("=") for item in ([value] if isinstance(value, str) else value)]
+    if wrong := [tail for name, _, tail in pairs if not (name.strip() and tail.strip())]:
+        raise ValueError(f"expected METRIC=COLUMN, got {wrong[0]!r}; write for example board:latency_ms=measured")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
 def split_budgets(value: Any) -> Any:
     """`decode_ms=20`, `decode_ms<=20`, or a list of them, as a mapping."""
     if isinstance(value, str):
@@ -216,6 +230,16 @@ class StudyConfig(BaseModel):
     seed_from: Annotated[
         str | list[dict[str, Any]] | None, BeforeValidator(none_word), Field(description="Candidate file to start from")
     ] = None
+    known: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        BeforeValidator(split_names),
+        Field(description="Results that are known already: tables, run folders, Optuna storages in files"),
+    ] = []
+    known_as: Annotated[
+        dict[str, Annotated[str, Field(min_length=1)]],
+        BeforeValidator(split_pairs),
+        Field(description="metric of your own: column of the known results, where it is not called so"),
+    ] = {}
     workers: Annotated[
         Annotated[int, Field(strict=True, ge=1, le=1024)] | None,
         BeforeValidator(none_word),

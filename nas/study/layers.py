@@ -96,6 +96,8 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     for key in ("space", "law", "device", "seed_from"):
         if key in content:
             content[key] = _placed(path, content[key])
+    if isinstance(known := split_names(content.get("known")), list):
+        content["known"] = [str(path.parent / each) if isinstance(each, str) else each for each in known]
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:

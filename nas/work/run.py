@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,11 @@ from nas.files import own_files, yaml_source
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.record.log import Recorded, final
+from nas.record.log import Recorded, final, known_in
 from nas.record.store import FILE, RunStore, begun
 from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study
+from nas.search.known_results import Known
 from nas.search.lifecycle import (
     continuing,
     laid_out,
@@ -145,9 +147,11 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         probe.store.check()
         recorded = probe.store.read()
         probe.store.close()
-        if study.limit is not None and study.limit < len(recorded.evaluations):
+        if len(recorded.known):
+            study = replace(study, known=Known(recorded.known))
+        if study.limit is not None and study.limit < recorded.charged:
             raise UsageError(
-                f"evaluations: expected at least {len(recorded.evaluations)}, which {folder} holds, got {study.limit}; ask for more"
+                f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {study.limit}; ask for more"
             )
         mirror = mirrored(study, folder, recorded)
         announce(study, request)
@@ -190,7 +194,7 @@ def searched(
     front = RunningFrontier()  # its own: what a search stops by is not touched
 
     def report(search: Search) -> None:
-        ticker(len(search.archive), lambda: best_so_far(search, front))
+        ticker(search.charged, lambda: best_so_far(search, front))
         if mirror is not None:
             mirror.follow(search)
 
@@ -235,7 +239,8 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: 
         ticker.close()
         manifest.update(state="interrupted", ended=run_folder.now())
         raise KeyboardInterrupt(
-            f"Interrupted after {len(store.batches()):,} evaluations, all kept. Continue with: {continuing(manifest.path, algo)}"
+            f"Interrupted after {len(batches := store.batches()) - known_in(batches):,} evaluations, all kept. "
+            f"Continue with: {continuing(manifest.path, algo)}"
         ) from None
     except AllFailedError as error:
         ticker.close()

@@ -20,6 +20,7 @@ from nas.study.layers import over, parsed_settings
 from nas.terminal.console import notice
 from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
+from objectives.written_text import in_a_command
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ def announce(study: Study, request: Request) -> None:
         if not (request.quiet or request.json):
             show_head(study.problem, study.config, study.calibration_note)
             sys.stdout.flush()
-    for text in study.notices if not request.quiet else ():
-        notice(f"Warning: {text}")
+    known = [] if study.known is None else study.known.said()
+    for text in [*known, *(f"Warning: {text}" for text in study.notices)] if not request.quiet else ():
+        notice(text)
 
 
 def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
@@ -87,6 +89,11 @@ def continued(request: Request, run: OpenRun) -> Study:
     if algo != run.resolved["algo"]:
         raise UsageError(
             f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
+        )
+    if "known" in {**request.flags, **parsed_settings(request.settings)}:
+        raise UsageError(
+            "known: expected known results where a run begins, got them with --resume; start a new run with them, "
+            f"and this one's too: --known {in_a_command(run.path)}"
         )
     study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
     found = run_folder.difference(run.resolved, study.resolved())
