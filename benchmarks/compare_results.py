@@ -1,6 +1,6 @@
-"""The comparison behind docs/compare-results.md: run it or what is missing of it (hours), then write the page's tables.
+"""The comparisons behind docs/compare-results.md and docs/hard-studies.md: run one or what is missing of it (hours), then write its page's tables.
 
-python benchmarks/compare_results.py [--folder runs/compare-compare_paper] [--workers 2]
+python benchmarks/compare_results.py [--config compare_paper|compare_hard] [--folder FOLDER] [--workers 2] [--algos a,b]
 
 Needs the extras stats, numba and gp; without one the page says which strategies were left out. The
 page's reading, outside the marks, is written by hand.
@@ -16,7 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, BEGIN, END = DOCS / "compare-results.md", "<!-- tables -->", "<!-- end of tables -->"
+BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
+SHOWN = (200, 501, 1000, 2000)  # checkpoints of the hard studies
 COLUMNS = ["study", "strategy", "evaluations", "runs", "median", "q1", "q3"]
 TARGET = 0.01
 
@@ -24,23 +25,32 @@ TARGET = 0.01
 def main() -> None:
     """Run, then write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path("runs/compare-compare_paper"))
+    parser.add_argument("--config", choices=list(PAGES), default="compare_paper")
+    parser.add_argument("--folder", type=Path)
     parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--algos", help="only these, random and lhs; more of them another time")
     parser.add_argument("--interim", action="store_true", help="write what is there, run nothing")
     arguments = parser.parse_args()
-    folder: Path = arguments.folder
-    what = ["--resume", str(folder)] if folder.exists() else ["--config", "compare_paper", "--out", str(folder)]
+    folder: Path = arguments.folder or Path(f"runs/compare-{arguments.config}")
+    what = ["--resume", str(folder)] if folder.exists() else ["--config", arguments.config, "--out", str(folder)]
     what += ["--interim"] if arguments.interim else []
-    workers = [] if arguments.workers is None else ["--workers", str(arguments.workers)]
-    subprocess.run([sys.executable, "-m", "nas.compare", *what, *workers], check=True)
-    write(folder)
+    what += ["--algos", arguments.algos] if arguments.algos else []
+    what += [] if arguments.workers is None else ["--workers", str(arguments.workers)]
+    subprocess.run([sys.executable, "-m", "nas.compare", *what], check=True)
+    PAGES[arguments.config](folder)
 
 
-def write(folder: Path) -> None:
-    """The page's tables, its picture and its data, from a comparison's folder."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+def written(name: str, text: str) -> None:
+    """A page with new tables between its marks."""
+    page = DOCS / name
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{tables(folder)}\n\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def paper(folder: Path) -> None:
+    """Which strategy when: tables, picture and data, from a comparison's folder."""
+    written("compare-results.md", tables(folder))
     shutil.copyfile(folder / "plots" / "ranks.png", DOCS / "images" / "compare-ranks.png")
     anytime = pd.read_csv(folder / "tables" / "anytime.csv")
     kept = anytime[(anytime.measure == "gap") & anytime.evaluations.isin(seen(folder))]
@@ -94,10 +104,46 @@ def summary(folder: Path, results: pd.DataFrame) -> str:
     return "\n".join([header, "|---" * 7 + "|", *rows])
 
 
+def hard(folder: Path) -> None:
+    """What happens on hard studies: median gaps on the way, and which strategies are shown to be better or worse than random search."""
+    anytime = pd.read_csv(folder / "tables" / "anytime.csv")
+    pairs = pd.read_csv(folder / "tables" / "pairs.csv")
+    results = pd.read_csv(folder / "tables" / "results.csv")
+    gaps = anytime[(anytime.measure == "gap") & anytime.evaluations.isin(SHOWN)]
+    shown = pairs[(pairs.measure == "gap") & (pairs.family == "against random")]
+    parts = []
+    for study, group in results.drop_duplicates("study").set_index("study").group.items():
+        medians = gaps[gaps.study == study].pivot_table(index="strategy", columns="evaluations", values="median")
+        medians = medians.sort_values([SHOWN[-1], SHOWN[1]])
+        verdicts = {row["first"]: row.better for _, row in shown[shown.study == study].iterrows()}
+        counts = [f"{count:,}" for count in medians.columns]
+        lines = [
+            f"### {study} ({group})",
+            "",
+            f"| strategy | {' | '.join(counts)} | against random |",
+            "|---" * (len(counts) + 2) + "|",
+        ]
+        for strategy, row in medians.iterrows():
+            cells = [f"{100 * value:.2g} %" for value in row]
+            lines.append(f"| {strategy} | {' | '.join(cells)} | {verdict(str(strategy), verdicts)} |")
+        parts.append("\n".join(lines))
+    runs = results[results.measure == "gap"].groupby("strategy").runs.sum()
+    parts.append(f"{int(runs.sum()):,} runs.")
+    written("hard-studies.md", "\n\n".join(parts))
+
+
+def verdict(strategy: str, better: dict[str, str]) -> str:
+    """Better or worse than random search, or neither shown (Holm, 5 %)."""
+    found = better.get(strategy)
+    return "-" if found is None else {strategy: "better", "random": "**worse**"}.get(found, "no difference shown")
+
+
 def expected(evaluations: float) -> str:
     """Evaluations as read; a strategy that never got there has infinitely many."""
     return f"{evaluations:,.0f}" if math.isfinite(evaluations) else "never in most"
 
+
+PAGES = {"compare_paper": paper, "compare_hard": hard}
 
 if __name__ == "__main__":
     main()

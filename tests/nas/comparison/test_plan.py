@@ -159,13 +159,15 @@ def test_parameters_belong_to_a_strategy() -> None:
         parameters_by_strategy(["population=50"])
 
 
-def test_the_shipped_comparison_holds() -> None:
-    for name in documents("configs"):
-        if not name.startswith("compare"):
-            continue
-        plan = planned(asked({}, {}, [], name, None))
-        assert sum(group == "" for group in plan.groups.values()) >= 12
-        assert plan.config.seeds >= 15
+@pytest.mark.parametrize(("name", "together", "seeds"), [("compare_paper", 12, 15), ("compare_hard", 0, 10)])
+def test_the_shipped_comparisons_hold(name: str, together: int, seeds: int) -> None:
+    plan = planned(asked({}, {}, [], name, None))
+    assert sum(group == "" for group in plan.groups.values()) == together
+    assert plan.config.seeds == seeds
+
+
+def test_no_other_comparison_is_shipped() -> None:
+    assert [name for name in documents("configs") if name.startswith("compare")] == ["compare_hard", "compare_paper"]
 
 
 def test_the_shipped_comparison_can_be_copied_and_edited(inside: Callable[..., Any], tmp_path: Path) -> None:

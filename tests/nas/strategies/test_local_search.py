@@ -102,3 +102,74 @@ def test_in_a_fine_space_it_comes_near_the_exact_frontier(problem_in: Made) -> N
     frontier = solve(problem).frontier.values
     scale = Scale.of(problem.objectives, frontier)
     assert 1 - scale.hypervolume(np.concatenate(values)[:1000]) / scale.hypervolume(frontier) < 0.02
+
+
+def barren(problem: Problem, asks: int) -> tuple[LocalSearch, list[IntArray]]:
+    """A search that never finds anything better than what it starts from, and what it asks."""
+    strategy, designs = started(problem, 40)
+    loss = np.arange(40.0)
+    strategy.tell(valued(problem, designs, loss, np.exp(-loss)))
+    said = []
+    for _ in range(asks):
+        said.append(strategy.ask(100))
+        strategy.tell(valued(problem, said[-1], 99, 99))
+    return strategy, said
+
+
+def test_where_steps_bring_nothing_it_restarts_before_all_of_them_are_known(problem_in: Made) -> None:
+    problem = problem_in("fine")
+    strategy, said = barren(problem, 60)
+    sizes = [len(batch) for batch in said]
+    restarts = [i for i, size in enumerate(sizes) if size == Parameters().restart]
+    assert restarts[0] > 1, "at first neighbours are asked"
+    assert len(restarts) > 30
+    assert any(size != Parameters().restart for size in sizes[restarts[0] :]), "neighbours are never given up"
+    assert strategy.paid.max() < 0.1
+
+
+def test_where_steps_pay_nothing_else_is_asked(problem_in: Made) -> None:
+    problem = problem_in("fine")
+    strategy, designs = started(problem, 40)
+    strategy.tell(valued(problem, designs, 99, 99))
+    best = 98.0
+    for _ in range(20):
+        front = strategy.front.genotypes
+        near = strategy.ask(100)
+        reached = [problem.space.neighbours(front, step) for step in (1 / 8, 1 / 16, 1 / 32, 0.0)]
+        assert np.isin(problem.space.keys(near), problem.space.keys(np.concatenate(reached))).all()
+        loss = best - np.arange(len(near)) / len(near)
+        strategy.tell(valued(problem, near, loss, loss))
+        best -= 1.0
+
+
+def test_equals_on_a_plateau_are_no_gain(problem_in: Made) -> None:
+    problem = problem_in("paper")
+    strategy, designs = started(problem, 5)
+    strategy.tell(valued(problem, designs, 1, 1))
+    strategy.tell(valued(problem, strategy.ask(100), 1, 1))
+    assert strategy.paid[0] < 1.0
+    assert strategy.paid[1:].tolist() == [1.0, 1.0]
+
+
+def test_kicks_move_two_genes_and_more_mostly_by_little(problem_in: Made) -> None:
+    problem = problem_in("fine")
+    strategy, designs = started(problem, 40)
+    strategy.tell(valued(problem, designs[:1], 1, 1))
+    moved = np.abs(strategy._kicks(4000) - designs[0])
+    count = (moved > 0).sum(axis=1)
+    assert np.median(count) <= 3
+    assert (count >= 2).mean() > 0.7, "the others ended at the end of an axis, or were repaired to where they were"
+    steps = moved[moved > 0]
+    assert np.median(steps) <= 2
+    assert steps.max() > 20
+
+
+def test_a_restart_asks_more_of_what_pays_and_a_quarter_of_the_rest(problem_in: Made) -> None:
+    problem = problem_in("fine")
+    strategy, designs = started(problem, 40)
+    strategy.tell(valued(problem, designs[:1], 1, 1))
+    for paid, kicks in (([0, 1, 0], 38), ([0, 0, 1], 12), ([0, 1, 1], 25), ([0, 0, 0], 12)):
+        strategy.paid = np.array(paid, dtype=float)
+        strategy.ways.clear()
+        assert len(strategy._restart()) == 50
+        assert abs(sum(way == 1 for way in strategy.ways.values()) - kicks) <= 3, paid
