@@ -26,6 +26,7 @@ from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
 
 IDENTITY = "fingerprints"
+LISTED = "constraints"  # the system attribute in which optuna-dashboard looks for violations; it knows no named ones
 
 
 class OptunaMirror:
@@ -107,6 +108,7 @@ class OptunaMirror:
                     state=TrialState.COMPLETE if fit else TrialState.FAIL,
                     values=values if fit else None,
                     constraints=dict(zip(limits, violations[row], strict=True)) if fit else None,
+                    system_attrs={LISTED: violations[row]} if fit and limits else None,
                     params={name: column[row] for name, column in parameters.items()},
                     distributions=self.distributions,
                     user_attrs={**about, **told, **({} if fit else {"reason": reasons[row] or "not finite"})},

@@ -1,4 +1,4 @@
-"""Ctrl-C from the first import on: no traceback, exit code 130."""
+"""Ctrl-C and SIGTERM from the first import on: no traceback, exit code 130."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ import signal
 from nas.startup.import_path import is_program, started_with_m
 
 INTERRUPTED = 130
+LEFT_ALONE = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
 def end_quietly(*_: object) -> None:
@@ -15,11 +16,14 @@ def end_quietly(*_: object) -> None:
 
 def guard_imports() -> None:
     """End a command that is interrupted while it imports; where we are imported as a library, nothing changes."""
-    if (started_with_m() or is_program()) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, end_quietly)
+    if started_with_m() or is_program():
+        for sent, usual in LEFT_ALONE.items():
+            if signal.getsignal(sent) is usual:
+                signal.signal(sent, end_quietly)
 
 
 def take_over() -> None:
-    """From here on Ctrl-C is an exception that the command answers."""
-    if signal.getsignal(signal.SIGINT) is end_quietly:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """From here on both are an exception that the command answers."""
+    for sent in LEFT_ALONE:
+        if signal.getsignal(sent) is end_quietly:
+            signal.signal(sent, signal.default_int_handler)

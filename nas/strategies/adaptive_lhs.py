@@ -10,7 +10,6 @@ from scipy.stats import qmc
 
 from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
-from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.strategies._front import Front
 from nas.strategies._space_filling import latin_hypercube
@@ -46,17 +45,17 @@ class AdaptiveLhs:
 
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.parameters, self.start = brief.problem.space, parameters, brief.start
-        self.generator, self.seen = brief.generator, KeyIndex()
-        self.objectives = brief.problem.objectives
-        self.front = Front(self.objectives, len(self.space.gene_sizes))
+        self.generator, self.seen = brief.generator, brief.seen()
+        self.objectives, self.initial = brief.problem.objectives, max(parameters.initial - brief.known_rows, 0)
+        self.front = Front(self.objectives, len(self.space.gene_sizes), brief.known)
         self.round, self.calm, self.finished = 0, 0, ""
 
     def ask(self, at_most: int) -> IntArray:
         """The first hypercube with the given designs, then a round of gaps and neighbourhoods; nothing when stable."""
         p = self.parameters
-        if self.round == 0:
+        if self.round == 0 and len(self.start) + self.initial:
             self.seen.add(self.space.keys(self.start))
-            return np.concatenate([self.start, self._cube(p.initial)])
+            return np.concatenate([self.start, self._cube(self.initial)])
         if self.finished or p.refine == "none":
             return self._cube(0 if self.finished else p.batch)
         if len(self.front) == 0:
@@ -95,11 +94,9 @@ class AdaptiveLhs:
         members = self.generator.permutation(len(self.front))[:SPANNED]
         if len(members) < 2:
             return np.repeat(self.front.genotypes[:1, None], 2, axis=1)
-        points = self.front.normalised()[members]
-        tree = minimum_spanning_tree(cdist(points, points) + 1e-12 * (1 - np.eye(len(points)))).tocoo()
-        longest = np.argsort(-tree.data, kind="stable")[: self.parameters.gaps]
-        pairs = np.stack([tree.row[longest], tree.col[longest]], axis=1)
-        ends: IntArray = self.front.genotypes[members[pairs]]
+        pairs, lengths = edges(self.front.normalised()[members], chain=self.front.feasible)
+        longest = np.argsort(-lengths, kind="stable")[: self.parameters.gaps]
+        ends: IntArray = self.front.genotypes[members[pairs[longest]]]
         return ends
 
     def _in_box(self, first: IntArray, second: IntArray, n: int) -> IntArray:
@@ -130,6 +127,19 @@ class AdaptiveLhs:
         """Share of the new frontier's hypervolume that the old one lacked."""
         scale = Scale.of(self.objectives, self.front.values)
         return 1.0 - scale.hypervolume(before) / (scale.hypervolume(self.front.values) or 1.0)
+
+
+def edges(points: FloatArray, *, chain: bool) -> tuple[IntArray, FloatArray]:
+    """Edges of the minimum spanning tree of points (n, m), (n − 1, 2), with their lengths.
+
+    A frontier of two objectives is a chain, in which the tree's edges lead from one point to the next: no other two are nearer
+    than all that lie between them.
+    """
+    if chain and points.shape[1] == 2:
+        order = np.lexsort((-points[:, 1], points[:, 0]))
+        return np.stack([order[:-1], order[1:]], axis=1), np.hypot(*np.diff(points[order], axis=0).T)
+    tree = minimum_spanning_tree(cdist(points, points) + 1e-12 * (1 - np.eye(len(points)))).tocoo()
+    return np.stack([tree.row, tree.col], axis=1), tree.data
 
 
 def build(brief: Brief, parameters: Parameters) -> AdaptiveLhs:
