@@ -44,12 +44,14 @@ def smooth(architectures: Architectures) -> FloatArray:
 
 def parity(architectures: Architectures) -> FloatArray:
     """As a budget of 1: met where the sum of the genes is even, so that hardly any single step leads from one such design to another, (n,)."""
-    return 0.5 + steps(architectures).sum(axis=1) % 2
+    found: FloatArray = 0.5 + steps(architectures).sum(axis=1) % 2
+    return found
 
 
 def tiles(architectures: Architectures) -> FloatArray:
     """As a budget of 1: the chequerboard of tiles of two steps by two, (n,)."""
-    return 0.5 + (steps(architectures) // 2).sum(axis=1) % 2
+    found: FloatArray = 0.5 + (steps(architectures) // 2).sum(axis=1) % 2
+    return found
 
 
 def cliffs(architectures: Architectures) -> FloatArray:

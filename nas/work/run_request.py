@@ -17,7 +17,7 @@ from nas.study.configuration import without_password
 from nas.study.entry_points import refuse_contested
 from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
-from nas.terminal.console import notice
+from nas.terminal.console import notice, say
 from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
 from objectives.written_text import in_a_command
@@ -63,11 +63,12 @@ def announce(study: Study, request: Request) -> None:
     """Say what is searched and what of it is doubtful, as soon as nothing can be refused any more."""
     with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
         if not (request.quiet or request.json):
+            for line in () if study.known is None else study.known.said():
+                say(line)
             show_head(study.problem, study.config, study.calibration_note)
             sys.stdout.flush()
-    known = [] if study.known is None else study.known.said()
-    for text in [*known, *(f"Warning: {text}" for text in study.notices)] if not request.quiet else ():
-        notice(text)
+    for text in study.notices if not request.quiet else ():
+        notice(f"Warning: {text}")
 
 
 def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:

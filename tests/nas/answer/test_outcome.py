@@ -154,7 +154,14 @@ def test_the_losses_of_exact_picks_are_said_of_a_search(concluded: Concluded) ->
 def test_the_summary_says_what_every_number_is_relative_to(files: Callable[..., tuple[Outcome, Path]]) -> None:
     outcome, folder = files(100)
     said = json.loads((folder / "summary.json").read_text())
-    assert said["evaluations"] == {"asked": 100, "distinct": 100, "known": 0, "repeats": 0, "failed": 0, "feasible": 100}
+    assert said["evaluations"] == {
+        "asked": 100,
+        "distinct": 100,
+        "known": 0,
+        "repeats": 0,
+        "failed": 0,
+        "feasible": 100,
+    }
     how = "every one of 162 architectures was evaluated"
     assert said["space"] == {"name": "tiny", "architectures": 162, "covered": 100, "exact_frontier": how}
     assert said["scale"]["bounds_from"] == "exact frontier"

@@ -114,7 +114,7 @@ def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -
 
 def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
     said = lab.ran("nsga2", "run", "--known", "first", evaluations=20)
-    assert "known: first: 30 results taken, charged to nobody" in said.err
+    assert "known: first: 30 results taken, charged to nobody" in said.out
     assert "30 results were known before" in said.out
     (entry,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["known"]
     assert entry == {"source": "first", "used": 30, "left_out": {}, "notes": []}
@@ -249,7 +249,7 @@ def test_formulas_of_another_law_or_device_are_no_results_of_this_study(lab: Stu
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "as this study computes them, got others in 20 of 20 rows" in answer.err
     measured = lab.ran("nsga2", "thor", "--known", "first", "--device", "jetson_agx_thor")
-    assert "computed anew, 30 rows were told otherwise" in measured.err
+    assert "computed anew, 30 rows were told otherwise" in measured.out
 
 
 def test_a_function_of_the_scenario_takes_results_of_the_same_device_alone(

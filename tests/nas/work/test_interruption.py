@@ -257,9 +257,7 @@ def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     assert slow.bytes_of("run") == {file: expected[file] for file in KEPT}
 
 
-@pytest.mark.parametrize(
-    "module", ["nas", pytest.param("nas.search.lifecycle", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("module", ["nas", pytest.param("nas.search.lifecycle", marks=pytest.mark.slow)])
 def test_sigterm_to_a_resume_that_has_just_begun_is_an_interruption(
     module: str, finished: Path, commands: Any, succeeded: Checked
 ) -> None:
