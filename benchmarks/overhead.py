@@ -1,13 +1,15 @@
-"""Our nsga2 and optuna_nsga2 against the raw engines: seconds per distinct evaluation, store included, paired runs.
+"""Our nsga2 and optuna_nsga2 against the raw engines: CPU seconds per distinct evaluation, store included, paired runs in one process.
 
-python benchmarks/overhead.py [--pairs 9] [--evaluations 5000]
+python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000]
+python benchmarks/overhead.py --gaps 20 [--param offspring=33]     gaps to the exact frontier, ours and raw pymoo's, paired over seeds
 """
 
 import argparse
 import dataclasses
+import gc
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,41 +24,48 @@ from pymoo.operators.sampling.rnd import IntegerRandomSampling
 from pymoo.optimize import minimize
 from scipy.stats import wilcoxon
 
+from nas.exact.solution import solve
+from nas.frontier.dominance import frontier_rows
+from nas.frontier.indicators import Scale, distance
+from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
 from nas.search.constraints import as_seen
+from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.study.layers import layered
 from search_spaces.arrays import IntArray
 
 METRICS = ("loss", "total_ms", "memory_gb")
+CHECKPOINTS = (200, 500, 1000, 2000, 5000)
 
 
-def study_of(algo: str, seed: int) -> Study:
+def study_of(algo: str, seed: int, parameters: Iterable[str] = ()) -> Study:
     """The default study with a strategy and a seed."""
-    study = assemble(*layered({"algo": algo}, [], None))
+    study = assemble(*layered({"algo": algo, "params": list(parameters)}, [], None))
     return dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
 
 
-def ours(algo: str, seed: int, evaluations: int) -> tuple[float, int]:
-    """Seconds and distinct evaluations of a search with its store on disk."""
-    study = study_of(algo, seed)
+def ours(algo: str, seed: int, evaluations: int, parameters: Iterable[str] = ()) -> tuple[float, Evaluations]:
+    """CPU seconds of a search with its store on disk, and what it evaluated."""
+    study = study_of(algo, seed, parameters)
     problem = study.problem
+    names = tuple(objective.name for objective in problem.objectives)
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        store = RunStore(
-            Path(folder) / "run.sqlite",
-            problem.metric_names,
-            tuple(o.name for o in problem.objectives),
-            problem.budgets,
-        )
-        columns = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
-        store.create({}, dict.fromkeys(columns, "REAL"))
+        start = time.process_time()
+        store = RunStore(Path(folder) / "run.sqlite", problem.metric_names, names, problem.budgets)
+        store.create({}, store_columns(problem))
         search = Search(problem, study.strategy(), store, shown=lambda e: as_seen(e, study.handling, 10.0))
         search.run(Limits(evaluations))
         store.close()
-        return time.perf_counter() - start, len(search.archive)
+        return time.process_time() - start, search.archive.all()
+
+
+def timed(algo: str, seed: int, evaluations: int) -> tuple[float, int]:
+    """CPU seconds and distinct evaluations of a search."""
+    seconds, found = ours(algo, seed, evaluations)
+    return seconds, len(found)
 
 
 class RawProblem(PymooProblem):  # type: ignore[misc]
@@ -89,13 +98,13 @@ class Enough:
 
 
 def raw_pymoo(seed: int, evaluations: int) -> tuple[float, int]:
-    """Seconds and distinct evaluations of `pymoo.minimize` with its usual integer operators."""
+    """CPU seconds and distinct evaluations of `pymoo.minimize` with its usual integer operators."""
     seconds, problem = raw_nsga2(seed, evaluations)
     return seconds, len(problem.distinct)
 
 
 def raw_nsga2(seed: int, evaluations: int) -> tuple[float, RawProblem]:
-    """Seconds of `pymoo.minimize`, and the problem that it evaluated."""
+    """CPU seconds of `pymoo.minimize`, and the problem that it evaluated."""
     problem = RawProblem(study_of("nsga2", seed).problem)
     algorithm = NSGA2(
         pop_size=100,
@@ -104,15 +113,15 @@ def raw_nsga2(seed: int, evaluations: int) -> tuple[float, RawProblem]:
         mutation=PM(eta=20, vtype=float, repair=RoundingRepair()),
         eliminate_duplicates=True,
     )
-    start = time.perf_counter()
+    start = time.process_time()
     minimize(
         problem, algorithm, ("n_gen", 10_000), seed=seed, callback=Enough(problem, evaluations), copy_algorithm=False
     )
-    return time.perf_counter() - start, problem
+    return time.process_time() - start, problem
 
 
 def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:
-    """Seconds and distinct evaluations of an ask/tell loop of the same number of trials."""
+    """CPU seconds and distinct evaluations of an ask/tell loop of the same number of trials."""
     problem = study_of("optuna_nsga2", seed).problem
     names, sizes = [f"g{i}" for i in range(len(problem.space.gene_sizes))], problem.space.gene_sizes.tolist()
     spaces: dict[str, optuna.distributions.BaseDistribution] = {
@@ -122,7 +131,7 @@ def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:
         directions=["minimize"] * 2, sampler=optuna.samplers.NSGAIISampler(population_size=100, seed=seed)
     )
     distinct: set[int] = set()
-    start = time.perf_counter()
+    start = time.process_time()
     while len(distinct) < evaluations:
         trial = study.ask(spaces)
         genotype: IntArray = problem.space.repair(np.array([[trial.params[name] for name in names]], dtype=np.int64))
@@ -130,16 +139,19 @@ def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:
         found = problem.evaluate(genotype, METRICS)
         trial.set_constraint("memory_gb", float(found.violations[0, 0]))
         study.tell(trial, found.values[0].tolist())
-    return time.perf_counter() - start, len(distinct)
+    return time.process_time() - start, len(distinct)
 
 
 def compare(
     name: str, first: Callable[[int], tuple[float, int]], second: Callable[[int], tuple[float, int]], pairs: int
 ) -> None:
-    """Paired runs in alternation: milliseconds per distinct evaluation and their ratio."""
+    """Paired runs in alternation: milliseconds of CPU per distinct evaluation and their ratio."""
     ratios, ours_ms, raw_ms = [], [], []
     for seed in range(pairs):
-        (a, n_a), (b, n_b) = first(seed), second(seed)
+        gc.collect()  # what the run before left behind is not counted to the next
+        a, n_a = first(seed)
+        gc.collect()
+        b, n_b = second(seed)
         ours_ms.append(1e3 * a / n_a)
         raw_ms.append(1e3 * b / n_b)
         ratios.append(ours_ms[-1] / raw_ms[-1])
@@ -151,27 +163,63 @@ def compare(
     )
 
 
+def gaps(problem: Problem, found: Evaluations) -> list[float]:
+    """Gaps to the exact frontier after the first so many distinct evaluations, at each checkpoint."""
+    exact = solve(problem).frontier
+    scale, parts = Scale.of(problem.objectives, exact.values), [found[slice(0, n)] for n in CHECKPOINTS]
+    return [distance(scale, part[frontier_rows(part)].values, exact.values, 0).gap for part in parts]
+
+
+def raw_gaps(seed: int) -> list[float]:
+    """The same of raw pymoo."""
+    problem = raw_nsga2(seed, CHECKPOINTS[-1])[1]
+    keys = np.array(list(problem.distinct))
+    return gaps(problem.ours, problem.ours.evaluate(problem.ours.space.genotypes(keys)))
+
+
+def compare_gaps(seeds: int, parameters: list[str]) -> None:
+    """Median gaps of nsga2, of nsga2 with other parameters and of raw pymoo, and whether nsga2's are smaller."""
+    problem = study_of("nsga2", 0).problem
+
+    def of(given: list[str]) -> Any:
+        return np.array([gaps(problem, ours("nsga2", seed, CHECKPOINTS[-1], given)[1]) for seed in range(seeds)])
+
+    mine, others = of([]), {"raw pymoo": np.array([raw_gaps(seed) for seed in range(seeds)])}
+    others |= {f"nsga2 with {' '.join(parameters)}": of(parameters)} if parameters else {}
+    for name, theirs in others.items():
+        for at, first, second in zip(CHECKPOINTS, mine.T, theirs.T, strict=True):
+            p = [wilcoxon(first, second, alternative=side).pvalue for side in ("less", "greater")]
+            print(
+                f"{at:,} distinct, {seeds} seeds: median gap {100 * np.median(first):.3g} % nsga2, {100 * np.median(second):.3g} % {name}; "
+                f"smaller in {(first < second).sum()}, larger in {(first > second).sum()}; Wilcoxon p {p[0]:.2g} smaller, {p[1]:.2g} larger",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--evaluations", type=int, default=5000)
-    parser.add_argument("--optuna-evaluations", type=int, default=1000)
+    parser.add_argument("--evaluations", default="500,1000,2000,5000")
+    parser.add_argument("--optuna-evaluations", type=int, default=1000, help="0: not optuna_nsga2")
+    parser.add_argument("--gaps", type=int, metavar="SEEDS")
+    parser.add_argument("--param", action="append", default=[], help="of the nsga2 to compare gaps with; repeats")
     arguments = parser.parse_args()
-    n, m = arguments.evaluations, arguments.optuna_evaluations
+    if arguments.gaps:
+        compare_gaps(arguments.gaps, arguments.param)
+        return
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    compare(
-        f"nsga2 against pymoo.minimize, {n:,} distinct",
-        lambda s: ours("nsga2", s, n),
-        lambda s: raw_pymoo(s, n),
-        arguments.pairs,
-    )
-    compare(
-        f"optuna_nsga2 against raw ask/tell, {m:,} distinct",
-        lambda s: ours("optuna_nsga2", s, m),
-        lambda s: raw_optuna(s, m),
-        arguments.pairs,
-    )
+    timed("nsga2", 0, 200), raw_pymoo(0, 200)  # what is imported late is not counted
+    for n in map(int, arguments.evaluations.split(",")):
+        first, second = (lambda s, n=n: timed("nsga2", s, n)), (lambda s, n=n: raw_pymoo(s, n))
+        compare(f"nsga2 against pymoo.minimize, {n:,} distinct", first, second, arguments.pairs)
+    if m := arguments.optuna_evaluations:
+        compare(
+            f"optuna_nsga2 against raw ask/tell, {m:,} distinct",
+            lambda s: timed("optuna_nsga2", s, m),
+            lambda s: raw_optuna(s, m),
+            arguments.pairs,
+        )
 
 
 if __name__ == "__main__":

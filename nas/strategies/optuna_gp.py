@@ -34,8 +34,8 @@ class OnTheirScales(OneByOne):
     """Latencies reach the models as logarithms: the frontier is the same, and what is gained counts as in the results."""
 
     def __init__(self, brief: Brief, repeats: Repeats, batch: int, make: Callable[[int], GPSampler]) -> None:
-        super().__init__(brief, "integers", repeats, batch, make)
         self.objectives = brief.problem.objectives
+        super().__init__(brief, "integers", repeats, batch, make)
 
     def ask(self, at_most: int) -> IntArray:
         """New architectures, on one thread of torch: its small steps gain nothing from more, and the bits stay the same."""
