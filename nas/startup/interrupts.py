@@ -2,10 +2,15 @@
 
 import os
 import signal
+import time
+from _thread import interrupt_main, start_new_thread
+from types import FrameType
 
 from nas.startup.import_path import is_program, started_with_m
 
 INTERRUPTED = 130
+IMPORTING = "<frozen importlib"  # how the files of Python's own import begin
+LATER = 0.002  # s
 
 
 def end_quietly(*_: object) -> None:
@@ -22,4 +27,20 @@ def guard_imports() -> None:
 def take_over() -> None:
     """From here on Ctrl-C is an exception that the command answers."""
     if signal.getsignal(signal.SIGINT) is end_quietly:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt)
+
+
+def interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise as Python does, but never inside its import: a callback there prints the traceback and forgets the exception.
+
+    Raises:
+        KeyboardInterrupt: at once, or as soon as the module that is imported goes on.
+    """
+    if frame is None or not frame.f_code.co_filename.startswith(IMPORTING):
+        raise KeyboardInterrupt
+    start_new_thread(_interrupt_later, ())
+
+
+def _interrupt_later() -> None:
+    time.sleep(LATER)
+    interrupt_main()

@@ -34,10 +34,14 @@ def lessons_of(corrected: Corrected, told: Evaluations, best: Designs, analytic:
 
 
 def expected(model: Model, designs: Designs, near: FloatArray) -> dict[str, FloatArray]:
-    """The expected value of a metric under its name, and the ends between which one measurement lies with 90 %, each (k,)."""
+    """The expected value of a metric under its name, and the ends between which one measurement lies with 90 %, each (k,).
+
+    To six digits: further ones are those of the optimiser, not of the metric.
+    """
     metric, mean, sd = model.columns.metric, model.mean(designs, near), model.sd(designs, near)
     ends = {metric.name: mean, f"{metric.name}_low": mean - TAIL * sd, f"{metric.name}_high": mean + TAIL * sd}
-    return {name: np.exp(column) if metric.log_scale else column for name, column in ends.items()}
+    values = {name: np.exp(column) if metric.log_scale else column for name, column in ends.items()}
+    return {name: np.array([float(f"{value:.6g}") for value in column]) for name, column in values.items()}
 
 
 def figures_of(model: Model, told: Evaluations) -> dict[str, object]:

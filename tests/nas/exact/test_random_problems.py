@@ -354,9 +354,7 @@ def test_every_answer_is_that_of_brute_force(seed: int) -> None:
     every_answer_agrees(seed)
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(2000, 2005), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2005, 2040))]
-)
+@pytest.mark.parametrize("seed", problems(2000, 2040))
 def test_every_answer_is_that_of_brute_force_where_n_heads_is_free_of_width(seed: int) -> None:
     every_answer_agrees(seed, heads=True)
 
