@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from _thread import interrupt_main, start_new_thread
+from _thread import get_ident, start_new_thread
 from types import FrameType
 
 from nas.startup.import_path import is_program, started_with_m
@@ -38,9 +38,9 @@ def interrupt(_: int, frame: FrameType | None) -> None:
     """
     if frame is None or not frame.f_code.co_filename.startswith(IMPORTING):
         raise KeyboardInterrupt
-    start_new_thread(_interrupt_later, ())
+    start_new_thread(_interrupt_later, (get_ident(),))
 
 
-def _interrupt_later() -> None:
+def _interrupt_later(thread: int) -> None:
     time.sleep(LATER)
-    interrupt_main()
+    signal.pthread_kill(thread, signal.SIGINT)
