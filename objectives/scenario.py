@@ -159,9 +159,9 @@ class Scenario:
         """τ of a phase, s per operator instance."""
         return 0.0 if self.calibration is None else self.calibration.overhead_s(phase)
 
-    def factors(self, kind: Kind) -> tuple[float, float]:
+    def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
         """What multiplies η_c and η_b in operators of a kind."""
-        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind)
+        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase)
 
     @property
     def routing_overlap(self) -> float:

@@ -103,6 +103,7 @@ class Setting:
     prefill_overhead_s: float | None = None
     attention_compute: float = 1.0
     attention_bandwidth: float = 1.0
+    decode_attention_compute: float | None = None
     expert_compute: float = 1.0
     expert_bandwidth: float = 1.0
     routing_overlap: float = 0.0
@@ -407,8 +408,10 @@ ATTENTION = ("qk_matmul", "softmax", "sv_matmul", "fused_attention")
 EXPERTS = ("gate_proj", "up_proj", "down_proj")
 
 
-def _factors(arch: Arch, setting: Setting, name: str) -> tuple[float, float]:
+def _factors(arch: Arch, setting: Setting, name: str, phase: Phase) -> tuple[float, float]:
     """What multiplies eta_c and eta_b: of the attention core, and of routed experts' linear operators."""
+    if name in ATTENTION and phase == "decode" and setting.decode_attention_compute is not None:
+        return setting.decode_attention_compute, setting.attention_bandwidth
     if name in ATTENTION:
         return setting.attention_compute, setting.attention_bandwidth
     if name in EXPERTS and arch.n_experts > 1:
@@ -433,7 +436,7 @@ def operator_s(arch: Arch, setting: Setting, operator: Operator, phase: Phase) -
         rate = setting.compute_efficiency_fp16 * setting.fp16_peak
     if name.endswith(DEQUANTISE):
         return flops / rate
-    more_flops, more_bytes = _factors(arch, setting, name)
+    more_flops, more_bytes = _factors(arch, setting, name, phase)
     return max(flops / (rate * more_flops), traffic / (eta_b * more_bytes * setting.bandwidth)) + tau
 
 

@@ -82,7 +82,7 @@ def rates(
     if hits is not None:
         (per_flop, slow), (_, fast) = (rates(operator, phase, each) for each in (scenario, scenario.in_cache()))
         return per_flop, (1.0 - hits) * slow + hits * fast
-    of_flops, of_bytes = scenario.factors(operator.kind)
+    of_flops, of_bytes = scenario.factors(operator.kind, phase.name)
     per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
     if operator.routed is None:
         return per_flop / of_flops, per_byte / of_bytes

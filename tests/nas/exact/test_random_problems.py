@@ -85,6 +85,7 @@ def calibration_of(chance: Chance) -> dict[str, Any]:
         "prefill_bandwidth_efficiency",
         "attention_compute",
         "attention_bandwidth",
+        "decode_attention_compute",
         "expert_compute",
         "expert_bandwidth",
     )

@@ -56,6 +56,7 @@ WHOLE_CALIBRATION = Calibration(
     prefill_overhead="15 us",
     attention_compute=0.4,
     attention_bandwidth=0.7,
+    decode_attention_compute=0.02,
     expert_compute=0.6,
     expert_bandwidth=0.9,
     routing_overlap=0.45,
