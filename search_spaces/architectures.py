@@ -1,4 +1,4 @@
-"""Architectures as columns: one row is one decoder-only Transformer with identical layers."""
+"""Architectures as columns: one row is one decoder-only model, its layers alike or of a few kinds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,12 +11,12 @@ from search_spaces.columns import (
     ALIASES,
     DEFAULTS,
     FILE_COLUMNS,
-    QK_NORMS,
     SHAPE,
     ColumnReader,
     code,
     constant,
     dtype_of,
+    worded,
 )
 
 
@@ -43,6 +43,23 @@ class Architectures:
     norms_per_layer: IntArray
     tied: BoolArray
     vocabulary: IntArray
+    n_local: IntArray
+    window: IntArray
+    n_kv_shared: IntArray
+    n_kv_shared_local: IntArray
+    n_linear: IntArray
+    linear_kind: IntArray
+    linear_heads: IntArray
+    linear_key_heads: IntArray
+    linear_key_dim: IntArray
+    linear_value_dim: IntArray
+    linear_kernel: IntArray
+    n_conv: IntArray
+    conv_kernel: IntArray
+    n_dense: IntArray
+    dense_size: IntArray
+    attention_gate: BoolArray
+    further_parameters: IntArray
 
     def __len__(self) -> int:
         return len(self.depth)
@@ -63,6 +80,11 @@ class Architectures:
     def kv_dim(self) -> IntArray:
         """d_m = d_h · n_kv, features, (n,)."""
         return self.head_dim * self.n_kv_heads
+
+    @property
+    def n_full(self) -> IntArray:
+        """Layers of full attention: those that are of no other kind, (n,)."""
+        return self.depth - self.n_local - self.n_linear - self.n_conv
 
     @property
     def gqa(self) -> FloatArray:
@@ -86,9 +108,16 @@ class Architectures:
 
     def with_vocabulary(self, vocabulary: int, *, tied: bool | None = None) -> Self:
         """The same layers with another vocabulary (0: no embedding, no LM head)."""
-        changed: dict[str, AnyArray] = {"vocabulary": constant(vocabulary, len(self), np.int64)}
-        if tied is not None:
-            changed["tied"] = constant(tied, len(self), np.bool_)
+        return self._with({"vocabulary": vocabulary} | ({} if tied is None else {"tied": tied}))
+
+    def with_full_attention(self) -> Self:
+        """The same layers with attention to the whole context where it has a window."""
+        sharing = self.n_kv_shared.any()
+        return self._with({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
+
+    def _with(self, values: Mapping[str, int | bool]) -> Self:
+        """The same architectures with a value for all in some columns."""
+        changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
         return type(self)(**(self._stored() | changed))
 
     def columns(self) -> dict[str, AnyArray]:
@@ -98,8 +127,11 @@ class Architectures:
 
     def further_columns(self) -> dict[str, AnyArray]:
         """Columns beyond the shape that are not at their default in every row."""
-        stored = self._stored() | {"qk_norm": np.asarray(QK_NORMS, dtype=object)[self.qk_norm]}
-        return {name: stored[name] for name, default in DEFAULTS.items() if np.any(stored[name] != default)}
+        return {
+            name: worded(name, getattr(self, name))
+            for name, default in DEFAULTS.items()
+            if np.any(getattr(self, name) != code(name, default))
+        }
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Self:

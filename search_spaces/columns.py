@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
+from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
 
 QK_NORMS = ("no", "head", "full")
 DEFAULTS: dict[str, int | bool | str] = {
@@ -16,7 +17,9 @@ DEFAULTS: dict[str, int | bool | str] = {
     "norms_per_layer": 2,
     "tied": True,
     "vocabulary": 0,
+    **KIND_DEFAULTS,
 }
+WORDS = {"qk_norm": QK_NORMS, "linear_kind": LINEAR_KINDS}  # columns that are stored as places in these
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (
@@ -46,8 +49,13 @@ def dtype_of(name: str) -> Any:
 
 
 def code(name: str, value: Any) -> Any:
-    """A value as it is stored: `qk_norm` as its place in `QK_NORMS`."""
-    return QK_NORMS.index(value) if name == "qk_norm" else value
+    """A value as it is stored: a word as its place among those of its column."""
+    return WORDS[name].index(value) if name in WORDS else value
+
+
+def worded(name: str, column: AnyArray) -> AnyArray:
+    """A stored column as it is read and written: words where it has them."""
+    return np.asarray(WORDS[name], dtype=object)[column] if name in WORDS else column
 
 
 class ColumnReader:
@@ -70,6 +78,8 @@ class ColumnReader:
         shape = self._shape()
         further = {name: self._further(name) for name in DEFAULTS}
         self._check(shape)
+        self._refuse()
+        self.faults += kind_faults({**shape, **further})
         self._refuse()
         return {**shape, **further}
 
@@ -172,11 +182,11 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def _further_value(name: str, value: Any) -> Any:
-    if name == "qk_norm":
+    if name in WORDS:
         word = "no" if value is False else str(value)
-        if word not in QK_NORMS:
-            raise ValueError(f"qk_norm: expected one of {', '.join(QK_NORMS)}, got {value}; choose one")
-        return QK_NORMS.index(word)
+        if word not in WORDS[name]:
+            raise ValueError(f"{name}: expected one of {', '.join(WORDS[name])}, got {value}; choose one")
+        return code(name, word)
     if dtype_of(name) is np.bool_:
         truth = _WORDS.get(str(value).lower().removesuffix(".0"))
         if truth is None:

@@ -11,7 +11,7 @@ from nas.problem.problem import Problem
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import Phase, phases
+from objectives.latency.operator import Phase, phases
 from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_seconds, phase_times
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures

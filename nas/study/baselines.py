@@ -17,8 +17,6 @@ from objectives.plugins import documents, normalised
 from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
 
-LOCAL = ("n_local", "window")  # layers with a sliding window, and its tokens
-
 
 def baselines_of(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
     given = raw.get("baselines", StudyConfig.model_fields["baselines"].default)
@@ -48,20 +46,8 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
         content = _model(normalised(item))
     else:
         content = dict(item)
-    columns = {key: value for key, value in content.items() if key not in ("name", "source", *LOCAL)}
-    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns), *_local(content))
-
-
-def _local(content: Mapping[str, Any]) -> tuple[int, int]:
-    """How many layers have a sliding window, and its tokens; 0 and 0 without.
-
-    Raises:
-        ValueError: one without the other, or no positive integers.
-    """
-    given = [content.get(name, 0) for name in LOCAL]
-    if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given) or (given[0] > 0) != (given[1] > 0):
-        raise ValueError(f"n_local, window: expected two positive integers or neither, got {given}; correct them")
-    return given[0], given[1]
+    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
+    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns))
 
 
 @lru_cache

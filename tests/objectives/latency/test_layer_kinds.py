@@ -1,0 +1,130 @@
+"""Costs of layers of several kinds against the scalar reference, and where they must be today's to the last digit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from objectives import memory
+from objectives.assessment import Assessment
+from objectives.latency.operator import phases
+from objectives.latency.work import request_work
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import DEFAULTS, SHAPE, worded
+from search_spaces.layer_kinds import KIND_DEFAULTS
+
+Draw = Callable[..., Architectures]
+Convert = Callable[[Architectures], list[Any]]
+METRICS = (
+    "prefill_ms",
+    "decode_ms",
+    "tpot_ms",
+    "total_ms",
+    "memory_gb",
+    "resident_gb",
+    "params_total",
+    "params_active",
+)
+WORKLOADS = ((1, 1024, 16), (3, 1, 1), (2, 1100, 9), (1, 600, 600))
+
+
+def changed(architectures: Architectures, **columns: Any) -> Architectures:
+    """The same architectures with other columns."""
+    stored = {name: worded(name, getattr(architectures, name)) for name in (*SHAPE, *DEFAULTS)}
+    return Architectures.from_columns(stored | columns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_every_metric_of_100_mixed_architectures_is_the_oracles(
+    seed: int, case: Any, devices: list[Any], random_architectures: Draw, as_reference: Convert
+) -> None:
+    """2,000 rows over twenty settings: device, precision, workload, options."""
+    generator = np.random.default_rng(seed)
+    batch, read, written = WORKLOADS[seed % len(WORKLOADS)]
+    chosen = case.but(
+        device=devices[seed % len(devices)],
+        precision=("fp16", "int8", "int4", "fp32")[seed // 4 % 4],
+        batch=batch,
+        input_tokens=read,
+        output_tokens=written if seed < 4 else min(written, 9),
+        attention=("unfused", "fused")[seed % 2],
+        causal=bool(generator.random() < 0.5),
+        complete=bool(generator.random() < 0.5),
+    )
+    assert_agrees(chosen, random_architectures(100, seed, kinds=True), as_reference)
+
+
+def assert_agrees(case: Any, architectures: Architectures, as_reference: Convert) -> None:
+    """Every metric is the oracle's, to 1e-9."""
+    found, rows = Assessment(architectures, case.scenario), as_reference(architectures)
+    for metric in METRICS:
+        oracle = getattr(case.oracle, metric)
+        expected = [oracle(row) if metric.startswith("params") else oracle(row, case.setting) for row in rows]
+        np.testing.assert_allclose(found[metric], expected, rtol=1e-9, err_msg=metric)
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": "fused", "causal": True, "complete": True, "precision": "int8"}])
+def test_mixed_architectures_are_the_oracles(
+    options: dict[str, Any], case: Any, random_architectures: Draw, as_reference: Convert
+) -> None:
+    chosen = case.but(batch=2, input_tokens=1021, output_tokens=5).but(**options)
+    assert_agrees(chosen, random_architectures(40, 3, kinds=True), as_reference)
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": "fused", "causal": True, "complete": True}])
+def test_a_window_as_long_as_the_context_is_full_attention_to_the_last_digit(
+    options: dict[str, Any], case: Any, random_architectures: Draw
+) -> None:
+    plain, chosen = random_architectures(200, 8), case.but(input_tokens=1000, output_tokens=24).but(**options)
+    local = changed(plain, n_local=np.maximum(1, plain.depth // 2), window=1024)
+    before, after = (Assessment(each, chosen.scenario) for each in (plain, local))
+    for metric in METRICS:
+        np.testing.assert_array_equal(before[metric], after[metric], err_msg=metric)
+    shorter = Assessment(changed(local, window=1000), chosen.scenario)
+    np.testing.assert_array_equal(shorter["prefill_ms"], before["prefill_ms"])
+    assert (shorter["decode_ms"] < before["decode_ms"]).any()
+    assert (shorter["resident_gb"] < before["resident_gb"]).all()
+
+
+def test_rows_without_kinds_have_the_same_bits_beside_rows_with_them(case: Any, random_architectures: Draw) -> None:
+    plain, mixed = random_architectures(150, 4), random_architectures(150, 5, kinds=True)
+    both = Architectures.concatenate([plain, mixed])
+    chosen = case.but(precision="int8", complete=True, batch=2).scenario
+    alone, together = Assessment(plain, chosen), Assessment(both, chosen)
+    for metric in METRICS:
+        np.testing.assert_array_equal(alone[metric], together[metric][:150], err_msg=metric)
+    np.testing.assert_array_equal(request_work(plain, chosen), request_work(both, chosen)[:, :150])
+
+
+def test_the_work_of_a_window_is_the_sum_over_passes(case: Any) -> None:
+    _, decode = phases(case.but(input_tokens=100, output_tokens=50).scenario)
+    for window in (1, 99, 100, 101, 130, 150, 151):
+        expected = sum(min(s, window) for s in range(101, 151))
+        assert decode.context(np.array([float(window)])).tolist() == [expected]
+    assert decode.context() == sum(range(101, 151))
+
+
+GEMMA = {
+    "depth": 26, "width": 1152, "head_dim": 256, "n_heads": 4, "n_kv_heads": 1, "expert_size": 6912,
+    "norms_per_layer": 4, "n_local": 22, "window": 512, "vocabulary": 262144,
+}  # fmt: skip
+
+
+def test_the_kv_cache_of_gemma_3_1b_at_32000_tokens(case: Any) -> None:
+    """4 of 26 layers keep every token, 22 keep 512; costed as full attention it is 5.8 times as much."""
+    chosen = case.but(precision="int8", input_tokens=31_000, output_tokens=1000).scenario
+    local, full = (memory.resident_parts_gb(one(row), chosen) for row in (GEMMA, {**GEMMA, "n_local": 0, "window": 0}))
+    of_configuration = 2 * 256 * (4 * 32_000 + 22 * 512) * 2 / 1e9
+    assert local["kv cache"][0] == pytest.approx(of_configuration, rel=1e-15)
+    assert full["kv cache"][0] / local["kv cache"][0] == pytest.approx(5.975, abs=0.001)
+
+
+def test_only_what_a_kind_is_made_of_may_be_given(random_architectures: Draw) -> None:
+    """Every column of a kind is at its default where no layer is of the kind, so that a model has one row."""
+    mixed = random_architectures(500, 6, kinds=True)
+    for count, sizes in {"n_local": ["window"], "n_conv": ["conv_kernel"], "n_dense": ["dense_size"]}.items():
+        for size in sizes:
+            assert ((getattr(mixed, count) > 0) == (getattr(mixed, size) > 0)).all()
+    assert all(getattr(mixed, name).any() for name in KIND_DEFAULTS)
