@@ -42,6 +42,7 @@ GOALS = {
     ),
     "fine, three objectives": ("fine", ["loss", "total_ms", "memory_gb"], {}),
     "fine, four objectives": ("fine", ["loss", "prefill_ms", "decode_ms", "memory_gb"], {}),
+    "heads, loss and total_ms": ("heads", ["loss", "total_ms"], {}),
     "huge, loss and total_ms": ("huge", ["loss", "total_ms"], {}),
     "huge, three objectives": ("huge", ["loss", "total_ms", "memory_gb"], {}),
 }

@@ -2,8 +2,8 @@
 
     PLAS_EXTERNAL_DATA=FOLDER python benchmarks/laws_elsewhere.py
 
-FOLDER holds loss/morph.csv, gemstones_hot.csv, deepmind_routing.csv, chinchilla_epoch.csv and fineweb_13b.csv, which are not part of
-the project (docs/laws-elsewhere.md says whose they are). A quantity that a table lacks is that of a dense model, or the
+FOLDER holds loss/morph.csv, gemstones_hot.csv, deepmind_routing.csv, chinchilla_epoch.csv, fineweb_13b.csv and bian_shapes.csv, which
+are not part of the project (docs/laws-elsewhere.md says whose they are); docs/data/trained.csv is. A quantity that a table lacks is that of a dense model, or the
 middle of the law's range.
 """
 
@@ -19,14 +19,19 @@ import numpy as np
 from nas.study.catalogue import load_law
 from objectives.fitting.portability import predictions, stand_ins
 from objectives.fitting.trained_models import Table, read_table
+from objectives.loss_law.features import COUNTS, MADE_OF, feature
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
+from search_spaces.architectures import stack
 from search_spaces.arrays import IntArray
+from search_spaces.columns import SHAPE
 
 ROUTED = {
     "loss_validation": "loss", "num_experts": "n_experts", "k": "top_k", "d_model": "width", "num_blocks": "depth",
     "dense_parameter_count": "active_parameters", "total_parameter_count": "parameters",
 }  # fmt: skip
+OWN = Path(__file__).parent.parent / "docs" / "data" / "trained.csv"
+TOKENS_A_PARAMETER = 100  # of Bian's shapes, whose table does not say
 PRINTED = (
     "table",
     "law",
@@ -66,6 +71,8 @@ def tables(folder: Path) -> Iterator[Measured]:
     yield _together("Chinchilla points", _embedded(read_table(folder / "chinchilla_epoch.csv", names)))
     fineweb = read_table(folder / "fineweb_13b.csv", ["ffn_width=expert_size"])
     yield _together("FineWeb-Edu, 3 shapes", fineweb)
+    yield bian(folder / "bian_shapes.csv")
+    yield _together("In miniature", read_table(OWN, where=["tokens=307200"]))
 
 
 def _morph(path: Path) -> Measured:
@@ -75,6 +82,41 @@ def _morph(path: Path) -> Measured:
     order = sorted(set(keys))
     table = _embedded(read_table(path))
     return Measured(f"Morph, {len(order)} groups of one size", table, np.array([order.index(key) for key in keys]))
+
+
+def bian(path: Path) -> Measured:
+    """Seven shapes in two sizes; heads that the source leaves out make up the parameters of the size's first shape, 4 to 1 KV head."""
+    with path.open(encoding="utf-8") as lines:
+        rows = [{name: value for name, value in row.items() if value} for row in csv.DictReader(lines)]
+    sizes = sorted({row["group"] for row in rows})
+    firsts = {size: next(row for row in rows if row["group"] == size) for size in sizes}
+    shapes = [_with_heads(row, firsts[row["group"]]) for row in rows]
+    architectures = stack(shapes)
+    numbers = {
+        name: np.array([shape[name] for shape in shapes], dtype=np.float64) for name in SHAPE if name in shapes[0]
+    }
+    numbers |= {name: feature(architectures, name) for name in (*COUNTS, *MADE_OF)}
+    numbers |= {
+        "tokens": TOKENS_A_PARAMETER * numbers["parameters"],
+        "loss": np.array([float(row["loss"]) for row in rows]),
+    }
+    group = np.array([sizes.index(row["group"]) for row in rows])
+    table = Table(numbers, np.arange(len(rows)), names=np.array([row["name"] for row in rows]))
+    return Measured("Bian's shapes", table, group)
+
+
+def _with_heads(row: dict[str, str], first: dict[str, str]) -> dict[str, object]:
+    """A shape as columns; `first` is one of its size whose heads are stated."""
+    width, size, ffn = int(row["width"]), int(row["head_dim"]), int(row["ffn_width"])
+    both = int(row.get("n_heads", 0)) + int(row.get("n_kv_heads", 0))
+    if not both:
+        heads = int(first["n_heads"]) + int(first["n_kv_heads"])
+        layer = int(first["width"]) * (2 * int(first["head_dim"]) * heads + 3 * int(first["ffn_width"]))
+        both = (layer - 3 * width * ffn) / (2 * width * size)
+    kv = int(row.get("n_kv_heads", 0)) or round(both / 5)
+    heads = int(row.get("n_heads", 0)) or 4 * kv
+    shape = {"depth": int(row["depth"]), "width": width, "expert_size": ffn, "head_dim": size}
+    return {**shape, "n_heads": heads, "n_kv_heads": kv, "n_experts": 1, "top_k": 1, "qk_norm": "no"}
 
 
 def _together(name: str, table: Table) -> Measured:

@@ -122,7 +122,8 @@ class Subject:
         """A whole run through the study's own loop, if asked stopped once and resumed, and why it ended."""
         self.searches += 1
         names = tuple(objective.name for objective in problem.objectives)
-        store = RunStore(self.folder / f"{self.searches}-{FILE}", problem.metric_names, names, problem.budgets)
+        place, genes = self.folder / f"{self.searches}-{FILE}", problem.space.genes
+        store = RunStore(place, problem.metric_names, names, problem.budgets, genes=genes)
         store.create({}, store_columns(problem))
         try:
             if stopped_after is not None:
@@ -153,7 +154,7 @@ def states(subject: Subject) -> None:
 
 
 def proposes_in_range(subject: Subject) -> None:
-    """It proposes integers (k, 6), each an index into its axis."""
+    """It proposes integers (k, g), each an index into its axis."""
     problem = subject.problem()
     said = subject.transcript(problem)
     assert said, "the first ask held nothing"

@@ -8,13 +8,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from objectives.loss_law.features import OWNERS, WITH_EMBEDDINGS
+from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS
 from objectives.loss_law.form import Term, signed_exponent
 from objectives.loss_law.law import ULPS, Law
 from objectives.parts import Composition, additive
 from search_spaces.arrays import BoolArray, FloatArray
 
-BOUNDED = ("ffn", "whole")  # quantities that an FFN adds to: a box of FFNs holds a range of them
+BOUNDED = (  # quantities that an FFN adds to: a box of FFNs holds a range of them
+    *(name for name, owner in OWNERS.items() if owner == "ffn"),
+    *(name for name in COUNTS if name != "attention_parameters"),
+)
 Value = FloatArray | float
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
 Ranges = Callable[[str], Range]
@@ -24,7 +27,8 @@ def composition_of(law: Law) -> Composition:
     """A sum where each term belongs to one part and never turns, else a function of additive quantities.
 
     A quantity that the loss may both rise and fall with is asked for as a range (0): the value is then the
-    sum of each term's least over it, which lies at an end or where a power times a logarithm turns. What
+    sum of each term's least over it, which lies at an end or where a power times a logarithm turns. A quantity
+    made of others has the range that theirs allow, and a product of sums the least of the ranges of its factors. What
     a law prices is asked for in the same way: where no design of the ranges is priced, the loss is infinite.
     """
     if law.separable and _directions(law):
@@ -47,24 +51,29 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
 
 
 def _directions(law: Law) -> dict[str, int]:
-    """The quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
+    """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
     domain = {*law.prices, *law.prices_sparse, *(["n_experts"] if law.prices_sparse else [])}
-    found: dict[str, int] = {}
+    found: dict[str, set[int]] = {}
     for name in dict.fromkeys([*law.law_form.features, *sorted(domain)]):
         signs = {1, -1} if name in domain else _signs_of(law, name)
         if OWNERS[name] == "training" or not signs:
             continue
-        sign = 1 if OWNERS[name] not in BOUNDED else signs.pop() if len(signs) == 1 else 0
-        if name in WITH_EMBEDDINGS:  # of a vocabulary of the law's own
-            found["width"], name = 1, name.removesuffix("_with_embeddings")
-        found[name] = sign if found.get(name, sign) == sign else 0
-    return found
+        for part, power in _made_of(name).items():
+            found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
+    return {name: 1 if name not in BOUNDED else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()}
+
+
+def _made_of(name: str) -> Mapping[str, float]:
+    """The additive quantities that one follows from, with the sign of how."""
+    if name in WITH_EMBEDDINGS:  # of a vocabulary of the law's own
+        return {"width": 1.0, name.removesuffix("_with_embeddings"): 1.0}
+    return MADE_OF.get(name, {name: 1.0})
 
 
 def _signs_of(law: Law, name: str) -> set[int]:
     """In which directions a law's loss may go as a quantity grows; what is made of it by bending grows with it."""
     names = (name, *(bent for bent, bend in law.law_form.bent.items() if bend.of == name))
-    terms = law.law_form.terms.values()
+    terms = law.law_form.every_term
     found = {sign for term in terms for each in names if each in term.features for sign in _signs(term, each, law)}
     return {1, -1} if name == "n_experts" and any(term.only for term in terms) else found
 
@@ -76,8 +85,8 @@ def _signs(term: Term, name: str, law: Law) -> set[int]:
     crossed = any(law.coefficients[by] for pair, by in term.crossed.items() if name in pair.split())
     if scale == 0 or (power == 0 and name not in term.logs and not crossed):
         return set()
-    if set(term.logs) - {name} or (name in term.logs and power) or crossed:
-        return {-1, 1}  # a logarithm of something else may be negative
+    if law.law_form.factors or set(term.logs) - {name} or (name in term.logs and power) or crossed:
+        return {-1, 1}  # a logarithm of something else, or another factor, may be negative
     return {1 if scale * (power or 1.0) > 0 else -1}
 
 
@@ -90,20 +99,87 @@ def _ranges(directions: Mapping[str, int], columns: Iterator[FloatArray]) -> dic
     return ranges
 
 
+def _power(of: Range, power: float) -> Range:
+    """The range of a power of a positive quantity."""
+    if of[0] is of[1]:
+        value = of[0] ** power
+        return value, value
+    low, high = of if power > 0 else of[::-1]
+    return low**power, high**power
+
+
 def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
-    """The loss of quantities, of ranges the sum of its terms' least values; without quantities a number."""
-    total: Value = 0.0
+    """The loss of quantities, of ranges the least that its terms allow; without quantities a number."""
+    form = law.law_form
     with np.errstate(over="ignore", invalid="ignore"):
-        for term in law.law_form.terms.values():
-            least = _term(term, law, lambda name: _range_of(name, law, ranges))[0]
-            total = total + (least if term.only is None else np.where(_counts(term, ranges), least, 0.0))
-        loss = law.law_form.loss(np.asarray(total))
+        total = _sum(form.terms, law, ranges)
+        for terms in form.factors.values():
+            total = _times(total, _multiplier(terms, law, ranges))
+        loss = form.loss(np.asarray(total[0]))
     unpriced = _unpriced(law, ranges)
     return loss if unpriced is None else np.where(unpriced, np.inf, loss)
 
 
+def _multiplier(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
+    """The range of a sum that multiplies: as close as can be where it is a curve of one quantity, else term by term."""
+    names, curve = {name for term in terms.values() for name in term.features}, _curve(terms, law)
+    if curve is None or len(names) != 1:
+        return _sum(terms, law, ranges)
+    return _curved(*curve, _range_of(names.pop(), law, ranges))
+
+
+def _curve(terms: dict[str, Term], law: Law) -> tuple[float, float, float, float] | None:
+    """The sum as a + b ln u + c u^p; None where it is another."""
+    a = b = c = p = 0.0
+    for term in terms.values():
+        scale = term.sign * law.coefficients[term.scale]
+        if not term.plain:
+            return None
+        if not term.features:
+            a += scale
+        elif not term.powers and len(term.logs) == 1:
+            a, b = a - scale * math.log(*term.logs.values()), b + scale
+        elif not term.logs and len(term.powers) == 1 and c == 0.0:
+            c, p = scale, signed_exponent(next(iter(term.powers.values())), law.coefficients)
+        else:
+            return None
+    return a, b, c, p
+
+
+def _curved(a: float, b: float, c: float, p: float, of: Range) -> Range:
+    """The range of a + b t + c e^(p t) for t = ln u between two values: it turns once at most, where e^(p t) is -b/(c p)."""
+
+    def at(t: Value) -> Value:
+        value: Value = a + b * t + c * np.exp(p * t)
+        return value
+
+    low, high = np.log(of[0]), np.log(of[1])
+    if of[0] is of[1]:
+        value = at(low)
+        return value, value
+    values = [at(low), at(high)]
+    if c * p != 0.0 and b / (c * p) < 0.0:
+        values.append(at(np.clip(math.log(-b / (c * p)) / p, low, high)))
+    return reduce(np.minimum, values), reduce(np.maximum, values)
+
+
+def _sum(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
+    """The range of a sum whose terms are taken one by one."""
+    low: Value = 0.0
+    high: Value = 0.0
+    for term in terms.values():
+        each = _term(term, law, lambda name: _range_of(name, law, ranges))
+        if term.only is not None:
+            counts = _counts(term, ranges)
+            each = np.where(counts, each[0], 0.0), np.where(counts, each[1], 0.0)
+        low, high = low + each[0], high + each[1]
+    return low, high
+
+
 def _range_of(name: str, law: Law, ranges: dict[str, Range]) -> Range:
-    """The range of any quantity of a law: as it is, bent, with the law's embeddings, or the law's tokens."""
+    """The range of any quantity of a law: as it is, made of others, bent, with the law's embeddings, or the law's tokens."""
+    if name in MADE_OF:
+        return reduce(_times, (_power(ranges[part], power) for part, power in MADE_OF[name].items()))
     if name in WITH_EMBEDDINGS:
         tables = law.vocabulary * (1.0 if law.tied else 2.0) * ranges["width"][0]
         least, greatest = ranges[name.removesuffix("_with_embeddings")]

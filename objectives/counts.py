@@ -85,6 +85,17 @@ def total(architectures: Architectures) -> FloatArray:
     return g.linear + g.router + g.small + g.embedding
 
 
+def attention(architectures: Architectures) -> FloatArray:
+    """Parameters of the attention projections, l (2 d d_q + 2 d d_m), (n,)."""
+    return count(architectures).attention
+
+
+def active_ffn(architectures: Architectures) -> FloatArray:
+    """Parameters of the FFN that one token uses, l · 3 d (K m + shared), (n,)."""
+    g = count(architectures)
+    return g.experts_active + g.shared_expert
+
+
 def active(architectures: Architectures) -> FloatArray:
     """Parameters that one token uses: K of E experts, everything else whole, (n,)."""
     g = count(architectures)

@@ -95,10 +95,10 @@ def resident_share(shares: PartAssessment) -> Share:
     share = weights_share(shares) + small_tensors(shares.architectures, shares.part).times(p.activation_bytes / GB)
     share += embeddings(shares.architectures, shares.part).times(scenario.head_bytes / GB)
     if shares.part == "base":
-        scores = batch * x.n_heads * read**2 * p.activation_bytes / GB
-        return share + Share(once=(tokens * 4.0 * x.width, scores * (scenario.attention == "unfused")))
+        return share + Share(once=(tokens * 4.0 * x.width,))
     if shares.part == "attention":
         cache = 2.0 * batch * (read + scenario.output_tokens) * x.kv_dim * p.kv_bytes / GB
-        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim,))
+        scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")
+        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores))
     shared = 0.0 if x.shared is None else x.shared
     return share + Share(once=(tokens * 2.0 * (x.activated_size + shared),))

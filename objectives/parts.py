@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from objectives.latency import closed_form, roofline
-from objectives.loss_law.features import OWNERS, feature
+from objectives.loss_law.features import COUNTS, OWNERS, feature
 from objectives.scenario import Scenario
-from objectives.shares import Share, body_share
+from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -54,8 +54,8 @@ class PartAssessment:
 
     def _feature(self, name: str) -> Share:
         """What a part adds to a quantity of the loss law: counts add up, any other belongs to one part whole."""
-        if OWNERS[name] == "whole":
-            return body_share(self.architectures, self.part, active=name == "active_parameters")
+        if name in COUNTS:
+            return count_share(self.architectures, self.part, name)
         return Share(once=(feature(self.architectures, name),)) if OWNERS[name] == self.part else Share()
 
     def loss(self) -> Share:

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from objectives.counts import count
+from objectives.counts import active_ffn, count
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -36,18 +36,26 @@ def total_share(architectures: Architectures, part: Part) -> Share:
 
 def active_share(architectures: Architectures, part: Part) -> Share:
     """What a part adds to the number of active parameters."""
-    g, rest = count(architectures), small_tensors(architectures, part) + embeddings(architectures, part)
+    rest = small_tensors(architectures, part) + embeddings(architectures, part)
     if part == "ffn":
-        return Share(per_layer=(g.experts_active + g.shared_expert,)) + rest
+        return _active_ffn_of_a_layer(architectures) + rest
     return weights_of_a_layer(architectures, part) + rest
 
 
-def body_share(architectures: Architectures, part: Part, *, active: bool) -> Share:
-    """What a part adds to the number of (active) parameters without embeddings."""
-    if active and part == "ffn":
-        g = count(architectures)
-        return Share(per_layer=(g.experts_active + g.shared_expert,)) + small_tensors(architectures, part)
-    return weights_of_a_layer(architectures, part) + small_tensors(architectures, part)
+def count_share(architectures: Architectures, part: Part, name: str) -> Share:
+    """What a part adds to a count of parameters of the loss law, without embeddings."""
+    if name == "attention_parameters":
+        return weights_of_a_layer(architectures, part) if part == "attention" else Share()
+    if name == "active_ffn_parameters":
+        return _active_ffn_of_a_layer(architectures) if part == "ffn" else Share()
+    small = small_tensors(architectures, part)
+    if name == "active_parameters" and part == "ffn":
+        return _active_ffn_of_a_layer(architectures) + small
+    return weights_of_a_layer(architectures, part) + small
+
+
+def _active_ffn_of_a_layer(architectures: Architectures) -> Share:
+    return Share(per_layer=(active_ffn(architectures),))
 
 
 def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:

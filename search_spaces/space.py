@@ -11,20 +11,20 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
-from search_spaces.axes import Axes
+from search_spaces.axes import DEPTH, WIDTH, Axes
+from search_spaces.columns import SHAPE
+from search_spaces.dependent_gene import DependentGene
+from search_spaces.positions import position, position_in_rows
 from search_spaces.specification import SpaceSpecification
-
-GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")
-DEPTH, WIDTH, EXPERTS, TOP_K, FFN, KV = range(6)
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace(Axes):
     """Architectures numbered 0 … size − 1 in the order of their genotypes.
 
-    A genotype holds six genes, each an index into its axis in ascending order. Which top_k are
-    valid depends on n_experts alone, which FFN values and KV heads on width alone, so every
-    question (decode, key, count, sampling) is arithmetic on small tables.
+    A genotype holds g genes (`genes`: six, seven or eight), each an index into its axis in ascending order. Which
+    top_k are valid depends on n_experts alone, which FFN values on width alone, which heads on width, and which KV
+    heads on the number of heads, so every question (decode, key, count, sampling) is arithmetic on small tables.
     """
 
     @classmethod
@@ -52,17 +52,18 @@ class SearchSpace(Axes):
         return frozen(np.cumsum(counts) - counts)
 
     @cached_property
-    def counts_per_width(self) -> IntArray:
-        """Architectures of one depth per width, exact, (widths,)."""
-        return frozen(len(self._pairs) * self.ffn_gene.counts * self.kv_gene.counts)
+    def counts_per_frame(self) -> IntArray:
+        """Architectures of one depth per frame (width, head_dim, n_heads), exact, (frames,)."""
+        sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
+        return frozen(len(self._pairs) * sizes * kvs)
 
     @cached_property
-    def _width_start(self) -> IntArray:
-        return frozen(np.cumsum(self.counts_per_width) - self.counts_per_width)
+    def _frame_start(self) -> IntArray:
+        return frozen(np.cumsum(self.counts_per_frame) - self.counts_per_frame)
 
     @cached_property
     def _per_depth(self) -> int:
-        return int(self.counts_per_width.sum())
+        return int(self.counts_per_frame.sum())
 
     @property
     def size(self) -> int:
@@ -70,55 +71,79 @@ class SearchSpace(Axes):
         return self._per_depth * len(self.depths)
 
     def genotypes(self, keys: IntArray) -> IntArray:
-        """Genotypes (n, 6) of keys in [0, size)."""
+        """Genotypes (n, g) of keys in [0, size)."""
         depth, rest = np.divmod(keys, self._per_depth)
-        width = np.searchsorted(self._width_start, rest, side="right") - 1
-        rest = rest - self._width_start[width]
-        rest, kv_rank = np.divmod(rest, self.kv_gene.counts[width])
+        frame = np.searchsorted(self._frame_start, rest, side="right") - 1
+        width, heads = self.frames[frame, 0], self.frame_heads[frame]
+        rest = rest - self._frame_start[frame]
+        rest, kv_rank = np.divmod(rest, self.kv_gene.counts[heads])
         pair, ffn_rank = np.divmod(rest, self.ffn_gene.counts[width])
         experts, top_k = self._pairs[pair].T
-        ffn = self.ffn_gene.nth[width, ffn_rank]
-        return np.stack([depth, width, experts, top_k, ffn, self.kv_gene.nth[width, kv_rank]], axis=1)
+        ffn, kv = self.ffn_gene.nth[width, ffn_rank], self.kv_gene.nth[heads, kv_rank]
+        return self.composed(frame, depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv)
 
     def keys(self, genotypes: IntArray) -> IntArray:
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
-        depth, width, experts, top_k, ffn, kv = genotypes.T.astype(np.int64, copy=False)
+        rows = genotypes.astype(np.int64, copy=False)
+        frame = self.frame_of(rows)
+        depth, width = rows[:, DEPTH], rows[:, WIDTH]
+        experts, top_k, ffn, kv = rows[:, -4:].T
+        heads = self.frame_heads[frame]
         pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
         within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
-        within = within * self.kv_gene.counts[width] + self.kv_gene.rank[width, kv]
-        keys: IntArray = depth * self._per_depth + self._width_start[width] + within
+        within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
+        keys: IntArray = depth * self._per_depth + self._frame_start[frame] + within
         return keys
 
     def is_canonical(self, genotypes: IntArray) -> BoolArray:
-        """Whether each row, (n, 6), is some architecture's genotype."""
+        """Whether each row, (n, g), is some architecture's genotype."""
         inside = ((genotypes >= 0) & (genotypes < self.gene_sizes)).all(axis=1)
         valid: BoolArray = inside & (self.repair(genotypes) == genotypes).all(axis=1)
         return valid
 
     def repair(self, genotypes: IntArray) -> IntArray:
-        """Canonical genotypes, (n, 6): an invalid value becomes the next smaller valid one.
+        """Canonical genotypes, (n, g): an invalid value becomes the next smaller valid one.
 
-        Only top_k, FFN and n_kv_heads depend on other genes. A value without a smaller valid one
+        Only top_k, FFN, heads and n_kv_heads depend on other genes. A value without a smaller valid one
         becomes the smallest valid; n_heads where it equals a listed value becomes that value.
         Values outside an axis move to its nearest end.
         """
         repaired = np.clip(np.asarray(genotypes, dtype=np.int64), 0, self.gene_sizes - 1)
-        width = repaired[:, WIDTH]
-        repaired[:, TOP_K] = self.top_k_gene.repaired[repaired[:, EXPERTS], repaired[:, TOP_K]]
-        repaired[:, FFN] = self.ffn_gene.repaired[width, repaired[:, FFN]]
-        repaired[:, KV] = self.repaired_kv[width, repaired[:, KV]]
+        for gene, table in self._dependent.items():
+            values, column = self.repaired_kv if gene == "n_kv_heads" else table.repaired, self.place[gene]
+            repaired[:, column] = values[self._owner(gene, repaired), repaired[:, column]]
         return repaired
 
+    @cached_property
+    def _dependent(self) -> dict[str, DependentGene]:
+        """The tables of the genes that depend on others, each after those that it depends on."""
+        tables = {"head_dim": self.head_dim_gene, "n_heads": self.n_heads_gene, "n_kv_heads": self.kv_gene}
+        every = {"top_k": self.top_k_gene, "ffn": self.ffn_gene, **tables}
+        return {gene: table for gene, table in every.items() if gene in self.place}
+
+    def _owner(self, gene: str, genotypes: IntArray) -> IntArray:
+        """The row of a dependent gene's tables for each genotype, (n,)."""
+        if gene == "top_k":
+            return genotypes[:, self.place["n_experts"]]
+        if gene == "n_kv_heads":
+            return self.frame_heads[self.frame_of(genotypes)]
+        width = genotypes[:, WIDTH]
+        if gene != "n_heads":
+            return width
+        size = genotypes[:, self.place["head_dim"]] if "head_dim" in self.place else 0
+        return width * len(self.head_dims) + size
+
     def architectures(self, genotypes: IntArray) -> Architectures:
-        """The architectures of canonical genotypes (n, 6)."""
-        depth, width, experts, top_k, ffn, kv = genotypes.T
+        """The architectures of canonical genotypes (n, g)."""
+        frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, -4:].T
+        (width, size, _), heads = self.frames[frame].T, self.frame_heads[frame]
         return Architectures.from_shape(
             {
-                "depth": self.depths[depth],
+                "depth": self.depths[genotypes[:, DEPTH]],
                 "width": self.widths[width],
-                "head_dim": np.full(len(genotypes), self.specification.head_dim),
-                "n_heads": self.n_heads[width],
-                "n_kv_heads": self.kv_values[width, kv],
+                "head_dim": self.head_dims[size],
+                "n_heads": self.heads[heads],
+                "n_kv_heads": self.kv_values[heads, kv],
                 "n_experts": self.experts[experts],
                 "top_k": self.top_ks[top_k],
                 "expert_size": self.expert_sizes[width, ffn],
@@ -135,19 +160,13 @@ class SearchSpace(Axes):
         return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))
 
     def spread(self, points: FloatArray) -> IntArray:
-        """Genotypes (n, 6) of points (n, 6) in [0, 1): equal shares of each gene's valid values, nothing to repair."""
-        depth, width, experts = (
-            (points[:, gene] * self.gene_sizes[gene]).astype(np.int64) for gene in (DEPTH, WIDTH, EXPERTS)
-        )
-        dependent = []
-        for gene, table, owner in (
-            (TOP_K, self.top_k_gene, experts),
-            (FFN, self.ffn_gene, width),
-            (KV, self.kv_gene, width),
-        ):
-            rank = (points[:, gene] * table.counts[owner]).astype(np.int64)
-            dependent.append(table.nth[owner, rank])
-        return np.stack([depth, width, experts, *dependent], axis=1)
+        """Genotypes (n, g) of points (n, g) in [0, 1): equal shares of each gene's valid values, nothing to repair."""
+        genotypes = (points * self.gene_sizes).astype(np.int64)
+        for gene, table in self._dependent.items():
+            rows, column = self._owner(gene, genotypes), self.place[gene]
+            rank = (points[:, column] * table.counts[rows]).astype(np.int64)
+            genotypes[:, column] = table.nth[rows, rank]
+        return genotypes
 
     def neighbours(self, genotypes: IntArray, share: FloatArray | float = 0.0) -> IntArray:
         """Distinct architectures one step along one axis from any of the given ones, in key order.
@@ -156,14 +175,14 @@ class SearchSpace(Axes):
         to one at least, and ends at the last of them; genes that depend on it are repaired. The
         given architectures themselves are left out.
         """
-        steps = [self._step(genotypes, gene, sign, share) for gene in range(len(GENES)) for sign in (-1, 1)]
+        steps = [self._step(genotypes, gene, sign, share) for gene in range(len(self.genes)) for sign in (-1, 1)]
         keys = np.unique(np.concatenate([self.keys(step) for step in steps]))
         return self.genotypes(np.setdiff1d(keys, self.keys(genotypes), assume_unique=False))
 
     def neighbours_of_each(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
-        """The neighbours of every row by itself: whose each is, (k,), and the neighbours, (k, 6), in key order per row."""
+        """The neighbours of every row by itself: whose each is, (k,), and the neighbours, (k, g), in key order per row."""
         own = self.keys(genotypes)
-        steps = [self._step(genotypes, gene, sign, 0.0) for gene in range(len(GENES)) for sign in (-1, 1)]
+        steps = [self._step(genotypes, gene, sign, 0.0) for gene in range(len(self.genes)) for sign in (-1, 1)]
         owner = np.tile(np.arange(len(own)), len(steps))
         keys = np.concatenate([self.keys(step) for step in steps])
         pairs = np.unique(np.stack([owner, keys], axis=1)[keys != own[owner]], axis=0)
@@ -171,12 +190,12 @@ class SearchSpace(Axes):
 
     def _step(self, genotypes: IntArray, gene: int, sign: int, share: FloatArray | float) -> IntArray:
         moved = genotypes.copy()
-        if gene in (TOP_K, FFN, KV):
-            table = {TOP_K: self.top_k_gene, FFN: self.ffn_gene, KV: self.kv_gene}[gene]
-            owner = genotypes[:, EXPERTS if gene == TOP_K else WIDTH]
-            counts = table.counts[owner]
-            rank = np.clip(table.rank[owner, genotypes[:, gene]] + sign * _stride(share, counts), 0, counts - 1)
-            moved[:, gene] = table.nth[owner, rank]
+        table = self._dependent.get(self.genes[gene])
+        if table is not None:
+            rows = self._owner(self.genes[gene], genotypes)
+            counts = table.counts[rows]
+            rank = np.clip(table.rank[rows, genotypes[:, gene]] + sign * _stride(share, counts), 0, counts - 1)
+            moved[:, gene] = table.nth[rows, rank]
         else:
             size = self.gene_sizes[gene]
             moved[:, gene] = np.clip(genotypes[:, gene] + sign * _stride(share, size), 0, size - 1)
@@ -184,24 +203,33 @@ class SearchSpace(Axes):
 
     def find(self, architectures: Architectures) -> IntArray:
         """Key of each architecture, (n,); −1 where it is not in the space."""
-        genes = [
-            _position(self.depths, architectures.depth),
-            width := _position(self.widths, architectures.width),
-            _position(self.experts, architectures.n_experts),
-            _position(self.top_ks, architectures.top_k),
-        ]
-        safe = np.maximum(width, 0)
-        genes.append(_position_in_rows(self.expert_sizes[safe], self.ffn_gene.valid[safe], architectures.expert_size))
-        genes.append(_position_in_rows(self.kv_values[safe], self.kv_gene.valid[safe], architectures.n_kv_heads))
-        genotypes = np.stack(genes, axis=1)
-        found = (genotypes >= 0).all(axis=1) & (architectures.head_dim == self.specification.head_dim)
-        found &= architectures.n_heads * architectures.head_dim == architectures.width
+        a, width = architectures, position(self.widths, architectures.width)
+        found, frame = self._found_frame(a, width)
+        heads, safe = self.frame_heads[frame], np.maximum(width, 0)
+        genes = {
+            "depth": position(self.depths, a.depth),
+            "n_experts": position(self.experts, a.n_experts),
+            "top_k": position(self.top_ks, a.top_k),
+            "ffn": position_in_rows(self.expert_sizes[safe], self.ffn_gene.valid[safe], a.expert_size),
+            "n_kv_heads": position_in_rows(self.kv_values[heads], self.kv_gene.valid[heads], a.n_kv_heads),
+        }
+        genotypes = self.composed(frame, **genes)
+        found &= (genotypes >= 0).all(axis=1)
         for name in set(architectures.further_columns()) - {"vocabulary", "tied"}:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])
         keys = np.full(len(genotypes), -1)
         keys[found] = self.keys(genotypes[found])
         return keys
+
+    def _found_frame(self, a: Architectures, width: IntArray) -> tuple[BoolArray, IntArray]:
+        """Whether the heads of architectures stand beside their width (gene, −1: none), (n,), and the frame of those that do."""
+        size, listed = position(self.head_dims, a.head_dim), self.specification.axes.n_heads
+        heads = np.zeros(len(width), dtype=np.int64) if listed is None else position(np.array(listed), a.n_heads)
+        frame = self.frame_at[np.maximum(width, 0), np.maximum(size, 0), np.maximum(heads, 0)]
+        found = (width >= 0) & (size >= 0) & (heads >= 0) & (frame >= 0)
+        frame = np.maximum(frame, 0)
+        return found & (self.heads[self.frame_heads[frame]] == a.n_heads), frame
 
     @property
     def dense(self) -> "SearchSpace | None":
@@ -227,19 +255,4 @@ def _stride(share: FloatArray | float, values: IntArray) -> IntArray:
     return np.maximum(1, np.floor(share * values)).astype(np.int64)
 
 
-def _position(axis: IntArray, values: IntArray) -> IntArray:
-    place = np.minimum(np.searchsorted(axis, values), len(axis) - 1)
-    return np.where(axis[place] == values, place, -1)
-
-
-def _position_in_rows(rows: IntArray, valid: BoolArray, values: IntArray) -> IntArray:
-    hit = (rows == values[:, None]) & valid
-    return np.where(hit.any(axis=1), hit.argmax(axis=1), -1)
-
-
-_DEFAULT_ROW = Architectures.from_shape(
-    {
-        name: np.ones(1, dtype=np.int64)
-        for name in ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
-    }
-)
+_DEFAULT_ROW = Architectures.from_shape({name: np.ones(1, dtype=np.int64) for name in SHAPE})

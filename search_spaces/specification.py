@@ -5,97 +5,16 @@ from bisect import bisect_right
 from collections.abc import Collection
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from search_spaces.heads import Heads
+from search_spaces.written_axes import Axes, Conditions, Positive
+
+GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")  # of every space
+OF_HEADS = ("head_dim", "n_heads")  # behind the width, where a space has axes of them
 MOST = 2**63  # a key, the number of an architecture, is a signed 64-bit integer
 MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with which of another
-Positive = Annotated[int, Field(strict=True, ge=1, le=2**31)]
-
-
-class Range(BaseModel):
-    """The integers `from`, `from + step`, … up to and including `to`."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-    start: Positive = Field(alias="from")
-    stop: Positive = Field(alias="to")
-    step: Positive = 1
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Range":
-        if self.stop < self.start:
-            raise ValueError(f"expected from <= to, got {self.start} and {self.stop}; swap them")
-        if (count := (self.stop - self.start) // self.step + 1) > 1_000_000:
-            raise ValueError(f"expected at most 1,000,000 values, got {count:,}; raise step")
-        return self
-
-    def values(self) -> list[int]:
-        """The integers of the range, ascending."""
-        return list(range(self.start, self.stop + 1, self.step))
-
-
-class Axes(BaseModel):
-    """The six axes; the FFN axis is given as ratios or as expert sizes."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    depth: list[Positive]
-    width: list[Positive]
-    n_experts: list[Positive] = [1]
-    top_k: list[Positive] = [1]
-    expert_ffn_ratio: list[Annotated[float, Field(gt=0, le=1000)]] | None = None
-    expert_size: list[Positive] | None = None
-    n_kv_heads: list[int | str] | str
-
-    @field_validator("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads", mode="before")
-    @classmethod
-    def _spread(cls, value: Any) -> Any:
-        """Ranges become lists before the items are checked one by one."""
-        if isinstance(value, dict):
-            return Range.model_validate(value).values()
-        if isinstance(value, list):
-            return [
-                v for part in value for v in (Range.model_validate(part).values() if isinstance(part, dict) else [part])
-            ]
-        return value
-
-    @field_validator("depth", "width", "n_experts", "top_k", "expert_size", "expert_ffn_ratio", "n_kv_heads")
-    @classmethod
-    def _ascending(cls, value: Any) -> Any:
-        if value is None or isinstance(value, str):
-            return value
-        if not value:
-            raise ValueError("expected at least one value, got an empty list; add values")
-        if len(set(value)) < len(value):
-            raise ValueError(f"expected distinct values, got {value}; remove the repeats")
-        return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
-
-    @field_validator("n_kv_heads")
-    @classmethod
-    def _kv_words(cls, value: Any) -> Any:
-        if isinstance(value, str) and value != "divisors":
-            raise ValueError(f"expected divisors, got {value!r}; did you mean divisors?")
-        for i, kv in enumerate(value if isinstance(value, list) else []):
-            if isinstance(kv, str) and kv != "n_heads":
-                raise ValueError(f"{i}: expected n_heads, got {kv!r}; did you mean n_heads?")
-            if isinstance(kv, int) and (isinstance(kv, bool) or not 1 <= kv <= 2**31):
-                raise ValueError(f"{i}: expected at least 1, got {kv!r}; correct it")
-        return value
-
-    @model_validator(mode="after")
-    def _one_ffn_axis(self) -> "Axes":
-        if (self.expert_ffn_ratio is None) == (self.expert_size is None):
-            given = "neither" if self.expert_size is None else "both"
-            raise ValueError(f"expected expert_ffn_ratio or expert_size, got {given}; give exactly one")
-        return self
-
-
-class Conditions(BaseModel):
-    """Limits that tie a gene to others."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    max_expert_ffn_ratio: Annotated[float, Field(gt=0)] | None = None
-    max_activation_rate: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class SpaceSpecification(BaseModel):
@@ -104,34 +23,83 @@ class SpaceSpecification(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,60}$")] = "custom"
     description: str = ""
-    head_dim: Positive = 64
+    head_dim: Positive | None = 64
     axes: Axes
     conditions: Conditions = Conditions()
 
     @model_validator(mode="after")
     def _consistent(self) -> "SpaceSpecification":
-        faults = [
-            *width_faults(self.axes.width, self.head_dim),
-            *expert_faults(self.axes.n_experts, self.axes.top_k, self.conditions),
-            *ffn_faults(self.axes, self.conditions),
-            *kv_faults(self.axes, self.head_dim),
-        ]
+        faults = [*_head_dim_faults(self), *heads_faults(self)]
+        faults += [] if any(fault.startswith("axes.n_heads") for fault in faults) else kv_faults(self)
+        faults += expert_faults(self.axes.n_experts, self.axes.top_k, self.conditions)
+        faults += ffn_faults(self.axes, self.conditions)
         faults = faults or size_faults(self)
         if faults:
             raise ValueError("\n".join(faults))
         return self
 
+    @property
+    def genes(self) -> tuple[str, ...]:
+        """Names of the genes of an architecture, in order."""
+        return (*GENES[:2], *(name for name in OF_HEADS if getattr(self.axes, name) is not None), *GENES[2:])
+
+    @property
+    def head_dims(self) -> list[int]:
+        """Every size of a head, ascending."""
+        return self.axes.head_dim or [self.head_dim or 64]
+
+    def possible_heads(self) -> Heads:
+        """Which (width, head_dim, n_heads) the axes and conditions allow, whatever the KV heads."""
+        least, most = self.conditions.min_query_ratio or 0.0, self.conditions.max_query_ratio or math.inf
+        return Heads.of(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
+
+    def heads(self) -> Heads:
+        """Which (width, head_dim, n_heads) the space holds: those that some number of KV heads goes with."""
+        listed = self.axes.n_kv_heads
+        if isinstance(listed, str) or "n_heads" in listed:
+            return self.possible_heads()
+        return self.possible_heads().divided_by([kv for kv in listed if isinstance(kv, int)])
+
     def kv_axis(self) -> list[int | str]:
         """KV-head values in gene order; `divisors` becomes every divisor of some n_heads."""
         if isinstance(self.axes.n_kv_heads, list):
             return list(self.axes.n_kv_heads)
-        return sorted({kv for width in self.axes.width for kv in divisors(width // self.head_dim)})
+        return sorted({kv for heads in self.heads().used.tolist() for kv in divisors(heads)})
 
 
-def width_faults(widths: list[int], head_dim: int) -> list[str]:
-    """Widths that are no multiple of the head size."""
-    wrong = [w for w in widths if w % head_dim]
-    return [f"axes.width: expected multiples of head_dim {head_dim}, got {wrong[0]}; change one"] if wrong else []
+def _head_dim_faults(space: SpaceSpecification) -> list[str]:
+    """One head size or an axis of them; the one that is left out is none."""
+    if space.axes.head_dim is None:
+        space.head_dim = space.head_dims[0]
+        return []
+    twice = "head_dim" in space.model_fields_set and space.head_dim is not None
+    space.head_dim = None
+    return ["head_dim: expected it or axes.head_dim, got both; remove one"] if twice else []
+
+
+def heads_faults(space: SpaceSpecification) -> list[str]:
+    """Widths that no head size divides or, where n_heads is an axis, beside which no number of heads may stand."""
+    axes, conditions, sizes = space.axes, space.conditions, space.head_dims
+    least, most = conditions.min_query_ratio or 0.0, conditions.max_query_ratio or math.inf
+    if axes.n_heads is None:
+        wrong = [width for width in axes.width if all(width % size for size in sizes)]
+        of = f"multiples of {'a ' if len(sizes) > 1 else ''}head_dim {', '.join(map(str, sizes))}"
+        faults = [f"axes.width: expected {of}, got {width}; change one" for width in wrong[:1]]
+        given = [name for name in ("min_query_ratio", "max_query_ratio") if getattr(conditions, name) is not None]
+        return faults + [f"conditions.{name}: expected axes.n_heads beside it, got none; remove it" for name in given]
+    if least > most:
+        return [f"conditions.min_query_ratio: expected at most max_query_ratio {most:g}, got {least:g}; correct one"]
+    if (cells := len(axes.width) * len(sizes) * len(axes.n_heads)) > MOST_CELLS:
+        return [
+            f"axes.n_heads: expected at most {MOST_CELLS:,} of width, head_dim and n_heads together, got {cells:,}; "
+            "shorten one of them"
+        ]
+    for width, valid in zip(axes.width, space.possible_heads().valid, strict=True):
+        if not valid.any():
+            return [
+                f"axes.n_heads: expected heads of together {least:g} to {most:g} times width {width}, got none; add a value"
+            ]
+    return []
 
 
 def expert_faults(experts: list[int], top_ks: list[int], conditions: Conditions) -> list[str]:
@@ -174,13 +142,12 @@ def ffn_faults(axes: Axes, conditions: Conditions) -> list[str]:
     return []
 
 
-def kv_faults(axes: Axes, head_dim: int) -> list[str]:
-    """Widths whose number of heads no listed KV value divides."""
-    if isinstance(axes.n_kv_heads, str) or "n_heads" in axes.n_kv_heads:
-        return []
-    for width in axes.width:
-        heads = width // head_dim
-        if not any(heads % kv == 0 for kv in axes.n_kv_heads if isinstance(kv, int)):
+def kv_faults(space: SpaceSpecification) -> list[str]:
+    """Widths beside which no listed KV value divides a number of heads."""
+    possible, left = space.possible_heads(), space.heads()
+    for width, values, before, after in zip(space.axes.width, left.values, possible.valid, left.valid, strict=True):
+        if before.any() and not after.any():
+            heads = ", ".join(map(str, np.unique(values[before])[:5]))
             return [
                 f"axes.n_kv_heads: expected a divisor of n_heads {heads} (width {width}), got none; add 1 or n_heads"
             ]
@@ -210,12 +177,12 @@ def divisors(n: int) -> list[int]:
 
 def size_faults(space: SpaceSpecification) -> list[str]:
     """A space whose tables would fill the memory, or of more architectures than can be numbered."""
-    axes = space.axes
+    axes, used = space.axes, space.heads().used.tolist()
     ffn = ("expert_ffn_ratio", axes.expert_ffn_ratio) if axes.expert_size is None else ("expert_size", axes.expert_size)
     for (one, ones), (other, others) in (
         (("n_experts", axes.n_experts), ("top_k", axes.top_k)),
         (("width", axes.width), ffn),
-        (("width", axes.width), ("n_kv_heads", range(_kv_values(space)))),
+        (("width" if axes.n_heads is None else "n_heads", used), ("n_kv_heads", range(_kv_values(space, used)))),
     ):
         if (cells := len(ones) * len(others or ())) > MOST_CELLS:
             return [
@@ -227,14 +194,14 @@ def size_faults(space: SpaceSpecification) -> list[str]:
     return []
 
 
-def _kv_values(space: SpaceSpecification) -> int:
+def _kv_values(space: SpaceSpecification, used: list[int]) -> int:
     """How many values the axis of KV heads has; of divisors, counted until their table is too large."""
     if isinstance(space.axes.n_kv_heads, list):
         return len(space.axes.n_kv_heads)
     found: set[int] = set()
-    for width in space.axes.width:
-        found.update(divisors(width // space.head_dim))
-        if len(found) * len(space.axes.width) > MOST_CELLS:
+    for heads in used:
+        found.update(divisors(heads))
+        if len(found) * len(used) > MOST_CELLS:
             break
     return len(found)
 
@@ -245,14 +212,15 @@ def count(space: SpaceSpecification) -> int:
     pairs = sum(bisect_right(axes.top_k, largest_top_k(experts, conditions)) for experts in axes.n_experts)
     limit = conditions.max_expert_ffn_ratio
     largest = math.inf if limit is None else limit * (1 + 1e-12)
-    sizes = axes.expert_size
+    sizes, heads = axes.expert_size, space.heads()
+    kvs = {n: len(_kv_of(axes.n_kv_heads, n)) for n in heads.used.tolist()}
     of_width = 0
-    for width in axes.width:
+    for width, values, valid in zip(axes.width, heads.values, heads.valid, strict=True):
         if sizes is None:
             ffns = sum(round(ratio * width) <= largest * width for ratio in axes.expert_ffn_ratio or [])
         else:
             ffns = bisect_right(sizes, largest * width)
-        of_width += ffns * len(_kv_of(axes.n_kv_heads, width // space.head_dim))
+        of_width += ffns * sum(kvs[n] for n in values[valid].tolist())
     return len(axes.depth) * pairs * of_width
 
 

@@ -64,12 +64,18 @@ def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
     return list(found.values())
 
 
+def evolving(outcome: Outcome) -> tuple[tuple[str, str], ...]:
+    """Parameters that are drawn along a frontier, with their labels; query heads where they are free of the width."""
+    free = outcome.study.problem.space.free_heads
+    return (*EVOLVING, *([("query_dim", "Query size")] if free else []))
+
+
 def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[FloatArray, dict[str, FloatArray]]:
     """A cost of frontier rows in rising order, and the parameters that evolve along it, each (n,)."""
     frontier = outcome.frontier[rows]
     order = np.argsort(frontier.metrics[across], kind="stable")
     architectures = outcome.study.problem.architectures(frontier.genotypes)[order]
-    values = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name, _ in EVOLVING}
+    values = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name, _ in evolving(outcome)}
     return frontier.metrics[across][order], values
 
 

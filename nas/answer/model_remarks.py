@@ -2,13 +2,18 @@
 
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
-from objectives.loss_law.features import COUNTS, WITH_EMBEDDINGS
+from objectives.loss_law.features import COUNTS, MADE_OF, WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.layer_kinds import LINEAR_KINDS
 
-SEES_QUERIES = {*COUNTS, *WITH_EMBEDDINGS}  # counts that attention's projections are part of
+SEES_QUERIES = {  # quantities that attention's projections are part of
+    *(name for name in COUNTS if name != "active_ffn_parameters"),
+    *WITH_EMBEDDINGS,
+    *MADE_OF,
+    "query_dim",
+}
 
 
 def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:

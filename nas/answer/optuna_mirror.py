@@ -120,7 +120,9 @@ class OptunaMirror:
         ratios = space.specification.axes.expert_ffn_ratio
         values = {name: columns[name].tolist() for name in self.distributions if name in columns}
         if "expert_ffn_ratio" in self.distributions and ratios is not None:
-            values["expert_ffn_ratio"] = np.array(ratios, dtype=np.float64)[found.genotypes[:, 4]].tolist()
+            values["expert_ffn_ratio"] = np.array(ratios, dtype=np.float64)[
+                found.genotypes[:, space.place["ffn"]]
+            ].tolist()
         return {name: values[name] for name in self.distributions}
 
     def close(self) -> None:
@@ -134,6 +136,8 @@ def gene_values(space: SearchSpace) -> dict[str, BaseDistribution]:
     ranges = {
         "depth": space.depths,
         "width": space.widths,
+        **({"head_dim": space.head_dims} if axes.head_dim else {}),
+        **({"n_heads": space.heads} if axes.n_heads else {}),
         "n_experts": space.experts,
         "top_k": space.top_ks,
         **({"expert_size": space.expert_sizes} if axes.expert_ffn_ratio is None else {}),

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nas.answer.drawn import (
-    EVOLVING,
     Convergence,
     answered_designs,
     baseline_points,
     convergence,
     evolution,
+    evolving,
     frontier_name,
     running_median,
     thinned,
@@ -155,11 +155,12 @@ def evolution_figure(outcome: Outcome) -> Figure:
     axes_names = plot_axes(outcome.frontier.objectives)
     assert axes_names is not None
     x, parameters = evolution(outcome, thinned(len(outcome.frontier)), axes_names[0])
-    figure, many = Figure(figsize=(6.4, 7.2)), len(x) > VECTORS
+    drawn = evolving(outcome)
+    figure, many = Figure(figsize=(6.4, 7.2 * len(drawn) / 5)), len(x) > VECTORS
     figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
-    panels: Sequence[Axes] = figure.subplots(len(EVOLVING), 1, sharex=True)
+    panels: Sequence[Axes] = figure.subplots(len(drawn), 1, sharex=True)
     dots: Any = {"s": 3 if many else 7, "color": FRONTIER, "alpha": 0.2 if many else 0.45, "linewidths": 0}
-    for ax, (name, text) in zip(panels, EVOLVING, strict=True):
+    for ax, (name, text) in zip(panels, drawn, strict=True):
         ax.plot(x, running_median(parameters[name]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3)
         ax.scatter(x, parameters[name], rasterized=many, **dots)
         ax.set_ylabel(text)

@@ -18,6 +18,7 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
+from search_spaces.specification import OF_HEADS
 
 STATES = ("running", "finished", "interrupted", "failed")
 SILENT_S = 60.0
@@ -74,8 +75,10 @@ class Progress:
         within = ", ".join(f"{metric} <= {limit:g}" for metric, limit in self.budgets.items()) or "no budget"
         if self.best is None:
             return f"nothing feasible yet within {within}"
-        values = ", ".join(f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE))
-        shape = ", ".join(f"{name} {self.best[name]:g}" for name in SHAPE)
+        values = ", ".join(
+            f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE, *OF_HEADS)
+        )
+        shape = ", ".join(f"{name} {self.best[name]:g}" for name in (*SHAPE, *OF_HEADS) if name in self.best)
         return f"frontier {self.frontier:,}; best within {within}: {values} (index {self.best['index']:g}: {shape})"
 
     def json(self) -> dict[str, Any]:
@@ -112,7 +115,8 @@ class RunFollower:
     def _take(self, run: OpenRun) -> None:
         """Add the rows that are new to the frontier so far."""
         limits = [f"violation_{metric}" for metric in run.resolved["budgets"]]
-        names = [*run.resolved["objectives"], "loss", *SHAPE, *limits]
+        shape = shape_of(run)
+        names = [*run.resolved["objectives"], "loss", *shape, *limits]
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         asked = f'SELECT "index", state, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
         rows = run.store.connection.execute(asked, (self.read,)).fetchall()
@@ -123,16 +127,16 @@ class RunFollower:
         table = table.reshape(len(fit), 1 + len(names))
         table = table[(table[:, 1 + len(names) - len(limits) :] <= 0.0).all(axis=1)]
         if len(table):
-            self._improve(table, run.resolved["objectives"])
+            self._improve(table, run.resolved["objectives"], shape)
 
-    def _improve(self, table: FloatArray, objectives: list[str]) -> None:
+    def _improve(self, table: FloatArray, objectives: list[str], shape: tuple[str, ...]) -> None:
         m = len(objectives)
         values = table[:, 1 : 1 + m]
         known = values if self.values is None else np.concatenate([self.values, values])
         self.values = known[non_dominated(known)]
         row = table[table[:, 1 + m].argmin()].tolist()
         if self.best is None or row[1 + m] < self.best["loss"]:
-            named = ["index", *objectives, "loss", *SHAPE]
+            named = ["index", *objectives, "loss", *shape]
             self.best = dict(zip(named, row[: len(named)], strict=True))
 
     def _progress(self, run: OpenRun, spent: float, mended: int) -> Progress:
@@ -168,6 +172,12 @@ class RunFollower:
         if before is None:
             return self.read / spent if spent > 0 else None
         return (self.read - before[1]) / max(now - before[0], 1e-9)
+
+
+def shape_of(run: OpenRun) -> tuple[str, ...]:
+    """The columns of an architecture that are shown; heads where the space has axes of them."""
+    axes = run.resolved["space"]["axes"]
+    return (*SHAPE, *(name for name in OF_HEADS if axes.get(name) is not None))
 
 
 def manifest_of(path: Path) -> dict[str, Any]:

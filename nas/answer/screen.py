@@ -35,6 +35,7 @@ COSTS = METRIC_ORDER[2:]  # all but the loss
 WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot
 PROMPT = 1  # line of the screen that is not ours
 NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio, n_kv KV heads"
+OF_HEADS = ", n_h query heads and their size"  # where they are free of the width
 
 
 def show_head(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
@@ -70,7 +71,8 @@ def _answered(outcome: Outcome, *, verbose: bool) -> list[Line]:
     for text in blind_lines(outcome.study.problem.scenario.law, outcome.blind):
         found += sentence(text)
     picks, baselines = pick_lines(outcome, verbose=verbose), baseline_lines(outcome, verbose=verbose)
-    found += [*picks.lines, *sentence(Styled(f"  {NOTATION}", FAINT)), *baselines.lines]
+    notation = f"  {NOTATION}{OF_HEADS * outcome.study.problem.space.free_heads}"
+    found += [*picks.lines, *sentence(Styled(notation, FAINT)), *baselines.lines]
     if picks.exact or baselines.exact:
         found += sentence(f"  {EXACT_MEANS}")
     if outcome.under_laws is not None:

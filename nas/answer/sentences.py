@@ -65,10 +65,12 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
 
 
 def describe(architectures: Architectures) -> str:
-    """One architecture in a line."""
+    """One architecture in a line; its query heads where together they are not as wide as the layers."""
     a = {name: column[0] for name, column in architectures.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
-    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g})"
+    free = a["n_heads"] * a["head_dim"] != a["width"]
+    heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
+    return f"l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g})"
 
 
 def count(n: float) -> str:

@@ -9,13 +9,12 @@ from pymoo.core.problem import Problem as PymooBase
 
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
-from search_spaces.space import GENES
 
 FAILED = 1e9
 
 
 class PymooProblem(PymooBase):  # type: ignore[misc]
-    """Six integer genes; the study's objectives, all minimised; `value/limit − 1` per budget, feasible at ≤ 0.
+    """The space's integer genes; the study's objectives, all minimised; `value/limit − 1` per budget, feasible at ≤ 0.
 
     A proposal is rounded and repaired to the architecture it stands for; a failed one has 1e9 everywhere.
     """
@@ -23,10 +22,10 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         super().__init__(
-            n_var=len(GENES),
+            n_var=len(problem.space.genes),
             n_obj=len(problem.objectives),
             n_ieq_constr=len(problem.budgets),
-            xl=np.zeros(len(GENES)),
+            xl=np.zeros(len(problem.space.genes)),
             xu=(problem.space.gene_sizes - 1).astype(np.float64),
         )
 
@@ -38,7 +37,7 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
 
 
 class OptunaObjective:
-    """`study.optimize(objective)`: suggests the six genes as integers, returns the objectives, sets each budget's constraint.
+    """`study.optimize(objective)`: suggests the space's genes as integers, returns the objectives, sets each budget's constraint.
 
     Make the study with `optuna.create_study(directions=objective.directions)`; a trial is feasible where every
     constraint, `value/limit − 1` under the name of its metric, is at most 0.
@@ -54,9 +53,10 @@ class OptunaObjective:
         Raises:
             optuna.TrialPruned: a metric failed.
         """
-        sizes = self.problem.space.gene_sizes.tolist()
-        genes = [trial.suggest_int(name, 0, size - 1) for name, size in zip(GENES, sizes, strict=True)]
-        found = self.problem.evaluate(self.problem.space.repair(np.array([genes])))
+        space = self.problem.space
+        sizes = zip(space.genes, space.gene_sizes.tolist(), strict=True)
+        genes = [trial.suggest_int(name, 0, size - 1) for name, size in sizes]
+        found = self.problem.evaluate(space.repair(np.array([genes])))
         if not found.ok[0]:
             raise TrialPruned((found.reasons or ("failed",))[0])
         for budget, violation in zip(self.problem.budgets, found.violations[0].tolist(), strict=True):

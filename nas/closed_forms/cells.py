@@ -47,7 +47,7 @@ class Cell:
         if first < last:
             return {WIDTH: ("width", space.widths), DEPTH: ("depth", space.depths)}
         sizes = space.expert_sizes[first, sizes_of(frame, first)] * self.pair[1] / space.widths[first]
-        heads = space.kv_values[first, heads_of(frame, first)] / space.n_heads[first]
+        heads = space.kv_values[first, heads_of(frame, first)] / space.heads[first]
         return {DEPTH: ("depth", space.depths), RATIO: ("ffn", sizes), GQA: ("kv", heads)}
 
     def box(self, frame: Frame) -> Box:

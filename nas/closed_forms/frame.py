@@ -13,6 +13,7 @@ from nas.closed_forms.program import Box
 from nas.errors import UsageError
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.specification import OF_HEADS
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,17 +21,26 @@ class Frame:
     """A problem seen as a geometric program.
 
     Raises:
-        UsageError: a law that is not convex in the theory's variables, a user's metric as a budget.
+        UsageError: axes of heads, a law that is not convex in the theory's variables, a user's metric as a budget.
     """
 
     problem: Problem
     _sides: dict[tuple[int, int], tuple[Sides, Sides]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        space = self.problem.space
+        axes = [name for name in OF_HEADS if name in space.genes]
+        if axes:
+            raise UsageError(
+                "theory: expected a space of one head size whose heads together are as wide as the layers (d_q = d), as its "
+                f"formulas assume, got {space.name} with {' and '.join(axes)} as axes; use python -m nas.run --algo exact"
+            )
+
     @cached_property
     def setting(self) -> Setting:
         """The setting of the costs, (E, K) left open."""
         problem = self.problem
-        return Setting(problem.scenario, problem.space.specification.head_dim, problem.vocabulary, problem.tied)
+        return Setting(problem.scenario, problem.space.specification.head_dims[0], problem.vocabulary, problem.tied)
 
     @cached_property
     def loss(self) -> Convex:
@@ -80,7 +90,7 @@ class Frame:
         rows = slice(first, last + 1)
         pairs = self.pairs if pair is None else np.array([pair])
         rates = pairs[:, 1] / pairs[:, 0]
-        heads, kv = space.n_heads[rows], self._kv_ends[rows]
+        heads, kv = space.heads[rows], self._kv_ends[rows]
         lower = [space.depths[0], space.widths[first], pairs[:, 1].min() * self._ratio_ends[rows, 0].min()]
         upper = [space.depths[-1], space.widths[last], pairs[:, 1].max() * self._ratio_ends[rows, 1].max()]
         lower += [(heads / kv[:, 1]).min(), rates.min()]

@@ -30,6 +30,8 @@ def loss_of(law: Law) -> Convex:
     """
     if law.law_form.of != "loss":
         raise _refused(law, "its terms add up to the logarithm of the loss")
+    if law.law_form.factors:
+        raise _refused(law, f"the sum of its terms is multiplied by others ({', '.join(law.law_form.factors)})")
     if law.partial:
         raise _refused(law, f"it prices {law.priced_designs} alone")
     powers: list[tuple[float, tuple[float, ...]]] = []

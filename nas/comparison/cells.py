@@ -15,7 +15,7 @@ from nas.record import folder as run_folder
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
-from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, try_update
+from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, store_of, try_update
 from nas.search.loop import Limits
 from nas.search.worker_pool import WorkerPool
 
@@ -113,7 +113,7 @@ def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
     run.store.check()
     recorded = run.store.read()
     run.store.close()
-    return RunStore(folder / FILE, study.problem.metric_names, run.store.objectives, study.problem.budgets), recorded
+    return store_of(study.problem, folder), recorded
 
 
 def trace(cell: Cell, asked: int) -> Trace:

@@ -17,6 +17,8 @@ CHANGES = {
     "n_experts": ("fewer experts", "more experts"),
     "top_k": ("fewer experts per token", "more experts per token"),
     "expert_ffn_ratio": ("smaller FFN", "larger FFN"),
+    "head_dim": ("narrower heads", "wider heads"),
+    "query_dim": ("narrower queries", "wider queries"),
     "n_kv_heads": ("fewer KV heads", "more KV heads"),
 }
 
@@ -30,7 +32,10 @@ def architecture(answer: Answer) -> Architectures:
 def changed(before: Architectures, after: Architectures) -> list[str]:
     """Axes on which two designs differ, in words with both values: `wider (2048 → 2304)`."""
     said = []
+    free = any(int(design.query_dim[0]) != int(design.width[0]) for design in (before, after))
     for axis, words in CHANGES.items():
+        if axis == "query_dim" and not free:
+            continue
         old, new = (float(getattr(design, axis)[0]) for design in (before, after))
         if old != new:
             said.append(f"{words[new > old]} ({old:.4g} → {new:.4g})")

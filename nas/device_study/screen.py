@@ -125,7 +125,8 @@ def short(design: Architectures) -> str:
     """`l16 d2048 E16K1 r0.5 kv4`."""
     a = {name: column[0] for name, column in design.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E{a['n_experts']}K{a['top_k']}"
-    return f"l{a['depth']} d{a['width']} {experts} r{a['expert_ffn_ratio']:.3g} kv{a['n_kv_heads']}"
+    heads = "" if a["n_heads"] * a["head_dim"] == a["width"] else f" h{a['n_heads']}x{a['head_dim']}"
+    return f"l{a['depth']} d{a['width']} {experts} r{a['expert_ffn_ratio']:.3g}{heads} kv{a['n_kv_heads']}"
 
 
 def _designs(study: DeviceStudy) -> list[str]:

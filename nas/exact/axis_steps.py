@@ -6,16 +6,25 @@ from typing import Any
 from pydantic import ValidationError
 
 from search_spaces.space import SearchSpace
-from search_spaces.specification import SpaceSpecification, expert_faults, ffn_faults, kv_faults
+from search_spaces.specification import (
+    GENES,
+    SpaceSpecification,
+    expert_faults,
+    ffn_faults,
+    heads_faults,
+    kv_faults,
+)
 
-PARTNERS = {  # the axis whose values a value of this one can exclude
-    "depth": "",
-    "width": "expert_ffn_ratio",
-    "n_experts": "top_k",
-    "top_k": "n_experts",
-    "expert_size": "width",
-    "expert_ffn_ratio": "width",
-    "n_kv_heads": "width",
+PARTNERS = {  # the axes whose values a value of this one can exclude
+    "depth": (),
+    "width": ("expert_ffn_ratio",),
+    "head_dim": ("width",),
+    "n_heads": ("width",),
+    "n_experts": ("top_k",),
+    "top_k": ("n_experts",),
+    "expert_size": ("width",),
+    "expert_ffn_ratio": ("width",),
+    "n_kv_heads": ("n_heads", "width"),
 }
 
 
@@ -25,10 +34,10 @@ def beyond(space: SearchSpace) -> Iterator[tuple[str, float, SearchSpace]]:
     Values of other axes that cannot stand beside the further one are left out. A further FFN beyond
     `max_expert_ffn_ratio` at every width raises that limit just so far that one width takes it.
     """
-    for axis, partner in PARTNERS.items():
+    for axis in PARTNERS:
         values = getattr(space.specification.axes, axis)
         for value in _steps(axis, values, space) if isinstance(values, list) else ():
-            further = _with(space, axis, partner, value)
+            further = _with(space, axis, value)
             if further is not None:
                 yield axis, value, further
 
@@ -38,7 +47,7 @@ def _steps(axis: str, values: list[Any], space: SearchSpace) -> Iterator[float]:
     numbers = [value for value in values if not isinstance(value, str)]
     if not numbers:
         return
-    least = space.specification.head_dim if axis == "width" else 1
+    least = space.specification.head_dims[0] if axis in ("width", "head_dim") else 1
     low = numbers[1] - numbers[0] if len(numbers) > 1 else least
     high = numbers[-1] - numbers[-2] if len(numbers) > 1 else least
     if numbers[0] - low > 0:
@@ -46,15 +55,17 @@ def _steps(axis: str, values: list[Any], space: SearchSpace) -> Iterator[float]:
     yield numbers[-1] + high
 
 
-def _with(space: SearchSpace, axis: str, partner: str, value: float) -> SearchSpace | None:
-    """The space that holds one value of an axis and what its partner allows; None where no architecture has it."""
+def _with(space: SearchSpace, axis: str, value: float) -> SearchSpace | None:
+    """The space that holds one value of an axis and what its partners allow; None where no architecture has it."""
     mapping, changed = space.mapping(), _changed(_raised(space.specification, axis, value), axis, [value])
     mapping["axes"][axis] = [value]
     mapping["conditions"] = changed.conditions.model_dump(exclude_none=True)
-    others = mapping["axes"].get(partner)
-    if others is not None:
-        new = [other for other in others if not _held(space, axis, value, other)]
-        mapping["axes"][partner] = [other for other in new if _taken(changed, partner, other)]
+    for partner in PARTNERS[axis]:
+        others = mapping["axes"].get(partner)
+        if others is not None:
+            new = [other for other in others if not _held(space, axis, value, partner, other)]
+            mapping["axes"][partner] = [other for other in new if _taken(changed, partner, other)]
+            changed = _changed(changed, partner, mapping["axes"][partner])
     try:
         return SearchSpace.from_mapping(mapping)
     except ValidationError:
@@ -78,14 +89,18 @@ def _raised(specification: SpaceSpecification, axis: str, value: float) -> Space
 
 
 def _taken(specification: SpaceSpecification, partner: str, other: Any) -> bool:
-    """Whether a space with this value of the partner alone is one."""
+    """Whether a space with this value of the partner alone is one; numbers of heads are left out by themselves."""
+    if partner == "n_heads":
+        return True
     alone = _changed(specification, partner, [other])
     axes, conditions = alone.axes, alone.conditions
     faults = (expert_faults(axes.n_experts, axes.top_k, conditions), ffn_faults(axes, conditions))
-    return not any(faults) and not kv_faults(axes, alone.head_dim)
+    return not any((*faults, heads_faults(alone), kv_faults(alone)))
 
 
-def _held(space: SearchSpace, axis: str, value: float, width: Any) -> bool:
-    """Whether a width has the further number of KV heads already, as `n_heads`."""
-    values = space.specification.axes.n_kv_heads
-    return axis == "n_kv_heads" and "n_heads" in values and width == value * space.specification.head_dim
+def _held(space: SearchSpace, axis: str, value: float, partner: str, other: Any) -> bool:
+    """Whether a number of heads, or a width that has but one, has the further number of KV heads already, as `n_heads`."""
+    if axis != "n_kv_heads" or "n_heads" not in space.specification.axes.n_kv_heads:
+        return False
+    of_width = [] if len(space.genes) > len(GENES) else [value * space.specification.head_dims[0]]
+    return bool(other == value if partner == "n_heads" else other in of_width)

@@ -76,9 +76,10 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     missing = undeclared(problem, metrics_of(problem, rules))
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
-    depths, kvs = len(problem.space.depths), int(problem.space.kv_gene.counts.sum())
-    if depths * kvs > PARTNERS:
-        return f"depth, width and KV heads alone have {depths * kvs:,} combinations"
+    space = problem.space
+    partners = len(space.depths) * int(space.kv_gene.counts[space.frame_heads].sum())
+    if partners > PARTNERS:
+        return f"depth, width{', heads' if space.free_heads else ''} and KV heads alone have {partners:,} combinations"
     return ""
 
 
@@ -177,7 +178,8 @@ def lowest_loss(
     """
     deciding = (least, *([asked.metric] if asked else []), "total_ms")
     first = next(metric for metric in deciding if sums.varies(metric))
-    best = sums.frontier((Objective(first),), (*budgets, *([asked] if asked else [])), (least, "total_ms"))
+    within, ties = (*budgets, *([asked] if asked else [])), ("total_ms",) if sums.varies("total_ms") else ()
+    best = sums.frontier((Objective(first),), within, (least, "total_ms"), ties)
     if best is None:
         return None
     row = best_row(best, asked, of=least)

@@ -16,7 +16,7 @@ from objectives.latency.roofline import OperatorTime, epilogue_seconds, launch_s
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.space import GENES, SearchSpace
+from search_spaces.space import SearchSpace
 
 BESIDES = ("ttft_ms", "tokens_per_second")  # what people ask of a device, whatever the study computes
 STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
@@ -201,7 +201,7 @@ def steps(problem: Problem, chosen: Architectures) -> list[Step]:
 
 
 def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
-    """Every neighbour of each genotype (n, 6) with its changes, all evaluated at once."""
+    """Every neighbour of each genotype (n, g) with its changes, all evaluated at once."""
     space = problem.space
     owner, near = space.neighbours_of_each(genotypes)
     order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
@@ -220,7 +220,7 @@ def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]
     if len(own) == 0:
         return []
     sides = [space.architectures(genotypes) for genotypes in (own, other)]
-    shown = [SHOWN.get(gene, gene) for gene in GENES]
+    shown = [SHOWN.get(gene, gene) for gene in space.genes]
     before, after = ({name: getattr(side, name).tolist() for name in shown} for side in sides)
     moved = [[name for name, here in zip(shown, row, strict=True) if here] for row in (own != other).tolist()]
     return [

@@ -16,7 +16,6 @@ from nas.problem.problem import Problem
 from nas.search.assembly import Study
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.space import GENES
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
@@ -72,7 +71,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "budget": second,
         "picks": [_pick(problem, found, drawn, Budget(second, limit)) for limit in _limits(found, members, second)],
         "blind": list(blind_axes(problem.space, law)),
-        "boundary": {gene: float(at_end[:, i].mean()) for i, gene in enumerate(GENES) if sizes[i] > 2},
+        "boundary": {gene: float(at_end[:, i].mean()) for i, gene in enumerate(problem.space.genes) if sizes[i] > 2},
         "outside": {name: float(flags.mean()) for name, flags in outside.items()},
     }
 

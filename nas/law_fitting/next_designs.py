@@ -18,13 +18,14 @@ from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.space import SearchSpace
+from search_spaces.specification import OF_HEADS
 
 GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
 
 
 SHOWN = (
-    *("depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("depth", "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
     *("tokens", "seed", "predicted_loss", "purpose"),
 )
 SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
@@ -33,7 +34,7 @@ DOUBTED = "were not shown to pick better than random ones (24 simulations; figur
 DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
 HALVINGS = 20
 SHOWN = (
-    *("id", "depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("id", "depth", "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
     *("seed", "predicted_loss", "purpose"),
 )
 
@@ -217,7 +218,8 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
     columns, shrink = proposal.columns, proposal.plan.shrink
     after = f"are {shrink:.2f} of random designs'" if first else f"become {shrink:.2f} of what they are"
     when = "first" if first else "next"
-    names = [name for name in SHOWN if name in columns]
+    free = bool((proposal.trainings.architectures.query_dim != proposal.trainings.architectures.width).any())
+    names = [name for name in SHOWN if name in columns and (free or name not in OF_HEADS)]
     parts = [f"largest {feature(proposal.trainings.architectures, 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]

@@ -15,7 +15,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 class Evaluations:
     """Genotypes with their metrics; a failed row has a reason and NaN metrics.
 
-    genotypes (n, 6), keys (n,), metrics name → (n,), reasons (n,) of str ("" is evaluated).
+    genotypes (n, g), keys (n,), metrics name → (n,), reasons (n,) of str ("" is evaluated).
     """
 
     genotypes: IntArray

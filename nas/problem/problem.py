@@ -91,7 +91,7 @@ class Problem:
         call: Caller | None = None,
         assessment: Assessment | None = None,
     ) -> Evaluations:
-        """Metrics of canonical genotypes (n, 6); every one unless `names` says which.
+        """Metrics of canonical genotypes (n, g); every one unless `names` says which.
 
         `call` evaluates a user's metric, in this process unless it is given; `assessment` is that of these genotypes'
         architectures in the study's scenario where it is there already.

@@ -23,6 +23,7 @@ from nas.record.description import check_description
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
+from search_spaces.specification import SpaceSpecification
 
 SECTIONS = {
     "space": ("space",),
@@ -248,7 +249,8 @@ def open_run(path: Path) -> OpenRun:
     budgets = tuple(
         Budget(metric, limit, rate_over(metric, columns, workload)) for metric, limit in resolved["budgets"].items()
     )
-    store = RunStore(path / FILE, tuple(meta["metrics"]), tuple(resolved["objectives"]), budgets, readonly=True)
+    genes, objectives = SpaceSpecification.model_validate(resolved["space"]).genes, tuple(resolved["objectives"])
+    store = RunStore(path / FILE, tuple(meta["metrics"]), objectives, budgets, genes=genes, readonly=True)
     return OpenRun(path, resolved, meta, store)
 
 

@@ -15,7 +15,7 @@ from nas.problem.objective import Budget
 from nas.record.database import connect, digest, explained, meta_digest
 from nas.record.log import BatchRecord, Recorded
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
-from search_spaces.space import GENES
+from search_spaces.specification import GENES
 
 FILE = "evaluations.sqlite"
 LAYOUT = "1"
@@ -34,14 +34,16 @@ class RunStore:
         objectives: tuple[str, ...],
         budgets: tuple[Budget, ...],
         *,
+        genes: tuple[str, ...] = GENES,
         readonly: bool = False,
     ) -> None:
         self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
+        self.genes = genes
         self.connection = connect(path, readonly=readonly)
 
     def create(self, meta: Mapping[str, Any], columns: Mapping[str, str]) -> None:
         """Lay out an empty store; `columns` are the architecture columns with their SQL types."""
-        genes = ", ".join(f"gene_{gene} INTEGER NOT NULL" for gene in GENES)
+        genes = ", ".join(f"gene_{gene} INTEGER NOT NULL" for gene in self.genes)
         described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
         values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
         with explained(self.path), self.connection:
@@ -87,7 +89,7 @@ class RunStore:
             *(column.tolist() for column in evaluations.violations.T),
             strict=True,
         )
-        places = ", ".join("?" * (5 + len(GENES) + len(columns) + len(self.metrics) + len(self.budgets)))
+        places = ", ".join("?" * (5 + len(self.genes) + len(columns) + len(self.metrics) + len(self.budgets)))
         with explained(self.path), self.connection:
             self.connection.executemany(f"INSERT INTO evaluations VALUES ({places})", rows)
             self.connection.execute(
@@ -101,12 +103,19 @@ class RunStore:
         Raises:
             PlasError: rows are missing or out of order.
         """
-        wanted = ['"index"', "batch", "key", "reason", *(f"gene_{gene}" for gene in GENES), *map(_quoted, self.metrics)]
+        wanted = [
+            '"index"',
+            "batch",
+            "key",
+            "reason",
+            *(f"gene_{gene}" for gene in self.genes),
+            *map(_quoted, self.metrics),
+        ]
         with explained(self.path), self._snapshot():
             n = int(self.connection.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
             cursor = self.connection.execute(f'SELECT {", ".join(wanted)} FROM evaluations ORDER BY "index"')
             batches, keys = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-            genotypes: AnyArray = np.zeros((n, len(GENES)), dtype=np.int32)
+            genotypes: AnyArray = np.zeros((n, len(self.genes)), dtype=np.int32)
             values, reasons, start = np.zeros((len(self.metrics), n)), dict[int, str](), 0
             while rows := cursor.fetchmany(BLOCK):
                 columns, part = list(zip(*rows, strict=True)), slice(start, start + len(rows))
@@ -116,8 +125,8 @@ class RunStore:
                     )
                 batches[part], keys[part] = columns[1], columns[2]
                 reasons.update((start + i, reason) for i, reason in enumerate(columns[3]) if reason)
-                genotypes[part] = np.array(columns[4 : 4 + len(GENES)]).T
-                values[:, part] = [_floats(column) for column in columns[4 + len(GENES) :]]
+                genotypes[part] = np.array(columns[4 : 4 + len(self.genes)]).T
+                values[:, part] = [_floats(column) for column in columns[4 + len(self.genes) :]]
                 start = part.stop
             told = tuple(reasons.get(row, "") for row in range(n)) if reasons else None
             metrics = dict(zip(self.metrics, values, strict=True))

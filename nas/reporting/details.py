@@ -16,7 +16,7 @@ NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
 
 
 def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
-    """Loss terms, operators, resident bytes, neighbours and the loss's interval of each genotype (n, 6)."""
+    """Loss terms, operators, resident bytes, neighbours and the loss's interval of each genotype (n, g)."""
     architectures = problem.architectures(genotypes)
     law = problem.scenario.law
     return {

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from nas.answer.drawn import (
-    EVOLVING,
     answered_designs,
     baseline_points,
     convergence,
     evolution,
+    evolving,
     frontier_name,
     running_median,
     thinned,
@@ -160,7 +160,7 @@ def _evolving(outcome: Outcome, across: str) -> list[dict[str, Any]]:
     x, values = evolution(outcome, thinned(len(outcome.frontier), DRAWN), across)
     return [
         {"name": name, "label": text, "x": column(x), "median": column(running_median(values[name]))}
-        for name, text in EVOLVING
+        for name, text in evolving(outcome)
     ]
 
 

@@ -256,6 +256,11 @@ def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float 
 
 def _refuse_impossible(problem: Problem) -> None:
     """Options that the closed form lacks are said before anything is evaluated."""
+    if problem.space.free_heads and problem.scenario.latency == "closed_form":
+        raise UsageError(
+            f"latency: expected operator for n_heads as an axis of the space (d_q other than d), got closed_form with "
+            f"{problem.space.name}; use --latency operator"
+        )
     first = problem.architectures(problem.space.genotypes(_zero()))
     try:
         for name in ("total_ms", *problem.asked_besides):

@@ -31,13 +31,19 @@ def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
     """A run folder with its configuration, an empty store and a manifest that says it is running."""
     resolved, problem = study.resolved(), study.problem
     write(folder / "config.yaml", yaml_source.dump(resolved))
-    store = RunStore(folder / FILE, problem.metric_names, tuple(resolved["objectives"]), problem.budgets)
+    store = store_of(problem, folder)
     scales = {o.name: o.log_scale for o in problem.objectives}
     meta = {"resolved": resolved, "metrics": list(problem.metric_names), "log_scale": scales}
     store.create(meta, store_columns(study.problem))
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
     return store, manifest
+
+
+def store_of(problem: Problem, folder: Path) -> RunStore:
+    """The store of a problem's run, to write to."""
+    names = tuple(objective.name for objective in problem.objectives)
+    return RunStore(folder / FILE, problem.metric_names, names, problem.budgets, genes=problem.space.genes)
 
 
 def new_manifest(folder: Path, study: Study) -> Manifest:

@@ -38,7 +38,7 @@ class Traits:
 class Brief:
     """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
 
-    start: canonical genotypes (k, 6), distinct, possibly none; evaluations: the distinct
+    start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
     evaluations that the run is asked for, if any; a strategy that solves before it asks keeps
     its progress in `notebook` and tells `report` how many more architectures it has settled.
     """
@@ -59,7 +59,7 @@ class Brief:
 class Strategy(Protocol):
     """A search algorithm's state; it knows nothing of stores, limits or files.
 
-    Laws: `ask` returns genotypes (k, 6), repaired by the caller; no rows mean that nothing more
+    Laws: `ask` returns genotypes (k, g), repaired by the caller; no rows mean that nothing more
     will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
     `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
     and the same answers give the same questions. A strategy that stops by itself says why in

@@ -20,7 +20,7 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief
 from nas.search.unseen import draw_unseen
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
-from search_spaces.space import GENES, SearchSpace
+from search_spaces.space import SearchSpace
 
 Encoding = Literal["integers", "categories"]
 Repeats = Literal["neighbour", "redraw"]
@@ -47,7 +47,7 @@ def quiet() -> Iterator[None]:
 
 def gene_distributions(space: SearchSpace, encoding: Encoding) -> dict[str, BaseDistribution]:
     """Genes as Optuna sees them: indices into ascending axes, ordered or not."""
-    sizes = zip(GENES, space.gene_sizes.tolist(), strict=True)
+    sizes = zip(space.genes, space.gene_sizes.tolist(), strict=True)
     if encoding == "integers":
         return {gene: IntDistribution(0, size - 1) for gene, size in sizes}
     return {gene: CategoricalDistribution(range(size)) for gene, size in sizes}
@@ -103,7 +103,7 @@ class OptunaStrategy(ABC):
         self._learn(told)
 
     def _propose(self) -> IntArray:
-        """One new architecture (1, 6), its trial pending; none when the space has no more."""
+        """One new architecture (1, g), its trial pending; none when the space has no more."""
         if len(self.seen) == self.space.size:
             return self.space.genotypes(np.zeros(0, dtype=np.int64))
         if self.start:
@@ -112,7 +112,7 @@ class OptunaStrategy(ABC):
             self.study.sampler = self._sampler(draw)
             trial = self.study.ask(self.distributions)
             values = trial.params
-            drawn = np.array([[values[gene] for gene in GENES]], dtype=np.int64)
+            drawn = np.array([[values[gene] for gene in self.space.genes]], dtype=np.int64)
             genotype = self.space.repair(drawn)
             if self.seen.add(self.space.keys(genotype))[0]:
                 break
@@ -126,7 +126,7 @@ class OptunaStrategy(ABC):
         return genotype
 
     def _unseen(self, genotype: IntArray) -> IntArray:
-        """An unseen neighbour of a genotype (1, 6) where wanted and left, else any unseen architecture."""
+        """An unseen neighbour of a genotype (1, g) where wanted and left, else any unseen architecture."""
         generator = np.random.default_rng([self.seed, len(self.seen), 1])
         if self.repeats == "neighbour":
             near = self.space.keys(self.space.neighbours(genotype))
@@ -141,9 +141,10 @@ class OptunaStrategy(ABC):
         """Make the trial say what will be evaluated instead of what was drawn."""
         trial_id = self.storage.get_trial_id_from_study_id_trial_number(self.study_id, trial.number)
         for i in np.flatnonzero(drawn != genotype):
-            distribution = self.distributions[GENES[i]]
+            gene = self.space.genes[i]
+            distribution = self.distributions[gene]
             value = distribution.to_internal_repr(int(genotype[i]))
-            self.storage.set_trial_param(trial_id, GENES[i], value, distribution)
+            self.storage.set_trial_param(trial_id, gene, value, distribution)
 
     def _finish(self, trial: Trial, fit: bool, values: list[float], violations: list[float]) -> FrozenTrial:
         if not fit:
@@ -157,7 +158,7 @@ class OptunaStrategy(ABC):
         return evaluations.values
 
     def _parameters(self, genotype: IntArray) -> dict[str, int]:
-        return dict(zip(GENES, genotype.tolist(), strict=True))
+        return dict(zip(self.space.genes, genotype.tolist(), strict=True))
 
     def _seeded(self, *parts: int) -> int:
         """A seed for Optuna from the run's seed and what distinguishes this draw."""

@@ -77,7 +77,7 @@ class NewOnly(DuplicateElimination):  # type: ignore[misc]
         return pop[self.fresh(pop.get("X"), len(pop))]
 
     def fresh(self, genes: FloatArray, room: int) -> IntArray:
-        """Rows of the new genes (n, 6) in order, at most `room`; they count as proposed from now on."""
+        """Rows of the new genes (n, g) in order, at most `room`; they count as proposed from now on."""
         keys = self.space.keys(genes.astype(np.int64))
         return np.flatnonzero(self.seen.add(keys, room))
 

@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from nas.search.key_index import KeyIndex
 from nas.search.unseen import draw_unseen
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.space import GENES, SearchSpace
+from search_spaces.space import SearchSpace
 
 ROUNDS = 8
 
@@ -17,7 +17,7 @@ def latin_hypercube(space: SearchSpace, seen: KeyIndex, n: int, generator: np.ra
     """Up to n new genotypes from Latin hypercubes over the axes; they are added to `seen`."""
 
     def cube(count: int) -> FloatArray:
-        points: FloatArray = qmc.LatinHypercube(d=len(GENES), rng=generator).random(count)
+        points: FloatArray = qmc.LatinHypercube(d=len(space.genes), rng=generator).random(count)
         return points
 
     return filled(space, seen, n, generator, cube)
@@ -26,7 +26,7 @@ def latin_hypercube(space: SearchSpace, seen: KeyIndex, n: int, generator: np.ra
 def filled(
     space: SearchSpace, seen: KeyIndex, n: int, generator: np.random.Generator, points: Callable[[int], FloatArray]
 ) -> IntArray:
-    """New genotypes from a stream of points in [0, 1)^6, topped up from what is left of the space."""
+    """New genotypes from a stream of points in [0, 1)^g, topped up from what is left of the space."""
     chosen: list[IntArray] = []
     short = min(n, space.size - len(seen))
     for _ in range(ROUNDS):

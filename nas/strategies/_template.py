@@ -42,14 +42,14 @@ class FrontierMutation:
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.parameters = brief.problem.space, parameters
         self.generator = brief.generator  # numpy's, of the study's seed
-        self.start: IntArray = brief.start  # designs of --seed-from, (k, 6), none without it
+        self.start: IntArray = brief.start  # designs of --seed-from, (k, g), none without it
         self.seen = KeyIndex()  # keys of all that was ever proposed
         self.genotypes: IntArray = np.zeros((0, len(self.space.gene_sizes)), dtype=np.int64)
         self.values: FloatArray = np.zeros((0, len(brief.problem.objectives)))
         self.excess: FloatArray = np.zeros(0)
 
     def ask(self, at_most: int) -> IntArray:
-        """Genotypes (k, 6), an index into each axis per gene; no rows would mean that nothing more will come.
+        """Genotypes (k, g), an index into each axis per gene; no rows would mean that nothing more will come.
 
         `at_most` is how many evaluations are left; a whole batch may exceed it.
         """

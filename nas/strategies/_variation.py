@@ -46,7 +46,7 @@ class Brood:
     def bred(
         self, parents: FloatArray, n: int, pairs: Callable[[int], IntArray], random_state: np.random.Generator
     ) -> IntArray:
-        """Up to n new genotypes (k, 6) of parents (rows, 6); fewer where `MATINGS` matings breed no more.
+        """Up to n new genotypes (k, g) of parents (rows, g); fewer where `MATINGS` matings breed no more.
 
         `pairs` selects so many pairs of rows, (pairs, 2). What would be surplus can still be proposed later.
         """
@@ -63,7 +63,7 @@ class Brood:
         return np.concatenate(found)
 
     def varied(self, parents: FloatArray, random_state: np.random.Generator) -> FloatArray:
-        """Both children of parents (2, n, 6), not yet rounded, first children first, (2 n, 6)."""
+        """Both children of parents (2, n, g), not yet rounded, first children first, (2 n, g)."""
         v, highest = self.variation, (self.space.gene_sizes - 1).astype(np.float64)
         crossing: BoolArray = random_state.random((parents.shape[1],)) < v.crossover_probability
         if crossing.any():

@@ -91,7 +91,7 @@ class AdaptiveLhs:
         return np.concatenate(chosen)
 
     def _largest_gaps(self) -> IntArray:
-        """Genotypes of both ends of the longest edges, (gaps, 2, 6); of a single point, the point twice."""
+        """Genotypes of both ends of the longest edges, (gaps, 2, g); of a single point, the point twice."""
         members = self.generator.permutation(len(self.front))[:SPANNED]
         if len(members) < 2:
             return np.repeat(self.front.genotypes[:1, None], 2, axis=1)

@@ -34,7 +34,7 @@ class Exact:
     def ask(self, at_most: int) -> IntArray:
         """Everything worth storing, then nothing."""
         if self.asked:
-            return np.zeros((0, 6), dtype=np.int64)
+            return np.zeros((0, len(self.brief.problem.space.genes)), dtype=np.int64)
         self.asked = True
         space = self.brief.problem.space
         if space.size <= SMALL:

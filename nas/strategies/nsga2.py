@@ -28,7 +28,7 @@ class Parameters(Variation):
 
 @dataclass(frozen=True, eq=False)
 class Individuals:
-    """Genotypes (n, 6), objective values (n, m), sums of violations (n,), and how far their neighbours are, (n,)."""
+    """Genotypes (n, g), objective values (n, m), sums of violations (n,), and how far their neighbours are, (n,)."""
 
     genotypes: IntArray
     values: FloatArray

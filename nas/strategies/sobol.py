@@ -10,7 +10,6 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits
 from nas.strategies._space_filling import filled
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.space import GENES
 
 TRAITS = Traits()
 LENGTH = 2**30
@@ -31,7 +30,7 @@ class Sobol:
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.space, self.block = brief.problem.space, parameters.block
         self.generator, self.seen = brief.generator, KeyIndex()
-        self.sequence = qmc.Sobol(d=len(GENES), scramble=True, rng=self.generator)
+        self.sequence = qmc.Sobol(d=len(self.space.genes), scramble=True, rng=self.generator)
 
     def ask(self, at_most: int) -> IntArray:
         """The next block of new architectures."""
@@ -40,7 +39,7 @@ class Sobol:
     def _points(self, n: int) -> FloatArray:
         """The next n points; the sequence is fast-forwarded nowhere and never repeats."""
         if self.sequence.num_generated + n > LENGTH:
-            self.sequence = qmc.Sobol(d=len(GENES), scramble=True, rng=self.generator)
+            self.sequence = qmc.Sobol(d=len(self.space.genes), scramble=True, rng=self.generator)
         with warnings.catch_warnings():  # unbalanced lengths are ours: points on known architectures are passed over
             warnings.simplefilter("ignore", UserWarning)
             points: FloatArray = self.sequence.random(n)

@@ -147,8 +147,9 @@ def _refuse_undecided(request: Request, known: dict[str, Any] | None) -> None:
 
 
 def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
-    """Every other form fitted to the same rows, or why it cannot be."""
-    forms = {name: named_form(name) for name in importable("objectives.law_forms") if name != fit.form_name}
+    """Every other form that a fit finds, fitted to the same rows, or why it cannot be."""
+    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
+    forms = {name: form for name, form in shipped.items() if form.fitted and name != fit.form_name}
     method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
     return rivals(forms, fit.table, method, stage)
 

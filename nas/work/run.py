@@ -29,6 +29,7 @@ from nas.search.lifecycle import (
     retry_failed,
     retrying,
     search_of,
+    store_of,
     terminable,
     try_update,
     version_changes,
@@ -150,7 +151,7 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
             )
         mirror = mirrored(study, folder, recorded)
         announce(study, request)
-        store = RunStore(folder / FILE, study.problem.metric_names, probe.store.objectives, study.problem.budgets)
+        store = store_of(study.problem, folder)
         manifest = read_manifest(folder, study)
         if (changed := version_changes(manifest, study)) and not request.quiet:
             notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")

@@ -14,7 +14,10 @@ from objectives.fitting.robust import scale_of
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
 
-FACTORS = ("depth", "width", "ffn_ratio", "activation_rate", "kv_dim", "tokens", "parameters", "active_parameters")
+FACTORS = (
+    *("depth", "width", "ffn_ratio", "activation_rate", "kv_dim", "query_dim", "tokens"),
+    *("parameters", "active_parameters"),
+)
 SIGNIFICANT = 2.0  # |value| / standard error below which a coefficient is called not identifiable
 ALIKE = 0.95
 OUTLIER = 4.0  # robust residual sds

@@ -1,6 +1,6 @@
 """A law fitted to a table: variable projection from many starts, then a robust polish of each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -114,6 +114,7 @@ def refuse(model: Model, table: Table) -> None:
             faults.append(
                 f"{name}: expected values that vary, got {column[0]:g} in every row; fix its exponent with --fix, or choose a form without it"
             )
+    faults += [] if faults else _queries_of_the_width(needed(model.form, model.fixed), table)
     designs, p = len(np.unique(table.design)), len(model.names)
     if designs <= p and not faults:
         faults.append(
@@ -121,3 +122,16 @@ def refuse(model: Model, table: Table) -> None:
         )
     if faults:
         raise ValueError("\n".join(faults))
+
+
+def _queries_of_the_width(quantities: Sequence[str], table: Table) -> list[str]:
+    """Heads that are together as wide as the layers, or a constant times so, in every row: no term can tell them apart."""
+    if "query_dim" not in quantities or not table.has("width"):
+        return []
+    shares = table.feature("query_dim") / table.feature("width")
+    if np.ptp(shares) > 1e-9 * float(shares.max()):
+        return []
+    return [
+        f"query_dim: expected rows that differ in n_heads · head_dim / width, got {shares[0]:g} in every row; "
+        "add such rows, or choose a form without it"
+    ]

@@ -138,12 +138,12 @@ def compiled(
     """A form on a table, some exponents fixed.
 
     Raises:
-        ValueError: a quantity that the table does not hold, or an exponent the form does not have.
+        ValueError: a form that is not fitted, a quantity that the table does not hold, or an exponent the form does not have.
     """
     if not form.fitted:
         raise ValueError(
-            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities "
-            "or terms of dense or sparse designs alone; fit another form"
+            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities, sums "
+            "that multiply others or terms of dense or sparse designs alone; it can be used as a law, not fitted"
         )
     free = tuple(name for name in form.exponents if name not in fixed)
     for name in fixed:

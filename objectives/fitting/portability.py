@@ -68,7 +68,7 @@ def stand_in(law: Law, quantity: str) -> float | None:
     if quantity in ("activation_rate", "n_experts", "top_k"):
         return 1.0
     single = {"ffn_ratio": "expert_ffn_ratio"}.get(quantity, quantity)  # of one active expert
-    low, high = law.fitted_on.get(quantity) or law.fitted_on.get(single, (0.0, 0.0))
+    low, high = {**law.prices, **law.fitted_on}.get(quantity) or law.fitted_on.get(single, (0.0, 0.0))
     return math.sqrt(low * high) or None
 
 

@@ -11,7 +11,7 @@ from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.fitting.table_sources import Source, row_names, source_of
-from objectives.loss_law.features import COUNTS, FOLLOWING, OWNERS, feature
+from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, feature
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
@@ -68,6 +68,8 @@ class Table:
             return self.numbers["active_parameters"]
         if name == "activation_rate" and {"top_k", "n_experts"} <= set(self.numbers):
             return self.numbers["top_k"] / self.numbers["n_experts"]
+        if name in MADE_OF:
+            return np.prod([self.feature(part) ** power for part, power in MADE_OF[name].items()], axis=0)
         if name == "tokens":
             raise ValueError("tokens: expected a column of training tokens, got none; add it (or training_flops)")
         return feature(self._architectures(name), name)
@@ -100,6 +102,12 @@ class Table:
     def levels(self) -> dict[str, FloatArray]:
         """Distinct values of every known quantity that varies."""
         found = {name: np.unique(self.feature(name)) for name in OWNERS if name not in FOLLOWING and self.has(name)}
+        if (
+            "query_dim" in found
+            and self.has("width")
+            and np.array_equal(self.feature("query_dim"), self.feature("width"))
+        ):
+            del found["query_dim"]
         if np.array_equal(found.get("parameters", 0), found.get("active_parameters", 1)):
             del found["active_parameters"]
         return {name: values for name, values in found.items() if len(values) > 1}

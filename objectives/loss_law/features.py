@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from objectives.counts import active, total
+from objectives.counts import active, active_ffn, attention, total
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -16,6 +16,7 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "depth": "base",
         "width": "base",
         "kv_dim": "attention",
+        "query_dim": "attention",
         "n_experts": "ffn",
         "top_k": "ffn",
         "activation_rate": "ffn",
@@ -25,6 +26,10 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "expansion_rate": "ffn",
         "parameters": "whole",
         "active_parameters": "whole",
+        "attention_parameters": "whole",
+        "active_ffn_parameters": "whole",
+        "ffn_attention_ratio": "whole",
+        "normalised_width": "whole",
         "parameters_with_embeddings": "whole",
         "active_parameters_with_embeddings": "whole",
         "tokens": "training",
@@ -40,9 +45,24 @@ MOVED_BY: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "expansion_rate": ("n_experts", "expert_size"),
     }
 )  # the axes that a quantity of the FFN follows while width and top_k stay
-COUNTS = {"parameters": total, "active_parameters": active}
-WITH_EMBEDDINGS = {f"{name}_with_embeddings": of for name, of in COUNTS.items()}
-FOLLOWING = ("granularity", "expansion_rate", *WITH_EMBEDDINGS)  # quantities that say nothing beside the others
+COUNTS = {
+    "parameters": total,
+    "active_parameters": active,
+    "attention_parameters": attention,
+    "active_ffn_parameters": active_ffn,
+}
+WITH_EMBEDDINGS = {f"{name}_with_embeddings": COUNTS[name] for name in ("parameters", "active_parameters")}
+MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
+    {
+        "ffn_attention_ratio": MappingProxyType({"active_ffn_parameters": 1.0, "attention_parameters": -1.0}),
+        "normalised_width": MappingProxyType({"width": 1.0, "active_parameters": -0.5}),
+    }
+)  # quantities that are products of powers of others: r of Bian et al. 2025, and their d/√N
+FOLLOWING = (  # quantities that say nothing beside the others
+    *("granularity", "expansion_rate", "attention_parameters", "active_ffn_parameters"),
+    *WITH_EMBEDDINGS,
+    *MADE_OF,
+)
 STANDARD_FFN = 4  # d_ff / d of the dense FFN that granularity and expansion are counted in
 
 
@@ -51,6 +71,11 @@ def feature(architectures: Architectures, name: str, vocabulary: int = 0, *, tie
 
     Granularity is 4d/m, the expansion rate E·m/(4d), as Krajewski et al. 2024 count them.
     """
+    if name in MADE_OF:
+        made: FloatArray = np.ones(len(architectures))
+        for part, power in MADE_OF[name].items():
+            made = made * feature(architectures, part) ** power
+        return made
     if name in COUNTS:
         return COUNTS[name](architectures.with_vocabulary(0))
     if name in WITH_EMBEDDINGS:

@@ -2,8 +2,9 @@
 
     u(x) = Σ_j scale_j · sign_j · Π_f x_f^(±exponent) · Π_g ln(x_g / reference_g) · Π_(a, b) exp(crossed · ln x_a · ln x_b)
 
-and the loss is u, or exp(u). Scales are linear, so that a fit searches over the exponents alone; a form with
-crossed exponents, bent quantities or terms of dense or sparse designs alone is for published laws, which are not fitted here.
+and the loss is u, or exp(u), or u times further such sums. Scales are linear, so that a fit searches over the exponents
+alone; a form with factors, crossed exponents, bent quantities or terms of dense or sparse designs alone is for published laws,
+which are not fitted here.
 """
 
 from collections.abc import Callable
@@ -70,13 +71,14 @@ class Term(BaseModel):
 
 
 class Form(BaseModel):
-    """Terms by name; what they add up to; in which scale a fit takes residuals; bounds of exponents.
+    """Terms by name; what they add up to; further sums that multiply it; the scale of a fit's residuals; bounds of exponents.
 
     bent: quantities that the terms may name besides the known ones, each a rising function of one of these.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     terms: dict[Name, Term] = Field(min_length=1)
+    factors: dict[Name, dict[Name, Term]] = {}
     of: Literal["loss", "log_loss"] = "loss"
     residuals: Literal["loss", "log_loss"] = "loss"
     bounds: dict[str, tuple[float, float]] = {}
@@ -84,30 +86,7 @@ class Form(BaseModel):
 
     @model_validator(mode="after")
     def _known(self) -> "Form":
-        known = (*OWNERS, *self.bent)
-        faults = [
-            f"terms.{name}: expected quantities among {', '.join(known)}, got {feature!r}; correct it"
-            for name, term in self.terms.items()
-            for feature in term.features
-            if feature not in known
-        ]
-        faults += [
-            f"bent.{name}: expected a name of its own and of: one of {', '.join(OWNERS)}, got {bend.of!r}; correct it"
-            for name, bend in self.bent.items()
-            if bend.of not in OWNERS or name in OWNERS
-        ]
-        faults += [
-            f"terms.{name}.crossed: expected two quantities of the term's powers, got {pair!r}; correct it"
-            for name, term in self.terms.items()
-            for pair in term.crossed
-            if len(pair.split()) != 2 or not set(pair.split()) <= set(term.powers) - set(term.logs)
-        ]
-        faults += [
-            f"terms.{name}: expected logarithms of a quantity over a positive finite number, got {at:g}; correct it"
-            for name, term in self.terms.items()
-            for at in term.logs.values()
-            if not 0 < at < np.inf
-        ]
+        faults = self._faults_of_terms()
         faults += [
             f"bounds.{e}: expected an exponent of the terms; remove it" for e in self.bounds if e not in self.exponents
         ]
@@ -120,51 +99,93 @@ class Form(BaseModel):
             faults.append("terms: expected a scale of its own in every term, other than the exponents; rename them")
         if self.of == "log_loss" and self.residuals == "loss":
             faults.append("residuals: expected log_loss where the terms add up to log_loss, got loss; write log_loss")
+        if self.of == "log_loss" and self.factors:
+            faults.append("factors: expected none where the terms add up to log_loss, got some; remove them")
         if faults:
             raise ValueError("\n".join(faults))
         return self
 
+    def _faults_of_terms(self) -> list[str]:
+        known = (*OWNERS, *self.bent)
+        faults = [
+            f"terms.{name}: expected quantities among {', '.join(known)}, got {feature!r}; correct it"
+            for name, term in self.named_terms
+            for feature in term.features
+            if feature not in known
+        ]
+        faults += [
+            f"bent.{name}: expected a name of its own and of: one of {', '.join(OWNERS)}, got {bend.of!r}; correct it"
+            for name, bend in self.bent.items()
+            if bend.of not in OWNERS or name in OWNERS
+        ]
+        faults += [
+            f"terms.{name}.crossed: expected two quantities of the term's powers, got {pair!r}; correct it"
+            for name, term in self.named_terms
+            for pair in term.crossed
+            if len(pair.split()) != 2 or not set(pair.split()) <= set(term.powers) - set(term.logs)
+        ]
+        return faults + [
+            f"terms.{name}: expected logarithms of a quantity over a positive finite number, got {at:g}; correct it"
+            for name, term in self.named_terms
+            for at in term.logs.values()
+            if not 0 < at < np.inf
+        ]
+
+    @property
+    def named_terms(self) -> tuple[tuple[str, Term], ...]:
+        """Every term of the sum and of the sums that multiply it, with its name."""
+        return tuple(item for sum_ in (self.terms, *self.factors.values()) for item in sum_.items())
+
+    @property
+    def every_term(self) -> tuple[Term, ...]:
+        """The same without names."""
+        return tuple(term for _, term in self.named_terms)
+
     @property
     def scales(self) -> tuple[str, ...]:
         """Linear coefficients, one per term, in order."""
-        return tuple(term.scale for term in self.terms.values())
+        return tuple(term.scale for term in self.every_term)
 
     @property
     def exponents(self) -> tuple[str, ...]:
         """Exponents in the order of their first use."""
-        return tuple(dict.fromkeys(name for term in self.terms.values() for name in _exponents(term)))
+        return tuple(dict.fromkeys(name for term in self.every_term for name in _exponents(term)))
 
     @property
     def coefficients(self) -> tuple[str, ...]:
         """All coefficients: each term's scale, then the exponents it brings; last those that bend a quantity."""
-        names = [name for term in self.terms.values() for name in (term.scale, *_exponents(term))]
+        names = [name for term in self.every_term for name in (term.scale, *_exponents(term))]
         return tuple(dict.fromkeys([*names, *(name for bend in self.bent.values() for name in bend.coefficients)]))
 
     @property
     def features(self) -> tuple[str, ...]:
         """Every quantity that the law depends on, those that others are made of in place of these."""
-        named = [name for term in self.terms.values() for name in term.features]
-        kinds = ["n_experts"] if any(term.only for term in self.terms.values()) else []
+        named = [name for term in self.every_term for name in term.features]
+        kinds = ["n_experts"] if any(term.only for term in self.every_term) else []
         return tuple(dict.fromkeys([*(self.bent[name].of if name in self.bent else name for name in named), *kinds]))
 
     @property
     def fitted(self) -> bool:
-        """Whether a fit finds its coefficients: plain terms of known quantities."""
-        return not self.bent and all(term.plain for term in self.terms.values())
+        """Whether a fit finds its coefficients: one sum of plain terms of known quantities."""
+        return not self.factors and not self.bent and all(term.plain for term in self.terms.values())
 
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)
 
     def values(self, feature: Feature, c: dict[str, float]) -> dict[str, FloatArray | float]:
-        """The terms, each (n,) or a number; `feature` gives the quantities that none is made of."""
+        """The terms, each (n,) or a number, times the factors; `feature` gives the quantities that none is made of."""
         powers: dict[tuple[str, float], FloatArray] = {}
 
         def quantity(name: str) -> FloatArray:
             bend = self.bent.get(name)
             return feature(name) if bend is None else np.asarray(bend.value(feature(bend.of), c))
 
-        return {name: _value(term, quantity, c, powers) for name, term in self.terms.items()}
+        found = {name: _value(term, quantity, c, powers) for name, term in self.terms.items()}
+        for terms in self.factors.values():
+            factor = sum(_value(term, quantity, c, powers) for term in terms.values())
+            found = {name: value * factor for name, value in found.items()}
+        return found
 
     def loss(self, total: FloatArray) -> FloatArray:
         """The loss of the sum of the terms; infinite where it is beyond floating point."""

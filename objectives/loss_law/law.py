@@ -25,12 +25,15 @@ RANGED = (
     "expert_ffn_ratio",
     "ffn_ratio",
     "kv_dim",
+    "query_dim",
     "granularity",
     "expansion_rate",
     "parameters",
     "active_parameters",
     "parameters_with_embeddings",
     "active_parameters_with_embeddings",
+    "ffn_attention_ratio",
+    "normalised_width",
 )
 DOMAINS = ("prices", "prices_sparse")
 BLOCK = 65_536
@@ -227,9 +230,10 @@ class Law(BaseModel):
     @property
     def separable(self) -> bool:
         """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
-        if self.law_form.of != "loss" or self.partial:
+        form = self.law_form
+        if form.of != "loss" or form.factors or self.partial:
             return False
-        return all(term.part and not term.turns for term in self.law_form.terms.values())
+        return all(term.part and not term.turns for term in form.terms.values())
 
     def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
         """The terms of one part, each (n,); of a separable law."""

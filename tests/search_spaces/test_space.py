@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE
-from search_spaces.space import GENES, SearchSpace
+from search_spaces.space import SearchSpace
+from search_spaces.specification import GENES
 
 Genotype = tuple[int, ...]
 TOP_K, FFN, KV = GENES.index("top_k"), GENES.index("ffn"), GENES.index("n_kv_heads")
@@ -360,7 +361,7 @@ def by_width(space: SearchSpace, widths: range, sizes: range) -> int:
         heads = width // 64
         divisors = sum(heads % kv == 0 for kv in range(1, heads + 1))
         total += sum(size <= 4 * width for size in sizes) * divisors
-    assert total == int(space.counts_per_width.sum()) // pairs_of(space)
+    assert total == int(space.counts_per_frame.sum()) // pairs_of(space)
     return total
 
 

@@ -11,6 +11,7 @@ from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Ef
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.incumbents import Incumbents
+from nas.exact.decomposition.needed_heads import without_beaten
 from nas.exact.decomposition.sums import Sums
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
@@ -58,23 +59,20 @@ class SumsOfParts:
         objectives: tuple[Objective, ...],
         budgets: tuple[Budget, ...],
         besides: tuple[str, ...] = (),
+        ties: tuple[str, ...] = (),
         report: Callable[[int], None] = lambda covered: None,
     ) -> Evaluations | None:
         """The feasible frontier with all ties, in file order; None when nothing is feasible.
 
-        Its rows have the metrics of objectives and budgets, and those `besides`.
+        Its rows have the metrics of objectives and budgets, and those `besides`. Of tied ones those may lack that
+        others beat in the metrics `ties` and are no worse in any budget's.
 
         Raises:
             Exceeded: `most` items did not suffice.
             BrokenSum: sums of parts prove nothing here.
             UsageError: no objective depends on the architecture.
         """
-        decisive = tuple(o for o in objectives if self.varies(o.name))
-        if not decisive:
-            named = " and ".join(o.name for o in objectives)
-            raise UsageError(
-                f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
-            )
+        decisive = self._decisive(objectives)
         problem = replace(self.problem, objectives=decisive, budgets=(*budgets, *self.usable))
         needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
         metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
@@ -82,15 +80,31 @@ class SumsOfParts:
         page = self.notebook.read(section)
         known, effort = self._begun(problem, metrics, page), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
+            deciding = (*(o.name for o in decisive), *ties)
+            own, left_out = without_beaten(sums.restricted(tuple(dict.fromkeys([*needed, *ties]))), deciding)
             most = None if self.most is None else self.most + effort.bounded
-            search = BranchAndBound(problem, sums.restricted(needed), known, metrics, most, effort)
-            self._settle(search, number, page, section, report)
+            search = BranchAndBound(problem, own.restricted(needed), known, metrics, most, effort)
+            self._settle(search, number, page, section, report, left_out)
         self.effort.add(effort)
         found = known.settle()
         if found is None:
             return None
         self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
         return replace(found, objectives=tuple(o.name for o in objectives), budgets=budgets)
+
+    def _decisive(self, objectives: tuple[Objective, ...]) -> tuple[Objective, ...]:
+        """The objectives that differ between architectures.
+
+        Raises:
+            UsageError: none does.
+        """
+        found = tuple(o for o in objectives if self.varies(o.name))
+        if not found:
+            named = " and ".join(o.name for o in objectives)
+            raise UsageError(
+                f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
+            )
+        return found
 
     def varies(self, metric: str) -> bool:
         """Whether a metric depends on the architecture; one that does not decides nothing."""
@@ -109,16 +123,22 @@ class SumsOfParts:
         return known
 
     def _settle(
-        self, search: BranchAndBound, number: int, page: dict[str, Any], section: str, report: Callable[[int], None]
+        self,
+        search: BranchAndBound,
+        number: int,
+        page: dict[str, Any],
+        section: str,
+        report: Callable[[int], None],
+        left_out: int,
     ) -> None:
-        """One grid, block by block; blocks that a note says are settled are passed over.
+        """One grid, block by block, `left_out` architectures apart; blocks that a note says are settled are passed over.
 
         A note holds all that decides how the search goes on, so that it goes on as if it had not been killed.
         """
         last = number == len(self.sums) - 1
         done = page["done"] if page.get("grid") == number else 0
         if not done:
-            search.effort.covered = 0
+            search.effort.covered = left_out
         report(search.effort.covered if last else 0)
         blocks = search.blocks(BLOCK if last else AT_ONCE)
         for block_number, block in enumerate(blocks[done:], done + 1):

@@ -1,4 +1,4 @@
-"""A search space by parts: partners (depth, width, KV heads) and a lattice of FFNs (E, K, m) per width."""
+"""A search space by parts: partners (depth, width, heads, KV heads) and a lattice of FFNs (E, K, m) per width."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import BoolArray, IntArray
 from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
 
@@ -31,6 +31,15 @@ class Grid:
     def widths(self) -> IntArray:
         """Width genes."""
         return _every(np.arange(len(self.space.widths)), self.stride)
+
+    @cached_property
+    def frames(self) -> IntArray:
+        """Frames (rows of the space's) of the chosen widths, ascending; of each every stride-th, the first and the last."""
+        of_width = self.space.frames[:, 0]
+        starts = np.searchsorted(of_width, self.widths)
+        ends = np.searchsorted(of_width, self.widths, side="right")
+        chosen = [_every(np.arange(a, b), self.stride) for a, b in zip(starts, ends, strict=True)]
+        return np.concatenate(chosen)
 
     @cached_property
     def _members(self) -> list[tuple[int, IntArray]]:
@@ -74,38 +83,50 @@ class Grid:
         """One-layer architectures with these FFNs, (n,); their attention is the width's first."""
         genes = self.ffn_genes(width, size)
         experts, top_k = self.group_experts[group, expert], self.group_top_k[group]
-        kv = self.space.kv_gene.nth[width, 0]
-        return one_layer(self.space.architectures(np.stack([0 * width, width, experts, top_k, genes, kv], axis=1)))
+        space, frame = self.space, np.searchsorted(self.space.frames[:, 0], width)
+        kv = space.kv_gene.nth[space.frame_heads[frame], 0]
+        whole = space.composed(frame, depth=0 * width, n_experts=experts, top_k=top_k, ffn=genes, n_kv_heads=kv)
+        return one_layer(space.architectures(whole))
 
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """What an FFN is combined with: genes of depth, width and KV heads, (p,), the widths in order."""
+    """What an FFN is combined with: genes of depth, width and KV heads, and the frame, (p,), the widths in order."""
 
     depth: IntArray
     width: IntArray
+    frame: IntArray
     kv: IntArray
 
     @classmethod
     def of(cls, grid: Grid) -> "Partners":
         """Every combination of a grid."""
-        counts = grid.space.kv_gene.counts[grid.widths]
-        pair_width = np.repeat(grid.widths, counts)
-        rank = np.arange(len(pair_width)) - np.repeat(np.cumsum(counts) - counts, counts)
-        kv = grid.space.kv_gene.nth[pair_width, rank]
-        n = len(grid.depths)
-        pairs = np.repeat(np.arange(len(pair_width)), n)
-        return cls(np.tile(grid.depths, len(pair_width)), pair_width[pairs], kv[pairs])
+        space, heads = grid.space, grid.space.frame_heads[grid.frames]
+        counts = space.kv_gene.counts[heads]
+        pair = np.repeat(np.arange(len(counts)), counts)
+        rank = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
+        frame, kv = grid.frames[pair], space.kv_gene.nth[heads[pair], rank]
+        rows = np.repeat(np.arange(len(pair)), len(grid.depths))
+        return cls(np.tile(grid.depths, len(pair)), space.frames[frame[rows], 0], frame[rows], kv[rows])
 
     def __len__(self) -> int:
         return len(self.depth)
 
+    def __getitem__(self, rows: IntArray | BoolArray | slice) -> "Partners":
+        return Partners(self.depth[rows], self.width[rows], self.frame[rows], self.kv[rows])
+
     def architectures(self, space: SearchSpace) -> Architectures:
-        """Whole architectures with these depths, widths and KV heads, and the smallest dense or sparse FFN."""
+        """Whole architectures with these depths, widths and heads, and the smallest dense or sparse FFN."""
         experts = np.zeros(len(self), dtype=np.int64)
-        top_k = space.top_k_gene.nth[experts, 0]
-        ffn = space.ffn_gene.nth[self.width, 0]
-        return space.architectures(np.stack([self.depth, self.width, experts, top_k, ffn, self.kv], axis=1))
+        top_k, ffn = space.top_k_gene.nth[experts, 0], space.ffn_gene.nth[self.width, 0]
+        return space.architectures(self.genotypes(space, np.arange(len(self)), experts, top_k, ffn))
+
+    def genotypes(
+        self, space: SearchSpace, rows: IntArray, experts: IntArray, top_k: IntArray, ffn: IntArray
+    ) -> IntArray:
+        """Genotypes (n, g) of some of the partners, each with an FFN."""
+        depth, kv = self.depth[rows], self.kv[rows]
+        return space.composed(self.frame[rows], depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv)
 
 
 def one_layer(architectures: Architectures) -> Architectures:

@@ -71,12 +71,11 @@ class Items:
         return type(self)(self.boxes[boxes], self.box[first:last] - first_box, self.partner[first:last], around)
 
     def genotypes(self, grid: Grid, partners: Partners) -> IntArray:
-        """Genotypes (n, 6) of items whose boxes hold one FFN each."""
+        """Genotypes (n, g) of items whose boxes hold one FFN each."""
         width, group = self.boxes.width[self.box], self.boxes.group[self.box]
         experts = grid.group_experts[group, self.boxes.expert_low[self.box]]
         ffn = grid.ffn_genes(width, self.boxes.size_low[self.box])
-        depth, kv = partners.depth[self.partner], partners.kv[self.partner]
-        return np.stack([depth, width, experts, grid.group_top_k[group], ffn, kv], axis=1)
+        return partners.genotypes(grid.space, self.partner, experts, grid.group_top_k[group], ffn)
 
 
 def _ranges(counts: IntArray) -> tuple[IntArray, IntArray]:

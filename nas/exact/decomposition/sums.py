@@ -13,7 +13,7 @@ from nas.problem.problem import Problem
 from objectives.parts import Composition, NotASum, PartAssessment, composition
 from objectives.shares import Share
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import Part
 
 AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
@@ -45,8 +45,9 @@ class Sums:
     """Parts of some metrics over a grid.
 
     A bound is a quantity with the sign in which some metric depends on it: its least value over a
-    box where the metric rises with it, its largest where it falls, both where it may do either. `beside`
-    holds, per bound and partner, base + l · attention_l + attention.
+    box where the metric rises with it, its largest where it falls, both where it may do either. `attention`
+    holds, per bound, what a layer and what all layers together have of every pair of heads and KV heads, (bounds,
+    2, pairs); `beside`, per bound and partner, base + l · attention_l + attention.
     """
 
     problem: Problem
@@ -55,6 +56,7 @@ class Sums:
     compositions: Mapping[str, Composition]
     bounds: tuple[Bound, ...]
     depth: FloatArray
+    attention: FloatArray
     beside: FloatArray
 
     @classmethod
@@ -64,25 +66,38 @@ class Sums:
         found = {metric: composition(metric, problem.scenario, own) for metric in metrics}
         compositions = {metric: known for metric, known in found.items() if known is not None}
         bounds = _bounds(compositions)
-        whole = partners.architectures(problem.space)
-        depth = whole.depth.astype(np.float64)
-        base, attention = (
-            _shares(problem, bounds, whole, "base"),
-            _shares(problem, bounds, one_layer(whole), "attention"),
+        depth = problem.space.depths[partners.depth].astype(np.float64)
+        attention = _attention(problem, bounds, partners[:: len(grid.depths)])
+        pair = np.arange(len(partners)) // len(grid.depths)
+        base = _base(problem, bounds, partners, len(grid.depths))
+        beside = np.empty((len(bounds), len(partners)))
+        for row, b, (layer, once) in zip(beside, base, attention, strict=True):
+            row[:] = b + depth * layer[pair] + once[pair]
+        return cls(problem, grid, partners, compositions, bounds, depth, attention, beside)
+
+    def kept(self, pairs: BoolArray) -> Self:
+        """The same sums with the chosen pairs of heads and KV heads alone, at every depth."""
+        rows = np.repeat(pairs, len(self.grid.depths))
+        return replace(
+            self,
+            partners=self.partners[rows],
+            depth=self.depth[rows],
+            attention=self.attention[..., pairs],
+            beside=self.beside[:, rows],
         )
-        nothing = np.zeros(len(whole))
-        beside = [
-            sum(b.once, nothing) + depth * sum(a.per_layer, nothing) + sum(a.once, nothing)
-            for b, a in zip(base, attention, strict=True)
-        ]
-        return cls(problem, grid, partners, compositions, bounds, depth, np.reshape(beside, (len(bounds), len(whole))))
+
+    def opposite(self) -> Self:
+        """The same sums, every quantity bounded on its other side."""
+        return replace(self, bounds=tuple((quantity, -sign) for quantity, sign in self.bounds))
 
     def restricted(self, metrics: tuple[str, ...]) -> Self:
         """The same sums of fewer metrics."""
         compositions = {metric: self.compositions[metric] for metric in metrics}
         bounds = _bounds(compositions)
-        beside = self.beside[[self.bounds.index(bound) for bound in bounds]]
-        return replace(self, compositions=compositions, bounds=bounds, beside=beside)
+        rows = [self.bounds.index(bound) for bound in bounds]
+        return replace(
+            self, compositions=compositions, bounds=bounds, attention=self.attention[rows], beside=self.beside[rows]
+        )
 
     def ffn(self, boxes: Boxes) -> FloatArray:
         """Best per-layer and one-off FFN share per bound and box, (bounds, 2, boxes).
@@ -134,6 +149,22 @@ class Sums:
         if once.any():
             total = total + once[box]
         return total
+
+
+def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Partners) -> FloatArray:
+    """What a layer and what all layers together add to every bound's quantity, (bounds, 2, pairs)."""
+    nothing = np.zeros(len(pairs))
+    shares = _shares(problem, bounds, one_layer(pairs.architectures(problem.space)), "attention")
+    found = [(sum(share.per_layer, nothing), sum(share.once, nothing)) for share in shares]
+    return np.reshape(found, (len(bounds), 2, len(pairs)))
+
+
+def _base(problem: Problem, bounds: tuple[Bound, ...], partners: Partners, depths: int) -> list[FloatArray]:
+    """What width and depth add to every bound's quantity, each (partners,): the same beside all heads."""
+    own = np.searchsorted(partners.width, partners.width) + np.arange(len(partners)) % depths
+    rows, back = np.unique(own, return_inverse=True)
+    shares = _shares(problem, bounds, partners[rows].architectures(problem.space), "base")
+    return [sum(share.once, np.zeros(len(rows)))[back] for share in shares]
 
 
 def _bounds(compositions: Mapping[str, Composition]) -> tuple[Bound, ...]:

@@ -92,6 +92,21 @@ def space_of(chance: Chance) -> SearchSpace:
     return SearchSpace.from_mapping({"head_dim": head, "axes": axes, "conditions": conditions})
 
 
+def space_with_heads(chance: Chance) -> SearchSpace:
+    """A space of up to some ten thousand architectures with n_heads, and perhaps head_dim, free of width."""
+    axes = {
+        "depth": chance.few(range(1, 61), 1, 3),
+        "width": [64 * heads for heads in chance.few(range(2, 33), 1, 2)],
+        "n_heads": chance.few(range(1, 33), 1, 8),
+        "n_experts": [1, *chance.few(range(2, 65, chance.one(1, 2, 7)), 0, 5)],
+        "top_k": [1, *chance.few(range(2, 9), 0, 1)],
+        "expert_size": list(range(96, 96 * chance.one(*range(3, 10)), 96)),
+        "n_kv_heads": chance.one("divisors", [1, 2, 3, "n_heads"]),
+    }
+    axes |= chance.one({}, {"head_dim": [32, 64]}, {"head_dim": [64, 96, 128]})
+    return SearchSpace.from_mapping({"axes": axes, "conditions": chance.one({}, {"max_activation_rate": 0.5})})
+
+
 def term_of(chance: Chance, every: Architectures, number: int) -> tuple[dict[str, Any], dict[str, float]]:
     """A term of one to three quantities and its exponents: powers, logarithms, or both of one, turning inside the space."""
     term: dict[str, Any] = {"scale": f"s{number}", "sign": chance.one(-1, 1), "powers": {}, "logs": {}}
@@ -141,14 +156,16 @@ def metered(chance: Chance, problem: Problem) -> Problem:
     return replace(problem, scenario=scenario, columns=("ttft_ms", "energy_j", "power_w"))
 
 
-def problem_of(chance: Chance) -> tuple[Problem, Evaluations]:
+def problem_of(chance: Chance, *, heads: bool = False) -> tuple[Problem, Evaluations]:
     """A problem of one to four objectives and none to four budgets, and its whole space evaluated."""
     raw = {"default_budget": "none", "applications": {}, "baselines": [], **scenario_of(chance)}
-    problem = replace(assemble(raw, {}).problem, space=space_of(chance))
+    if heads:
+        raw = {"law": chance.one("hw_codesign", "conditional", "conditional_1b"), **raw, "latency": "operator"}
+    problem = replace(assemble(raw, {}).problem, space=(space_with_heads if heads else space_of)(chance))
     genotypes = problem.space.genotypes(np.arange(problem.space.size))
     if problem.scenario.latency == "operator" and chance.one(0, 1, 2) == 0:
         problem = metered(chance, problem)
-    if chance.one(*range(4)):
+    if chance.one(*range(3 if heads else 4)):
         law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
     whole = problem.evaluate(genotypes)
@@ -268,10 +285,10 @@ def problems(first: int, last: int) -> list[Any]:
     return [*range(first, first + 5), *(pytest.param(i, marks=pytest.mark.slow) for i in range(first + 5, last))]
 
 
-def every_answer_agrees(seed: int) -> None:
+def every_answer_agrees(seed: int, *, heads: bool = False) -> None:
     """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
     chance = Chance(seed)
-    problem, whole = problem_of(chance)
+    problem, whole = problem_of(chance, heads=heads)
     with by_parts(small_steps=False):
         frontier_agrees(problem, whole)
         gains_agree(problem, whole)
@@ -288,6 +305,26 @@ def test_frontiers_and_picks_are_those_of_brute_force(seed: int) -> None:
 @pytest.mark.parametrize("seed", problems(1000, 1025))
 def test_every_answer_is_that_of_brute_force(seed: int) -> None:
     every_answer_agrees(seed)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2000, 2005), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2005, 2040))]
+)
+def test_every_answer_is_that_of_brute_force_where_n_heads_is_free_of_width(seed: int) -> None:
+    every_answer_agrees(seed, heads=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2040, 2060))
+def test_frontiers_in_small_steps_are_those_of_brute_force_where_n_heads_is_free(seed: int) -> None:
+    with by_parts(small_steps=True):
+        frontier_agrees(*problem_of(Chance(seed), heads=True))
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", range(2060, 2360))
+def test_every_answer_of_hundreds_of_problems_with_free_heads_is_that_of_brute_force(seed: int) -> None:
+    every_answer_agrees(seed, heads=True)
 
 
 @pytest.mark.extended

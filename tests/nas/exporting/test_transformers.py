@@ -69,8 +69,9 @@ def test_every_shape_of_the_paper_space_has_our_parameters(exported: Exported, t
 
 
 @pytest.mark.extended
-def test_a_random_thousand_of_fine_have_our_parameters(exported: Exported, tmp_path: Path) -> None:
-    space = load_space("fine")
+@pytest.mark.parametrize("name", ["fine", "heads"])
+def test_a_random_thousand_have_our_parameters(exported: Exported, tmp_path: Path, name: str) -> None:
+    space = load_space(name)
     keys = np.random.default_rng(0).integers(0, space.size, 1000)
     architectures = space.architectures(space.genotypes(keys)).with_vocabulary(50_257)
     for i in range(len(architectures)):
@@ -79,8 +80,9 @@ def test_a_random_thousand_of_fine_have_our_parameters(exported: Exported, tmp_p
 
 
 @pytest.mark.slow
-def test_ten_of_fine_have_our_parameters(exported: Exported, tmp_path: Path) -> None:
-    space = load_space("fine")
+@pytest.mark.parametrize("name", ["fine", "heads"])
+def test_ten_have_our_parameters(exported: Exported, tmp_path: Path, name: str) -> None:
+    space = load_space(name)
     keys = np.random.default_rng(1).integers(0, space.size, 10)
     architectures = space.architectures(space.genotypes(keys)).with_vocabulary(50_257)
     for i in range(len(architectures)):

@@ -18,7 +18,7 @@ from nas.record.database import digest
 from nas.record.folder import open_run
 from nas.record.log import BatchRecord
 from nas.record.store import FILE, RunStore, read_meta
-from search_spaces.space import GENES
+from search_spaces.specification import GENES
 
 Filled = tuple[Path, Problem, Evaluations]
 SIZES = (7, 1, 12)
