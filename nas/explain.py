@@ -23,7 +23,9 @@ def explain(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", help="Published model, with its own vocabulary; 'plas list models'.", rich_help_panel=WHICH
+            "--model",
+            help="Published model ('plas list models') or a Hugging Face config.json, with its own vocabulary.",
+            rich_help_panel=WHICH,
         ),
     ] = None,
     architecture: Annotated[

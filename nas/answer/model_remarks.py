@@ -48,6 +48,14 @@ def windowed(architecture: Architectures) -> str:
     return f"Sliding window: {local} of its {depth} layers attend to the last {window:,} tokens" if local else ""
 
 
+def unpriced(architecture: Architectures) -> list[str]:
+    """What is counted but takes no time here."""
+    further = int(architecture.further_parameters[0])
+    if not further:
+        return []
+    return [f"{further:,} of its parameters are of tensors without an operator: counted and held in memory, no time"]
+
+
 def unseen_queries(architecture: Architectures, law: Law) -> str:
     """That d_q differs from the width and the law does not depend on it; "" where it cannot matter."""
     queries, width = int(architecture.query_dim[0]), int(architecture.width[0])

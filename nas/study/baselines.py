@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
@@ -13,6 +14,7 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
 from nas.study.configuration import StudyConfig
+from nas.study.model_configs import read_config
 from objectives.plugins import documents, normalised
 from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
@@ -48,6 +50,26 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
         content = dict(item)
     columns = {key: value for key, value in content.items() if key not in ("name", "source")}
     return Baseline(shown_name(str(content.get("name", "custom"))), one(columns))
+
+
+def model_named(text: str) -> Baseline:
+    """A published model by its name, or the one that a config.json, or a folder with one, describes.
+
+    Raises:
+        UsageError: no such model, or a config.json that columns do not hold.
+    """
+    path = config_path(text)
+    if path is None:
+        return baseline(text)
+    return Baseline(shown_name(path.resolve().parent.name or path.stem), read_config(path))
+
+
+def config_path(text: str) -> Path | None:
+    """The config.json that a text names, itself or by its folder; None for a published model's name."""
+    path = Path(text)
+    if path.suffix == ".json":
+        return path
+    return path / "config.json" if normalised(text) not in documents("search_spaces.models") and path.is_dir() else None
 
 
 @lru_cache

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.gain_sentences import described, gain_lines
-from nas.answer.model_remarks import blind_spots, head
+from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
 from nas.answer.restudied import study_of
 from nas.answer.sentences import count, describe, headline
@@ -19,7 +19,7 @@ from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
-from nas.study.baselines import architecture_from, baseline
+from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
@@ -67,7 +67,7 @@ def explain(request: Request) -> None:
     found, why_not = _gains(study, request.how)
     sparse = bool(chosen.n_experts[0] > 1)
     of_energy = about_energy(study.problem.scenario, experts=sparse)
-    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario), *of_energy]
+    remarks = [*head(known, study.problem), *blind_spots(known, study.problem.scenario), *unpriced(chosen), *of_energy]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
@@ -106,7 +106,7 @@ def _named(request: Request) -> tuple[Study, Baseline]:
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
         try:
-            known = baseline(request.model)
+            known = model_named(request.model)
         except UsageError as error:
             raise UsageError(f"--model: {error}") from None
     else:
