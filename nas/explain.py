@@ -51,6 +51,9 @@ def explain(
     batch: o.Batch = None,
     input_tokens: o.InputTokens = None,
     output_tokens: o.OutputTokens = None,
+    contexts: Annotated[
+        bool, typer.Option("--contexts", help="Times and memory along prompts of 1k to 128k tokens, too.")
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
@@ -72,13 +75,14 @@ def explain(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
-    work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
+    work(Request(run, how, index, model, architecture, config, settings or [], flags, contexts, json))
 
 
 main = o.command(
     explain,
     "explain runs/paper-nsga2-s0 --select knee",
     "explain --model qwen2.5_0.5b --device raspberry_pi_5 --preset device",
+    "explain --model gemma_3_1b --preset device --contexts",
 )
 if __name__ == "__main__":
     main()

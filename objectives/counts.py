@@ -91,9 +91,9 @@ def attention(architectures: Architectures) -> FloatArray:
 
 
 def active_ffn(architectures: Architectures) -> FloatArray:
-    """Parameters of the FFN that one token uses, l · 3 d (K m + shared), (n,)."""
+    """Parameters of the FFN that one token uses, l · 3 d (K m + shared), and 3 d · size in dense layers, (n,)."""
     g = count(architectures)
-    return g.experts_active + g.shared_expert
+    return g.experts_active + g.shared_expert + g.dense
 
 
 def active(architectures: Architectures) -> FloatArray:

@@ -86,6 +86,19 @@ def weights_share(shares: PartAssessment) -> Share:
     return weights_of_a_layer(shares.architectures, shares.part).times(shares.scenario.precision.weight_bytes / GB)
 
 
+def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
+    """What layers of other kinds add to attention's share: states, and what the mixers hold more (or less) than full attention."""
+    if x.kinds.alike and x.kinds.local(scenario.input_tokens) is None:
+        return Share()
+    tokens = float(scenario.batch) * float(scenario.input_tokens)
+    full = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
+    if scenario.attention == "unfused":
+        full = full + tokens * x.n_heads * float(scenario.input_tokens)
+    more, states = mixer_activations(x, scenario) - full, state_bytes(x, scenario)
+    once = (more * scenario.precision.activation_bytes / GB,)
+    return Share(() if states is None else (states / x.depth / GB,), once)
+
+
 def resident_share(shares: PartAssessment) -> Share:
     """What a part adds to `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
     scenario = shares.scenario
@@ -97,8 +110,8 @@ def resident_share(shares: PartAssessment) -> Share:
     if shares.part == "base":
         return share + Share(once=(tokens * 4.0 * x.width,))
     if shares.part == "attention":
-        cache = 2.0 * batch * (read + scenario.output_tokens) * x.kv_dim * p.kv_bytes / GB
         scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")
-        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores))
+        cache = kv_cache_bytes(x, scenario) / x.depth / GB
+        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores)) + _share_of_kinds(x, scenario)
     shared = 0.0 if x.shared is None else x.shared
     return share + Share(once=(tokens * 2.0 * (x.activated_size + shared),))

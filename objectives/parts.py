@@ -32,7 +32,7 @@ class PartAssessment:
     """`shares["total_ms"]` is what a part of each architecture adds to that metric.
 
     For attention and FFN the architectures have one layer, and only the columns that the part
-    depends on mean anything. `own` maps the names of a user's metrics to their functions.
+    depends on mean anything; attention of several kinds has all its layers, and a share per layer is their mean. `own` maps the names of a user's metrics to their functions.
     """
 
     architectures: Architectures

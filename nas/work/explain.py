@@ -15,6 +15,7 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
+from nas.frontier.contexts import AtContext, along_contexts
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
@@ -43,6 +44,7 @@ class Request:
     config: str | None
     settings: list[str]
     flags: Mapping[str, Any]
+    contexts: bool
     json: bool
 
 
@@ -62,6 +64,7 @@ def explain(request: Request) -> None:
     chosen = study.problem.with_own_vocabulary(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
+        contexts = along_contexts(study.problem, chosen) if request.contexts else []
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
@@ -72,9 +75,11 @@ def explain(request: Request) -> None:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
         rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
-        say_json({"architecture": known.label, **remarked, **asdict(explanation), "gains": bought, **rivals})
+        longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
+        say_json({"architecture": known.label, **remarked, **asdict(explanation), **longer, "gains": bought, **rivals})
         return
     _show(study, chosen, known.label, explanation, remarks)
+    _show_contexts(contexts)
     if study.laws:
         say()
         for line in design_lines(study.problem, study.laws, chosen):
@@ -230,6 +235,22 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     ]
     header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
     table((*header, "share", "bound by"), body, left=2, spare=("instances",))
+
+
+def _show_contexts(rows: list[AtContext]) -> None:
+    """Times and memory after each prompt; of caches and states, and of all."""
+    if not rows:
+        return
+    say(Styled("\nAlong the context", TITLE))
+    body = [
+        (
+            f"{row.tokens:,}",
+            *(f"{value:.4g}" for value in (row.prefill_ms, row.tpot_ms, row.cache_gb, row.resident_gb)),
+            "yes" if row.fits else "no",
+        )
+        for row in rows
+    ]
+    table(("prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits"), body, left=0)
 
 
 def _show_steps(e: Explanation) -> None:

@@ -1,5 +1,6 @@
 """Commands that do not build or price layers of other kinds refuse them by name."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,29 @@ def test_every_kind_is_priced_where_it_is_asked_for(inside: Inside) -> None:
     assert "local_qk_matmul" in said
     assert "conv_in_proj" in said
     assert "states" in said
+
+
+def test_along_the_context_a_window_stops_growing_and_each_row_is_the_study_there(inside: Inside) -> None:
+    flags = ("--preset", "device", "--contexts", "--json")
+    gemma, plain = (
+        json.loads(inside("explain", *which, *flags).out)["contexts"]
+        for which in (("--model", "gemma_3_1b"), ("--architecture", f"{LAYERS},{KINDS['n_conv']}"))
+    )
+    assert [row["tokens"] for row in gemma] == [1024 * 2**i for i in range(8)]
+    own = json.loads(inside("explain", "--model", "gemma_3_1b", *flags[:2], "--input-tokens", "4096", "--json").out)
+    assert {name: gemma[2][name] for name in ("prefill_ms", "tpot_ms", "resident_gb")} == {
+        name: own["metrics"][name] for name in ("prefill_ms", "tpot_ms", "resident_gb")
+    }
+    assert gemma[2]["cache_gb"] == own["resident_gb"]["kv cache"]
+    growth = gemma[-1]["cache_gb"] / gemma[-2]["cache_gb"]
+    assert 1.7 < growth < 2.0  # four layers of twenty-six double, the windows stay
+    own = json.loads(inside("explain", "--architecture", f"{LAYERS},{KINDS['n_conv']}", *flags[:2], "--json").out)
+    assert plain[0]["cache_gb"] == own["resident_gb"]["kv cache"] + own["resident_gb"]["states"]
+
+
+def test_the_screen_shows_the_context_only_where_asked(inside: Inside) -> None:
+    said = inside("explain", "--model", "gemma_3_1b", "--preset", "device", "--contexts").out
+    (header,) = [line for line in said.splitlines() if line.lstrip().startswith("prompt")]
+    assert header.split() == ["prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits"]
+    assert "131,072" in said
+    assert "Along the context" not in inside("explain", "--model", "gemma_3_1b", "--preset", "device").out

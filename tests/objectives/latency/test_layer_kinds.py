@@ -10,6 +10,7 @@ from objectives import memory
 from objectives.assessment import Assessment
 from objectives.latency.operator import phases
 from objectives.latency.work import request_work
+from objectives.parts import PartAssessment
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import DEFAULTS, SHAPE, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS
@@ -104,6 +105,25 @@ def test_the_work_of_a_window_is_the_sum_over_passes(case: Any) -> None:
         expected = sum(min(s, window) for s in range(101, 151))
         assert decode.context(np.array([float(window)])).tolist() == [expected]
     assert decode.context() == sum(range(101, 151))
+
+
+ADDING_UP = ("prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb", "params_total", "params_active")
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": "fused", "causal": True, "complete": True, "precision": "int8"}])
+def test_mixers_and_ffns_add_up(options: dict[str, Any], case: Any, random_architectures: Draw) -> None:
+    """u = base + l · (mixers' mean + FFN's) + what stands once: kinds are a matter of the partner of an FFN alone."""
+    scenario = case.but(batch=2, input_tokens=700, output_tokens=20).but(**options).scenario
+    drawn = random_architectures(300, 9, kinds=True)
+    mixed = changed(drawn, n_dense=0, dense_size=0)
+    plain = changed(mixed, depth=1, **KIND_DEFAULTS)
+    whole = Assessment(mixed, scenario)
+    for metric in ADDING_UP:
+        total = np.zeros(len(mixed))
+        for part, rows in (("base", mixed), ("attention", mixed), ("ffn", plain)):
+            share = PartAssessment(rows, scenario, part)[metric]
+            total += mixed.depth * sum(share.per_layer, np.zeros(len(mixed))) + sum(share.once, np.zeros(len(mixed)))
+        np.testing.assert_allclose(total, whole[metric], rtol=1e-12, err_msg=metric)
 
 
 GEMMA = {
