@@ -55,12 +55,7 @@ def explain(request: Request) -> None:
         UsageError: not exactly one architecture named, or unknown names.
         InfeasibleError: a run without a feasible architecture to choose.
     """
-    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
-    if len(named) != 1:
-        raise UsageError(
-            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
-        )
-    study, known = _from_run(request, request.run) if request.run is not None else _named(request)
+    study, known = _found(request)
     chosen = study.problem.with_own_vocabulary(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
@@ -89,6 +84,16 @@ def explain(request: Request) -> None:
             say(line)
     elif why_not:
         say(f"\nWhat more would buy is not said: {why_not}")
+
+
+def _found(request: Request) -> tuple[Study, Baseline]:
+    """The one architecture that was asked for, in its study."""
+    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
+    if len(named) != 1:
+        raise UsageError(
+            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
+        )
+    return _from_run(request, request.run) if request.run is not None else _named(request)
 
 
 def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
