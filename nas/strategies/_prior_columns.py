@@ -10,7 +10,7 @@ from nas.frontier.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.strategies._evidence import Group
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
