@@ -102,6 +102,16 @@ class LayerKinds:
         kept: FloatArray = (self.own_kv_layers - local) * float(context)
         return kept + local * np.minimum(self.window, float(context))
 
+    def keys_of_a_token(self, context: int) -> FloatArray:
+        """Keys that a token of a causal sequence attends to, mean over its places, Σ over the layers of attention."""
+        whole, inside = (context + 1) / 2.0, self._inside(context)
+        if not inside.any():
+            return self.attention_layers * whole
+        window = np.minimum(self.window, float(context))
+        seen = (window * (window + 1.0) / 2.0 + (context - window) * window) / context
+        keys: FloatArray = (self.attention_layers - inside) * whole + inside * seen
+        return keys
+
     def _inside(self, context: int) -> IntArray:
         a = self.architectures
         return a.n_local * (a.window < context)

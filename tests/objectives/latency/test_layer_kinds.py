@@ -52,6 +52,7 @@ WHOLE = Calibration(
     routing_overlap=0.45,
     cache_efficiency=0.7,
 )
+UNCACHED = WHOLE.model_copy(update={"cache_efficiency": None})
 CACHED = Device(
     name="cached", fp16=10, int8=20, bandwidth=50, memory=8, cache="300 MB", cache_bandwidth="400 GB/s"
 )  # fmt: skip
@@ -131,10 +132,13 @@ def test_the_work_of_a_window_is_the_sum_over_passes(case: Any) -> None:
     assert decode.context() == sum(range(101, 151))
 
 
-ADDING_UP = ("prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb", "params_total", "params_active")
+ADDING_UP = (
+    *("prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb", "params_total", "params_active"),
+    "train_flops",
+)
 
 
-@pytest.mark.parametrize("options", [{}, {"attention": "fused", "causal": True, "complete": True, "precision": "int8"}])
+@pytest.mark.parametrize("options", [{}, FUSED | {"precision": "int8"}, {"calibration": UNCACHED, "batch": 4}])
 def test_mixers_and_ffns_add_up(options: dict[str, Any], case: Any, random_architectures: Draw) -> None:
     """u = base + l · (mixers' mean + FFN's) + what stands once: kinds are a matter of the partner of an FFN alone."""
     scenario = case.but(batch=2, input_tokens=700, output_tokens=20).but(**options).scenario
