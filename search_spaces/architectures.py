@@ -1,6 +1,6 @@
 """Architectures as columns: one row is one decoder-only model, its layers alike or of a few kinds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -136,17 +136,17 @@ class Architectures:
         for place in np.unique(self.precision).tolist():
             yield PRECISIONS[place], np.flatnonzero(self.precision == place)
 
-    def columns(self) -> dict[str, AnyArray]:
-        """Columns of `frontier.csv` in order, then further ones that differ from their defaults."""
+    def columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
+        """Columns of `frontier.csv` in order, then further ones that differ from their defaults, or are named."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}
-        return named | self.further_columns()
+        return named | self.further_columns(always)
 
-    def further_columns(self) -> dict[str, AnyArray]:
-        """Columns beyond the shape that are not at their default in every row."""
+    def further_columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
+        """Columns beyond the shape that are not at their default in every row, and those named."""
         return {
             name: worded(name, getattr(self, name))
             for name, default in DEFAULTS.items()
-            if np.any(getattr(self, name) != code(name, default))
+            if name in always or np.any(getattr(self, name) != code(name, default))
         }
 
     @classmethod

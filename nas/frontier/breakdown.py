@@ -25,7 +25,9 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import CODES, worded
+from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
+from search_spaces.specification import OF_LAYERS
 
 BESIDES = ("ttft_ms", "tokens_per_second")  # what people ask of a device, whatever the study computes
 STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
@@ -245,5 +247,7 @@ def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]
 
 
 def _shown(side: Architectures, name: str) -> list[str]:
+    if name == OF_LAYERS:
+        return in_words(side)
     values = getattr(side, name)
     return worded(name, values).tolist() if name in CODES else [f"{value:g}" for value in values.tolist()]
