@@ -1,6 +1,6 @@
 """What came out of a run, as the files that hold it: tables, picks, summary."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,15 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
     """Architecture columns, then metrics: the columns of `frontier.csv`."""
-    return file_columns(
-        problem.architectures(evaluations.genotypes), {name: evaluations.metrics[name] for name in problem.metric_names}
-    )
+    metrics = {name: evaluations.metrics[name] for name in problem.metric_names}
+    return file_columns(problem.architectures(evaluations.genotypes), metrics, problem.space.further)
 
 
-def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]) -> dict[str, AnyArray]:
-    """The shape, the metrics, then further columns that differ from their defaults."""
-    further = architectures.further_columns()
+def file_columns(
+    architectures: Architectures, metrics: Mapping[str, FloatArray], always: Collection[str] = ()
+) -> dict[str, AnyArray]:
+    """The shape, the metrics, then further columns that differ from their defaults, or are named."""
+    further = architectures.further_columns(always)
     shape = {name: column for name, column in architectures.columns().items() if name not in further}
     return shape | {name: readable(name, column) for name, column in metrics.items()} | further
 

@@ -19,12 +19,14 @@ from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import PRECISIONS
+from search_spaces.space import SearchSpace
 from search_spaces.specification import OF_HEADS, SETTINGS
 
 STATES = ("running", "finished", "interrupted", "failed")
 SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
-WHERE_SEARCHED = (*OF_HEADS, *SETTINGS)
+OF_LAYERS = ("n_local", "window", "n_kv_shared", "n_linear", "n_conv")
+WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *SETTINGS)
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 
@@ -190,9 +192,10 @@ def _short(value: float | str) -> str:
 
 
 def shape_of(run: OpenRun) -> tuple[str, ...]:
-    """The columns of an architecture that are shown; heads and tokens where the space has axes of them."""
-    axes = run.resolved["space"]["axes"]
-    return (*SHAPE, *(name for name in WHERE_SEARCHED if axes.get(name) is not None))
+    """The columns of an architecture that are shown; layers, heads and settings where the space has axes of them."""
+    space = SearchSpace.from_mapping(run.resolved["space"])
+    searched = {*space.genes, *space.mixes.names}
+    return (*SHAPE, *(name for name in WHERE_SEARCHED if name in searched))
 
 
 def manifest_of(path: Path) -> dict[str, Any]:

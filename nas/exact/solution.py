@@ -80,9 +80,10 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
     space = problem.space
-    partners = len(space.depths) * int(space.kv_gene.counts[space.frame_heads].sum())
+    partners = len(space.stacks) * int(space.kv_gene.counts[space.frame_heads].sum())
     if partners > PARTNERS:
-        return f"depth, width{', heads' if space.free_heads else ''} and KV heads alone have {partners:,} combinations"
+        axes = f"depth, {'layers, ' * space.mixed}width{', heads' * space.free_heads}"
+        return f"{axes} and KV heads alone have {partners:,} combinations"
     return ""
 
 

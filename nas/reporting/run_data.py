@@ -25,6 +25,7 @@ from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 from search_spaces.columns import CODES, SHAPE
+from search_spaces.space import SearchSpace
 
 DETAILED = 400  # frontier members that are taken apart
 MISSED = 3_000  # members of the exact frontier that the search did not find
@@ -95,14 +96,14 @@ def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "n": len(found),
         "index": column(rows.chosen),
         "metrics": {name: column(values, exactly=True) for name, values in found.metrics.items()},
-        "shape": _shape(architectures),
+        "shape": _shape(architectures, outcome.study.problem.space),
         "words": {name: list(words) for name, words in CODES.items()},
     }
 
 
-def _shape(architectures: Architectures) -> dict[str, Any]:
+def _shape(architectures: Architectures, space: SearchSpace) -> dict[str, Any]:
     """The columns that make an architecture, and further ones that differ from their defaults; a word is its number."""
-    names = [*SHAPE, *architectures.further_columns()]
+    names = [*SHAPE, *architectures.further_columns(space.further)]
     return {name: column(getattr(architectures, name)) for name in names}
 
 
@@ -136,7 +137,7 @@ def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
         "common": int((~missed).sum()),
         "found": column(np.array([places[k] for k in exact.keys[~missed].tolist() if k in places], dtype=np.int64)),
         "metrics": {name: column(values) for name, values in problem.evaluate(genotypes).metrics.items()},
-        "shape": _shape(problem.architectures(genotypes)),
+        "shape": _shape(problem.architectures(genotypes), problem.space),
     }
 
 

@@ -44,7 +44,7 @@ def _members(problem: Problem, frontier: Evaluations, names: Sequence[str], most
         "n": len(kept),
         "of": len(frontier),
         "metrics": {name: column(kept.metrics[name]) for name in names},
-        "shape": {name: column(getattr(architectures, name)) for name in (*SHAPE, *problem.space.settings)},
+        "shape": {name: column(getattr(architectures, name)) for name in (*SHAPE, *problem.space.further)},
     }
 
 

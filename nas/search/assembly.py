@@ -27,13 +27,14 @@ from nas.study import entry_points
 from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats
 from nas.study.asked_space import asked_space
 from nas.study.baselines import baseline_questions, baselines_of, beside_tokens
+from nas.study.capabilities import set_apart
 from nas.study.catalogue import named, named_device, named_laws, named_training_device
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
-from search_spaces.columns import SHAPE
+from search_spaces.columns import SHAPE, worded
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -115,8 +116,10 @@ class Study:
         return {key: "none" if value is None else value for key, value in content.items()}
 
     def _start_rows(self) -> list[dict[str, Any]]:
-        columns = self.problem.space.architectures(self.start)
-        return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
+        space = self.problem.space
+        designs, names = space.architectures(self.start), (*SHAPE, *space.mixes.names)
+        columns = (worded(name, getattr(designs, name)).tolist() for name in names)
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def assemble(
@@ -137,12 +140,13 @@ def assemble(
     device = named_device(raw, faults)
     trainer = named_training_device(raw, faults)
     objectives = objectives_of(raw, faults)
+    raw, least = set_apart(raw, faults)
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     published = baselines_of(raw, faults)
     columns_of(raw, faults)
     parameters = parameters_of(raw, faults)
-    space = None if config is None or space is None else asked_space(config, space, faults)
+    space = None if config is None or space is None else asked_space(config, space, least, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
@@ -274,10 +278,10 @@ def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float 
 
 def _refuse_impossible(problem: Problem) -> None:
     """Options that the closed form lacks are said before anything is evaluated."""
-    if problem.space.free_heads and problem.scenario.latency == "closed_form":
+    axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
+    if axes and problem.scenario.latency == "closed_form":
         raise UsageError(
-            f"latency: expected operator for n_heads as an axis of the space (d_q other than d), got closed_form with "
-            f"{problem.space.name}; use --latency operator"
+            f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
         )
     if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
         raise UsageError(

@@ -79,7 +79,8 @@ def retrying(folder: Path) -> str:
 
 def store_columns(problem: Problem) -> dict[str, str]:
     """Architecture columns of the store with their SQL types."""
-    columns = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
+    first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
+    columns = first.columns(problem.space.further)
     kinds = {"f": "REAL", "i": "INTEGER", "b": "INTEGER"}
     return {name: kinds.get(column.dtype.kind, "TEXT") for name, column in columns.items()}
 

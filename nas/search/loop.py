@@ -192,7 +192,8 @@ class Search:
         start = time.perf_counter()
         record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
         self._logged = self.progress.seconds["strategy"]
-        self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
+        columns = self.problem.architectures(block).columns(self.problem.space.further)
+        self.store.append(len(self.archive), record, found, columns)
         self._spent("store", start)
         self.archive.add(found)
         self.report(self)

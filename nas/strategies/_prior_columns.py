@@ -10,7 +10,7 @@ from nas.frontier.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.strategies._evidence import Group
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -175,10 +175,11 @@ def quantities(law: Law, term: str) -> tuple[str, ...]:
 
 
 def log_variables(architectures: Architectures) -> FloatArray:
-    """Logarithms of the six axes, (n, 6)."""
+    """Logarithms of the six axes, and of one more than each count of layer kinds and the window, (n, 11)."""
     a = architectures
     columns = (a.depth, a.width, a.n_experts, a.top_k, a.expert_ffn_ratio, a.n_kv_heads)
-    return np.log(np.stack(columns, axis=1).astype(np.float64))
+    kinds = (a.n_local, a.window, a.n_kv_shared, a.n_linear, a.n_conv)
+    return np.log(np.stack([*columns, *(1 + kind for kind in kinds)], axis=1).astype(np.float64))
 
 
 def time_parts(problem: Problem, designs: Designs, asked: tuple[str, ...]) -> FloatArray:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
+from search_spaces.written_axes import CAPABILITIES
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
@@ -57,7 +58,7 @@ def split_budget(text: str) -> tuple[str, str]:
     metric, limit = metric.strip(), limit.strip()
     if sign not in ("=", "<=", ">="):
         least, most = f"{metric}>={limit}", f"{metric}<={limit}"
-        if is_rate(metric):
+        if is_rate(metric) or metric in CAPABILITIES:
             raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")
         remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
         raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")

@@ -175,7 +175,7 @@ def models() -> list[Row]:
             "depth": c["depth"],
             "width": c["width"],
             "experts": c["n_experts"],
-            "what": c["name"] + (", sliding window (costed as full attention)" if "window" in c else ""),
+            "what": c["name"] + (", sliding window" if "window" in c else ""),
         }
         for name, c in found
     ]

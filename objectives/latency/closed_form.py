@@ -11,6 +11,7 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+from search_spaces.layer_kinds import COUNTS
 
 
 def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:
@@ -64,6 +65,7 @@ def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
         "vocabulary": bool(architectures.vocabulary.any()),
         "shared_expert_size": bool(architectures.shared_expert_size.any()),
         "query_dim other than width": bool((architectures.query_dim != architectures.width).any()),
+        **{name: bool(getattr(architectures, name).any()) for name in COUNTS},
     }
     asked = [name for name, given in options.items() if given]
     if asked:

@@ -8,21 +8,14 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.cache import hits_of
-from objectives.latency.operators import (
-    CHUNK,
-    OF_PART,
-    Operator,
-    Phase,
-    Values,
-    attention_operators,
-    ffn_operators,
-    head_operators,
-    phases,
-)
+from objectives.latency.operator import CHUNK, Operator, Phase, Values, phases
+from objectives.latency.operators import OF_PART, ffn_operators, head_operators, mixer_operators
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+
+Line = tuple[Values, Values]  # constant and slope in S_kv
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +53,8 @@ def _from_memory(operator: Operator, phase: Phase, scenario: Scenario) -> Operat
         bound = passes * np.maximum(compute, memory)
         compute, memory = passes * compute, passes * memory
     else:
-        slopes = operator.flops_per_kv * per_flop, operator.bytes_per_kv * per_byte
-        bound = sum_of_larger((compute, slopes[0]), (memory, slopes[1]), phase.first_kv, phase.last_kv)
-        compute = line_sum(compute, slopes[0], phase.first_kv, phase.last_kv)
-        memory = line_sum(memory, slopes[1], phase.first_kv, phase.last_kv)
+        sides = (compute, operator.flops_per_kv * per_flop), (memory, operator.bytes_per_kv * per_byte)
+        bound, compute, memory = _over_context(*sides, phase, operator.window)
     fixed = launch_seconds(operator, phase, scenario) + operator.fixed_seconds
     if operator.epilogue_flops is not None:
         fixed = fixed + epilogue_seconds(operator, phase, scenario)
@@ -95,6 +86,17 @@ def _of_experts(routed: float, plain: float, where: FloatArray) -> Values:
     return plain if routed == plain else np.where(where > 0, routed, plain)
 
 
+def _over_context(a: Line, b: Line, phase: Phase, window: Values | None) -> tuple[Values, Values, Values]:
+    """Σ over passes of the larger of two lines in S_kv, and of each; beyond a window they stay as they are there."""
+    first, last = phase.first_kv, phase.last_kv
+    if window is None:
+        return sum_of_larger(a, b, first, last), line_sum(*a, first, last), line_sum(*b, first, last)
+    growing: Values = np.clip(window, first - 1, last)
+    left, at_a, at_b = last - growing, a[0] + a[1] * window, b[0] + b[1] * window
+    larger: Values = sum_of_larger(a, b, first, growing) + left * np.maximum(at_a, at_b)
+    return larger, line_sum(*a, first, growing) + left * at_a, line_sum(*b, first, growing) + left * at_b
+
+
 def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
     """τ of every pass, seconds of one instance over a phase, (n,)."""
     return operator.present * (scenario.overhead_s(phase.name) * phase.passes)
@@ -112,13 +114,13 @@ def line_sum(constant: Values, slope: Values, first: Values, last: Values) -> Va
     return (last - first + 1) * (constant + slope * (0.5 * (first + last)))
 
 
-def sum_of_larger(a: tuple[Values, Values], b: tuple[Values, Values], first: int, last: int) -> Values:
+def sum_of_larger(a: Line, b: Line, first: int, last: Values) -> Values:
     """Σ_{s=first…last} max(a_0 + a_1 s, b_0 + b_1 s), exact in O(1).
 
     Two lines cross at most once: the flatter is the larger up to the crossing, the steeper after it.
     """
     (a_0, a_1), (b_0, b_1) = a, b
-    if first == last:
+    if isinstance(last, int) and first == last:
         return np.maximum(a_0 + a_1 * first, b_0 + b_1 * first)
     slope, gap = np.asarray(a_1 - b_1), np.asarray(b_0 - a_0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,7 +155,7 @@ def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
     return PhaseTimes(
         phase,
         hits,
-        timed(attention_operators(x, phase, scenario)),
+        timed(mixer_operators(x, phase, scenario)),
         timed(ffn_operators(x, phase, scenario)),
         timed(head_operators(x, phase, scenario)),
     )
@@ -165,7 +167,7 @@ def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) ->
     The scenarios differ in device and calibration alone: a layer's operators are built once for all of them, those
     of the FFN once for each overlap of routing.
     """
-    attention = list(attention_operators(x, phase, scenarios[0]))
+    attention = list(mixer_operators(x, phase, scenarios[0]))
     by_overlap = {scenario.routing_overlap: scenario for scenario in scenarios}
     ffns = {overlap: list(ffn_operators(x, phase, scenario)) for overlap, scenario in by_overlap.items()}
 

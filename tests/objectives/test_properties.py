@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from objectives.assessment import Assessment
 from objectives.device import Calibration
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.latency.roofline import CHUNK, phase_times
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures, one
-from search_spaces.columns import CODES, DEFAULTS, SHAPE, words
+from search_spaces.columns import DEFAULTS, SHAPE, worded
 
 Draw = Callable[..., Architectures]
 OF_ENERGY = ("energy_j", "power_w", "tokens_per_joule")  # of devices with coefficients: test_energy.py
@@ -40,8 +40,7 @@ def assert_same_bits(found: dict[str, Any], expected: dict[str, Any], rows: Any 
 
 def changed(architectures: Architectures, **columns: Any) -> Architectures:
     """The same architectures with other columns."""
-    stored = {name: getattr(architectures, name) for name in (*SHAPE, *DEFAULTS)}
-    stored |= {name: words(name, stored[name]) for name in CODES}
+    stored = {name: worded(name, getattr(architectures, name)) for name in (*SHAPE, *DEFAULTS)}
     return Architectures.from_columns(stored | columns)
 
 

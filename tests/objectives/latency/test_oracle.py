@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from objectives.device import Calibration, Device
 from objectives.latency import closed_form
-from objectives.latency.operators import quantise
+from objectives.latency.operator import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
 from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures, one
