@@ -22,6 +22,7 @@ from nas.answer.drawn import (
     thinned,
 )
 from nas.answer.law_pictures import laws_figure
+from nas.answer.lesson_pictures import learned_figure
 from nas.answer.outcome import Outcome
 from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
@@ -34,7 +35,7 @@ VECTORS = 3_000  # points that an SVG holds as shapes; more become an image insi
 
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
-    """Frontier, evolution of parameters along it, convergence, and several laws along it."""
+    """Frontier, evolution of parameters along it, convergence, several laws along it, and what was learned."""
     with styled(STYLE):
         inner_folder(folder.parent, folder.name)
         if len(outcome.frontier) == 0:
@@ -46,6 +47,8 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
             save(convergence_figure(outcome, found), folder / "convergence")
         if (under := laws_figure(outcome)) is not None:
             save(under, folder / "laws")
+        if outcome.lessons is not None and (learned := learned_figure(outcome.lessons)) is not None:
+            save(learned, folder / "learned")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:
