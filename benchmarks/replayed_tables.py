@@ -128,26 +128,32 @@ def spread(case: Case) -> float:
 
 
 def table(folder: Path) -> list[str]:
-    """Markdown: the tables, then median regrets by method."""
+    """Markdown: the tables, then median regrets, a row per table and number of evaluations."""
     cells = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*--*.json"))]
     about = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("about-*.json"))]
-    lines = []
+    lines = ["| table | rows | Spearman of the formulas | regret in |", "|---" * 4 + "|"]
     for known in about:
         ranks = ", ".join(f"{name} {value:.2f}" for name, value in known["spearman"].items())
-        lines += [
-            f"### {known['table']}",
-            "",
-            f"{known['rows']} rows; Spearman's correlation of the formulas: {ranks}; regret in {known['unit']}.",
-            "",
-        ]
-        lines += [f"| method | seeds | {' | '.join(map(str, CHECKPOINTS))} |", "|---" * (2 + len(CHECKPOINTS)) + "|"]
-        for method in METHODS:
-            rows = [cell for cell in cells if cell["table"] == known["table"] and cell["method"] == method]
-            medians = [np.median([row["regret"][str(n)] for row in rows]) if rows else np.nan for n in CHECKPOINTS]
-            shown = [f"{value:.4f}" if known["unit"] == "nats" else f"{value:.2f}" for value in medians]
-            lines += [f"| `{method}` | {len(rows)} | {' | '.join(shown)} |"] if rows else []
-        lines.append("")
-    return lines
+        lines.append(f"| {known['table']} | {known['rows']} | {ranks} | {known['unit']} |")
+    lines += ["", f"| table | after | {' | '.join(METHODS)} |", "|---" * (2 + len(METHODS)) + "|"]
+    for known in about:
+        by_method = {
+            m: [c["regret"] for c in cells if (c["table"], c["method"]) == (known["table"], m)] for m in METHODS
+        }
+        for n in CHECKPOINTS:
+            shown = [_median([found[str(n)] for found in by_method[method]], known["unit"]) for method in METHODS]
+            lines.append(f"| {known['table']} | {n} | {' | '.join(shown)} |")
+    counts = {
+        m: {sum(c["method"] == m and c["table"] == known["table"] for c in cells) for known in about} for m in METHODS
+    }
+    said = (f"{method} {min(found)} to {max(found)}" for method, found in counts.items())
+    return [*lines, "", f"Seeds: {', '.join(said)}."]
+
+
+def _median(values: list[float], unit: str) -> str:
+    if not values:
+        return ""
+    return f"{np.median(values):.4f}" if unit == "nats" else f"{np.median(values):.1f}"
 
 
 def missing(arguments: argparse.Namespace) -> list[tuple[Case, str, int, Path]]:

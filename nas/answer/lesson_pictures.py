@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nas.answer.palette import BASELINE, FRONTIER, INK, STYLE, label
-from nas.files.figures import plain, png, styled
+from nas.files.figures import plain, plain_decades, png, styled
 from nas.search.strategy import LeftOut, Lessons
 from search_spaces.arrays import FloatArray
 
@@ -45,6 +45,7 @@ def _panel(ax: Axes, name: str, part: LeftOut) -> None:
         )
     if part.log_scale:
         ax.set_xscale("log")
+        plain_decades(ax.xaxis)
     ax.set_xlabel(plain(label(name)))
     ax.set_ylabel("off when left out, %" if part.log_scale else "off when left out")
 

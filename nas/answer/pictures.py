@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nas.answer.drawn import (
     Convergence,
@@ -26,7 +24,7 @@ from nas.answer.lesson_pictures import learned_figure
 from nas.answer.outcome import Outcome
 from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
-from nas.files.figures import plain, save, styled
+from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
 from nas.problem.problem import Problem
 
@@ -95,12 +93,6 @@ def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
     if next((o.log_scale for o in problem.objectives if o.name == across), False):
         ax.set_xscale("log")
         plain_decades(ax.xaxis)
-
-
-def plain_decades(axis: Axis) -> None:
-    """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
