@@ -11,7 +11,7 @@ from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
 from nas.strategies._evidence import Posterior, correlation, fitted
 from nas.strategies._known import Known
-from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, under
+from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -150,11 +150,6 @@ def held(budget: Budget, model: Model, mean: FloatArray, sd: FloatArray) -> Floa
 def _limit(budget: Budget, model: Model) -> float:
     """A budget's limit on the metric's own scale."""
     return float(model.columns.metric.scaled(np.array([budget.limit]))[0])
-
-
-def asked_of(problem: Problem) -> set[str]:
-    """The metrics that are minimised or limited."""
-    return {*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)}
 
 
 def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objective]:

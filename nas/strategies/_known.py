@@ -11,10 +11,10 @@ from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, read_failed, read_numbers
-from nas.strategies._prior_columns import Designs, Wanted
+from nas.strategies._prior_columns import Designs, Wanted, asked_of
 from objectives.plugins import importable
 from search_spaces.architectures import stack
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import DEFAULTS, FILE_COLUMNS, SHAPE
 
 MOST = 500  # rows; a model of n values takes time that grows with n³
@@ -81,6 +81,14 @@ class Known:
         values = self.numbers.get(name, np.full(len(self.designs), np.nan))
         usable = self.designs.ok & ((values > 0) | (not metric.log_scale))
         return np.where(usable, values, np.nan)
+
+    def complete(self, problem: Problem) -> IntArray:
+        """Keys of the space's designs among the rows whose every expensive metric is known, ascending."""
+        keys = problem.space.find(self.designs.architectures)
+        for metric in problem.functions:
+            if metric.name in asked_of(problem):
+                keys = np.where(np.isfinite(self.values(metric)), keys, -1)
+        return np.unique(keys[keys >= 0])
 
     def _by_name(self, metric: Objective) -> str:
         """Its own name, else its function's, `latency_ms` of `board:latency_ms`, unless a shipped metric is called so."""

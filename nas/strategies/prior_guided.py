@@ -78,14 +78,15 @@ class PriorGuided:
         self.candidates = Candidates(self.problem, self.seed, wanted)
         known = known_of(self.problem, parameters.evidence, parameters.evidence_as, wanted)
         self.learner = Learner(self.problem, self.candidates.reference, known, brief.rivals)
+        self.held = np.zeros(0, dtype=np.int64) if known is None else known.complete(self.problem)
 
     def ask(self, at_most: int) -> IntArray:
         """First designs of the analytic frontier and a few drawn ones, then those that improve the corrected frontier most."""
         waiting = [len(self.pending)] if len(self.pending) else []
         generator, seen = np.random.default_rng([self.seed, len(self.told), *waiting]), KeyIndex()
-        taken, enough = np.concatenate([self.told.keys, self.pending]), self.learner.enough(self.told)
+        taken, enough = np.concatenate([self.told.keys, self.pending, self.held]), self.learner.enough(self.told)
         seen.add(taken)
-        if len(taken) < LEAST and not enough:
+        if len(self.told) + len(self.pending) < LEAST and not enough:
             asked = self._first(generator, seen)
         elif len(
             given := self.start[seen.rows(self.space.keys(self.start)) < 0]

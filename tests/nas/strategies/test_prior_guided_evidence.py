@@ -56,8 +56,13 @@ def test_evidence_teaches_and_is_begun_from_at_once(bare: Made) -> None:
     rows = with_values(problem, list(range(1, 90, 3)))
     alone, taught = started(problem), started(problem, evidence=rows)
     assert error(taught, problem, told) < 0.8 * error(alone, problem, told)
-    assert len(taught.ask(100)) == 5
     assert len(alone.ask(100)) == 12
+    asked = taught.ask(100)
+    assert len(asked) == 5
+    for _ in range(10):
+        taught.tell(problem.evaluate(asked))
+        assert not set(problem.space.keys(asked).tolist()) & set(range(1, 90, 3))
+        asked = taught.ask(100)
 
 
 def test_rows_of_other_spaces_and_of_one_metric_alone_are_evidence(bare: Made) -> None:
