@@ -66,7 +66,7 @@ class CorrectedPick:
 
     genotypes: of both, (2, g); evaluated: whether the first was; expected: of the first, by metric, its value and the ends
     between which one measurement lies with 90 %; holds: the probability that each holds every limit; better: that the
-    first truly has the lower loss, None where that is no question.
+    first truly has the lower loss, None where that is no question, or the second hardly holds the limits.
     """
 
     question: str

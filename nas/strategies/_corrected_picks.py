@@ -117,7 +117,7 @@ def _pick(seen: Seen, question: Question, confidence: float, told: Evaluations) 
     value = seen.shipped["loss"] if model is None else seen.means[model.columns.metric.name]
     before = seen.shipped["loss" if model is None else model.columns.metric.prior]
     rows = np.array([likely[np.argmin(value[likely])], np.flatnonzero(within)[np.argmin(before[within])]])
-    two = seen.designs[rows]
+    two, unlikely = seen.designs[rows], holds[rows[1]] < confidence
     ends = {m.columns.metric.name: _ends(m, two[:1], seen.near[rows[:1]]) for m in seen.corrected.models.values()}
     return CorrectedPick(
         question.label,
@@ -125,7 +125,7 @@ def _pick(seen: Seen, question: Question, confidence: float, told: Evaluations) 
         bool(np.isin(two.keys[0], told.keys)),
         ends if model is not None else {"loss": (float(value[rows[0]]),) * 3} | ends,
         (float(holds[rows[0]]), float(holds[rows[1]])),
-        None if model is None or rows[0] == rows[1] else _better(seen, model, two, seen.near[rows]),
+        None if model is None or rows[0] == rows[1] or unlikely else _better(seen, model, two, seen.near[rows]),
     )
 
 
