@@ -9,7 +9,9 @@ import numpy as np
 
 from nas.answer.device_times import limits
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
+from nas.answer.lesson_lines import corrected_picks, left_out_columns
 from nas.answer.outcome import Outcome
+from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.frontier.diagnosis import lines
 from nas.frontier.indicators import too_many
@@ -17,6 +19,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
 from nas.problem.settings import tokens_of
+from nas.search.strategy import Lessons
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_of
 from search_spaces.architectures import Architectures
@@ -48,7 +51,7 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; corrected.csv where a strategy learned."""
+    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; what a strategy learned."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
@@ -60,8 +63,19 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         if outcome.under_laws.along is not None:
             write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
     if outcome.lessons is not None:
-        designs = problem.architectures(outcome.lessons.genotypes)
-        write(folder / "corrected.csv", csv_text({**designs.columns(), **outcome.lessons.columns}))
+        write_lessons(folder, problem, outcome.lessons)
+
+
+def write_lessons(folder: Path, problem: Problem, lessons: Lessons) -> None:
+    """corrected.csv, learned.csv, corrected_picks.csv, and corrections that have the form of a file."""
+    designs = problem.architectures(lessons.genotypes)
+    write(folder / "corrected.csv", csv_text({**designs.columns(), **lessons.columns}))
+    if lessons.left_out:
+        write(folder / "learned.csv", csv_text(left_out_columns(lessons)))
+    if lessons.picks:
+        write(folder / "corrected_picks.csv", csv_text(corrected_picks(problem, lessons)))
+    for name, content in lessons.files.items():
+        write(folder / Path(name).name, yaml_source.dump(content))
 
 
 def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:

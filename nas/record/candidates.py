@@ -3,16 +3,21 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nas.errors import UsageError
 from nas.files.tables import csv_text, finite, write
 from nas.files.yaml_source import whole_number
+from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.architectures import Architectures, stack
-from search_spaces.columns import DEFAULTS, FILE_COLUMNS, PRECISIONS
+from search_spaces.arrays import FloatArray
+from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS
 
 MOST_BYTES = 100_000_000
 
@@ -55,6 +60,37 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     return found, [_identity(path, number, row) for number, row in enumerate(rows)]
+
+
+def read_numbers(path: Path) -> dict[str, FloatArray]:
+    """Columns of a candidate file that hold numbers, those of architectures aside, each (n,), NaN where a row has none.
+
+    Raises:
+        UsageError: unreadable.
+    """
+    rows = _rows(path)
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if isinstance(name, str)]
+    further = [name for name in names if name not in {*FILE_COLUMNS, *DEFAULTS, *ALIASES}]
+    found = {name: np.array([_number(row.get(name)) for row in rows]) for name in further}
+    return {name: column for name, column in found.items() if np.isfinite(column).any()}
+
+
+def _number(value: Any) -> float:
+    """A cell as a number; NaN of anything else."""
+    try:
+        found = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def read_failed(path: Path) -> list[bool]:
+    """Whether each row of a candidate file says that it failed, diverged or ran out of memory, in a column state or status.
+
+    Raises:
+        UsageError: unreadable.
+    """
+    return [any(str(row.get(name)).strip().lower() in STATES - DONE for name in STATUS) for row in _rows(path)]
 
 
 def read_seeds(path: Path) -> dict[str, list[int]]:

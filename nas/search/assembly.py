@@ -81,7 +81,8 @@ class Study:
     ) -> Strategy:
         """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
         seen = problem_as_seen(self.problem, self.handling)
-        brief = Brief(seen, self.config.seed, self.start, self.horizon or self.limit, notebook or Notebook(), report)
+        most, kept = self.horizon or self.limit, notebook or Notebook()
+        brief = Brief(seen, self.config.seed, self.start, most, kept, report, rivals=self.laws[1:])
         return built(strategy_module(self.config.algo), brief, self.parameters)
 
     def resolved(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.notebook import Notebook
-from search_spaces.arrays import AnyArray, IntArray
+from objectives.loss_law.law import Law
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Brief:
     """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
 
     start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
-    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps
+    evaluations that the run is asked for, if any; rivals: laws that the study asks besides the problem's own; a strategy that solves before it asks keeps
     its progress in `notebook` and tells `report` how many more architectures it has settled.
     """
 
@@ -51,6 +52,7 @@ class Brief:
     evaluations: int | None
     notebook: Notebook = field(default_factory=Notebook)
     report: Callable[[int], None] = lambda settled: None
+    rivals: tuple[Law, ...] = ()
 
     @property
     def generator(self) -> np.random.Generator:
@@ -59,17 +61,57 @@ class Brief:
 
 
 @dataclass(frozen=True, eq=False)
+class CorrectedPick:
+    """The answer to a question as the whole space is now believed to be, beside the answer of the formulas alone.
+
+    genotypes: of both, (2, g); evaluated: whether the first was; expected: of the first, by metric, its value and the ends
+    between which one measurement lies with 90 %; holds: the probability that each holds every limit; better: that the
+    first truly has the lower loss, None where that is no question, or the second hardly holds the limits.
+    """
+
+    question: str
+    genotypes: IntArray
+    evaluated: bool
+    expected: Mapping[str, tuple[float, float, float]]
+    holds: tuple[float, float]
+    better: float | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two differ."""
+        return bool((self.genotypes[0] != self.genotypes[1]).any())
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The values that taught a metric beside what all others say of each: by the model, by its prior on a straight line.
+
+    All (n,), in the metric's unit; by_prior is None of a metric without one. known: how many of them, the first, were known before.
+    """
+
+    values: FloatArray
+    expected: FloatArray
+    by_prior: FloatArray | None
+    log_scale: bool
+    known: int
+
+
+@dataclass(frozen=True, eq=False)
 class Lessons:
     """What a strategy learned besides what it was told.
 
     said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
-    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,).
+    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
+    learned from, by metric; picks: what the space's answers now are; files: corrections that have the form of a file, by its name.
     """
 
     said: tuple[str, ...]
     figures: Mapping[str, Mapping[str, Any]]
     genotypes: IntArray
     columns: Mapping[str, AnyArray]
+    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
+    picks: tuple[CorrectedPick, ...] = ()
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Strategy(Protocol):

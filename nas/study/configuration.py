@@ -115,7 +115,9 @@ class StudyConfig(BaseModel):
     laws: Annotated[
         list[str | dict[str, Any]],
         BeforeValidator(split_names),
-        Field(description="Other laws to hold the exact picks against: names, files or mappings"),
+        Field(
+            description="Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings"
+        ),
     ] = []
     tokens: Annotated[
         float | list[float] | None,
