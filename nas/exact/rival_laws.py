@@ -13,7 +13,7 @@ from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import Problem
-from nas.study.asked_laws import predicting
+from nas.problem.settings import trained_on
 from objectives.composition import composition_of_all
 from objectives.loss_law.law import ULPS, Law
 from objectives.parts import Composition
@@ -42,9 +42,9 @@ class WorstRatio:
 
     def composition(self, scenario: Scenario) -> Composition:
         """It rises with each of the losses."""
+        laws = [law.at(scenario.precision.name) for law in self.laws]
         tokens = scenario.law.tokens if self.over_tokens else None
-        laws = [predicting(law.at(scenario.precision.name), tokens) for law in self.laws]
-        return composition_of_all(laws, self._of)
+        return composition_of_all(laws if tokens is None else [trained_on(law, tokens) for law in laws], self._of)
 
     def _of(self, losses: list[FloatArray]) -> FloatArray:
         regrets = [loss - least for loss, least in zip(losses, self.least, strict=True)]

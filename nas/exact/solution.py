@@ -153,12 +153,7 @@ def _by_parts(
 ) -> ExactSolution:
     sums = SettingBySetting(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
-    picks = tuple(
-        _dense_pick(problem, rule)
-        if rule.dense
-        else sums.lowest((*problem.budgets, *rule.within), rule.budget, rule.least)
-        for rule in rules
-    )
+    picks = tuple(None if frontier is None else _pick(sums, frontier, rule) for rule in rules)
     effort = sums.effort
     said = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
@@ -169,6 +164,16 @@ def _by_parts(
         said += f"; the parts of {', '.join(declared)} were checked there and taken from the declaration elsewhere"
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
+
+
+def _pick(sums: SettingBySetting, frontier: Evaluations, rule: PickRule) -> Evaluations | None:
+    """A member of the frontier where the rule's pick must be one, else solved anew."""
+    if rule.dense:
+        return _dense_pick(sums.problem, rule)
+    if rule.read_off(frontier):
+        row = rule.row(frontier)
+        return None if row is None else frontier[row : row + 1]
+    return sums.lowest((*sums.problem.budgets, *rule.within), rule.budget, rule.least)
 
 
 def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:

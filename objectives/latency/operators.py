@@ -172,7 +172,7 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
     yield expert("gate_proj, up_proj", t, out, active, out_bytes=b_a, count=2.0)
     yield Operator("gated_activation", 5.0 * active, 3.0 * active * b_a)
     yield from quantise("quantise_down", active, p)
-    yield expert("down_proj", t, active, out, out_bytes=b_a)
+    yield expert("down_proj", t, active, out, p=p.of_down, out_bytes=b_a)
     if scenario.complete and x.sparse.any():
         yield Operator(
             "combine_experts", 2.0 * out * x.sparse, (x.top_k + 1.0) * t * d * b_a * x.sparse, present=x.sparse
@@ -200,7 +200,8 @@ def shared_expert_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> 
     )
     yield Operator("shared_activation", 5.0 * active, 3.0 * active * p.activation_bytes, present=here)
     yield from quantise("quantise_shared_down", active, p, here)
-    yield linear("shared_down_proj", t, active, rows * d, d * size, p, out_bytes=p.activation_bytes, present=here)
+    down = p.of_down
+    yield linear("shared_down_proj", t, active, rows * d, d * size, down, out_bytes=p.activation_bytes, present=here)
 
 
 def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
