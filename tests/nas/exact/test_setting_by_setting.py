@@ -97,14 +97,15 @@ def test_every_answer_of_a_hundred_problems_over_heads_formats_and_tokens_is_tha
 def test_regrets_over_heads_formats_and_tokens_are_those_of_brute_force(seed: int) -> None:
     chance, problem, whole = drawn(seed)
     kept = tuple(b for b in problem.budgets if b.metric not in ("loss", "perplexity"))
-    problem, law = replace(problem, budgets=kept), problem.scenario.law
+    law, pricing_all = problem.scenario.law, replace(problem.scenario, law=load_law("sparsity_iso"))
+    problem = replace(problem, budgets=kept, scenario=pricing_all)
     further = wild(chance, problem.architectures(whole.genotypes)).model_copy(
         update={"precision_law": chance.one(None, "qat", "kumar"), "precision": law.precision}
     )
-    rules = (PickRule(None), *map(PickRule, kept))
+    whole = problem.evaluate(whole.genotypes)
     with by_parts(small_steps=True):
-        for verdict in verdicts(problem, (law, further), rules):
-            agree(problem, (law, further), verdict, replace(whole, budgets=kept))
+        for verdict in verdicts(problem, (law, further), (PickRule(None), *map(PickRule, kept))):
+            agree(problem, (law, further), verdict, whole)
 
 
 def test_a_setting_prices_few_bits_for_its_own_tokens() -> None:
