@@ -15,7 +15,7 @@ from nas.frontier.indicators import Distance, Scale, distance
 from nas.frontier.picks import PickRule
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, built_in
+from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
 from objectives.scenario import Workload
@@ -68,7 +68,7 @@ class Frontier:
         return evaluations_table(self.problem, row).astype(object).iloc[0]
 
     def _solved(self, rule: PickRule) -> Evaluations | None:
-        alone = replace(self.problem, objectives=(built_in("loss"),), questions=())
+        alone = replace(self.problem, objectives=(), questions=())
         return solve(alone, (rule,)).picks[0]
 
     def select(self, how: str) -> pd.DataFrame:

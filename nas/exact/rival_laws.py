@@ -85,7 +85,7 @@ def verdicts(problem: Problem, laws: tuple[Law, ...], rules: tuple[PickRule, ...
     Raises:
         UsageError: a user's own metric has a budget, or the space is too large for a law that is no function of sums.
     """
-    plain = _alone(problem, ("loss",), tuple(b for rule in rules for b in (rule.budget, *rule.within) if b))
+    plain = _alone(problem, (), tuple(b for rule in rules for b in (rule.budget, *rule.within) if b))
     picks = [solve(_under(plain, law), rules).picks for law in laws]
     return tuple(_verdict(plain, laws, rule, tuple(of_law[i] for of_law in picks)) for i, rule in enumerate(rules))
 
@@ -122,7 +122,7 @@ def _least_worst(problem: Problem, rule: PickRule, ratio: WorstRatio) -> Evaluat
     worst = Objective(WORST, function=ratio)
     priced = Budget(WORST, LARGEST_RATIO / 2.0)
     question = replace(rule, least=WORST, within=(*rule.within, priced))
-    first = _under(replace(problem, objectives=(worst,), functions=(worst,)), ratio.laws[0])
+    first = _under(replace(problem, functions=(worst,)), ratio.laws[0])
     return solve(first, (question,)).picks[0]
 
 

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict
 
 from nas.exact.solution import SMALL, ExactSolution, solve
 from nas.frontier.picks import PickRule
-from nas.problem.objective import built_in
 from nas.search.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 
@@ -57,7 +56,7 @@ class Exact:
         own = rules.pop(problem.vocabulary)
         yield solve(problem, tuple(dict.fromkeys(own)), self.brief.report, self.brief.notebook)
         for vocabulary, others in rules.items():
-            alike = replace(problem.with_vocabulary(vocabulary), objectives=(built_in("total_ms"),))
+            alike = replace(problem.with_vocabulary(vocabulary), objectives=())
             yield solve(alike, tuple(others), notebook=self.brief.notebook)
 
     def tell(self, evaluations: object) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.sums import Bound, Sums
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MARGIN = 1e-9  # relative to the largest value beside the width
 AT_ONCE = 64
@@ -48,17 +48,26 @@ def _decides(bound: Bound, alone: list[str], shared: set[str], deciding: tuple[s
 
 
 def _beaten(sums: Sums, attention: FloatArray, scale: FloatArray, frozen: BoolArray, decisive: BoolArray) -> BoolArray:
-    """Which of some attentions, (bounds, 2, k), another beats; `scale` is that of the margin, (bounds,)."""
+    """Which of some attentions, (bounds, 2, k), another beats; `scale` is that of the margin, (bounds,).
+
+    Who beats another is less in the sum of the decisive quantities, and is beaten by nobody or by one who beats both: each
+    is held against those before it in the order of that sum which nobody beats.
+    """
     sign = np.array([sign for _, sign in sums.bounds], dtype=np.float64)[:, None, None]
     ends = sums.depth.min(), sums.depth.max()
+    weight = np.where(decisive, sign[:, 0, 0] / np.maximum(scale, 1e-300), 0.0)
+    order = np.argsort(weight @ (ends[1] * attention[:, 0] + attention[:, 1]), kind="stable")
     beaten = np.zeros(attention.shape[2], dtype=bool)
-    for start in range(0, attention.shape[2], AT_ONCE):
-        block = attention[:, :, start : start + AT_ONCE, None]
-        apart = attention[:, :, None, :] - block
+    unbeaten: IntArray = order[:0]
+    for start in range(0, len(order), AT_ONCE):
+        block = order[start : start + AT_ONCE]
+        rivals = np.concatenate([unbeaten, block])
+        apart = attention[:, :, None, block] - attention[:, :, rivals, None]
         same = (apart == 0.0).all(axis=1)
         gained = np.minimum(*(sign * (depth * apart[:, 0] + apart[:, 1]) for depth in ends))
         less = (gained > MARGIN * scale[:, None, None]) & ~frozen[:, None, None]
-        beaten |= ((same | less).all(axis=0) & less[decisive].any(axis=0)).any(axis=0)
+        beaten[block] = ((same | less).all(axis=0) & less[decisive].any(axis=0)).any(axis=0)
+        unbeaten = np.concatenate([unbeaten, block[~beaten[block]]])
     return beaten
 
 
