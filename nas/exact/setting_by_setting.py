@@ -84,7 +84,8 @@ class SettingBySetting:
         every = replace(reduce(joined, evaluated), objectives=objectives, budgets=budgets)
         owner = np.repeat(np.arange(len(few)), [len(rows) for rows in few])
         members = np.bincount(owner[frontier_rows(every)], minlength=len(few))
-        return np.argsort(-members, kind="stable").tolist()
+        order: list[int] = np.argsort(-members, kind="stable").tolist()
+        return order
 
     def _joined(
         self,
