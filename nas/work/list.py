@@ -41,7 +41,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         say_json(found if len(kinds) > 1 else found[kinds[0]])
         return
     for kind, rows in found.items():
-        _say_table(kind.capitalize(), rows)
+        _say_table(kind.replace("-", " ").capitalize(), rows)
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
             _say_table("Calibrated: median error on models held out", calibrated)
@@ -124,10 +124,10 @@ def formats() -> list[Row]:
             "name": name,
             "weight bits": 8 * found.weight_bytes,
             "input bits": 8 * found.input_bytes,
-            "of down": 8 * found.of_down.input_bytes,
+            "down input bits": 8 * found.of_down.input_bytes,
             "KV bits": 8 * found.kv_bytes,
             "peak": found.linear_peak,
-            "of down at": found.of_down.linear_peak,
+            "down peak": found.of_down.linear_peak,
         }
         for name, found in PRECISIONS.items()
     ]

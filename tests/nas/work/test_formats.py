@@ -274,7 +274,7 @@ def test_formats_and_precision_laws_are_listed(inside: Callable[..., Any]) -> No
     found = {row["name"]: row for row in json.loads(inside("list", "formats", "--json").out)}
     assert tuple(found) == formats.FORMATS
     assert (found["int4_kv8"]["weight bits"], found["int4_kv8"]["KV bits"]) == (4.0, 8.0)
-    assert (found["nvfp4_down8"]["of down"], found["nvfp4_down8"]["of down at"]) == (8.0, "int8")
+    assert (found["nvfp4_down8"]["down input bits"], found["nvfp4_down8"]["down peak"]) == (8.0, "int8")
     assert "2505.14302" in inside("list", "precision-laws").out
 
 
