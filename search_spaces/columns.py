@@ -6,10 +6,11 @@ from typing import Any, Literal
 import numpy as np
 
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
+from search_spaces.formats import FORMATS
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
 
 QK_NORMS = ("no", "head", "full")
-PRECISIONS = ("", "fp16", "int8", "int4", "nvfp4", "fp32")  # of weights and linear operators; "" is the study's own
+PRECISIONS: tuple[str, ...] = ("", *FORMATS)  # "" is the study's own
 CODES = {"qk_norm": QK_NORMS, "precision": PRECISIONS, "linear_kind": LINEAR_KINDS}  # stored as places among words
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,

@@ -125,6 +125,8 @@ class Setting:
     int8_peak: float
     bandwidth: float
     precision: Literal["fp32", "fp16", "int8", "int4", "nvfp4"] = "fp16"
+    kv_bits: int | None = None
+    down_inputs_of_8_bits: bool = False
     batch: int = 1
     input_tokens: int = 1024
     output_tokens: int = 16
@@ -174,7 +176,9 @@ class Setting:
 
     @property
     def kv_bytes(self) -> float:
-        """b_kv."""
+        """b_kv; as wide as activations unless the cache has bits of its own."""
+        if self.kv_bits is not None:
+            return self.kv_bits / 8
         return 4.0 if self.precision == "fp32" else 2.0
 
     @property
@@ -272,9 +276,11 @@ def _quantise(setting: Setting, name: str, n: float) -> list[Operator]:
     return [(f"{name}_quantise", 2.0 * n, n * (setting.activation_bytes + 1.0), FP16)]
 
 
-def _linear(setting: Setting, name: str, flops: float, traffic: float, n_out: float) -> list[Operator]:
+def _linear(
+    setting: Setting, name: str, flops: float, traffic: float, n_out: float, peak: Peak | None = None
+) -> list[Operator]:
     """A linear operator and, under int8, its fused dequantise (no bytes, no launch)."""
-    rows: list[Operator] = [(name, flops, traffic, setting.linear_peak)]
+    rows: list[Operator] = [(name, flops, traffic, peak or setting.linear_peak)]
     if setting.precision == "int8":
         rows.append((f"{name}_{DEQUANTISE}", 2.0 * n_out, 0.0, FP16))
     return rows
@@ -452,12 +458,13 @@ def _ffn(
     weights = touched * size * d * b_w
     flops = 2.0 * t * r_d * d
     up_bytes = weights + t * k * d * b_i + t * r_d * b_a
-    down_bytes = weights + t * r_d * b_i + t * k * d * b_a
+    eight = setting.down_inputs_of_8_bits
+    down_bytes = weights + t * r_d * (1.0 if eight else b_i) + t * k * d * b_a
     rows = _linear(setting, f"{prefix}gate_proj", flops, up_bytes, t * r_d)
     rows += _linear(setting, f"{prefix}up_proj", flops, up_bytes, t * r_d)
     rows.append((f"{prefix}gated_activation", 5.0 * t * r_d, 3.0 * t * r_d * b_a, FP16))
     rows += _quantise(setting, f"{prefix}down_proj_input", t * r_d)
-    rows += _linear(setting, f"{prefix}down_proj", flops, down_bytes, t * k * d)
+    rows += _linear(setting, f"{prefix}down_proj", flops, down_bytes, t * k * d, INT8 if eight else None)
     return rows
 
 

@@ -20,11 +20,11 @@ from nas.search.asking import built
 from nas.search.constraints import Handling, handling_of, problem_as_seen
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
-from nas.search.scenarios import asked_of, beyond_in_formats, scenario_in_formats, with_preset
+from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
-from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats
+from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats, said_of_rivals
 from nas.study.asked_space import asked_space
 from nas.study.baselines import baseline_questions, baselines_of, beside_tokens
 from nas.study.capabilities import set_apart
@@ -96,9 +96,7 @@ class Study:
             "law": scenario.law.mapping(),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
-            "calibration": "none"
-            if scenario.calibration is None
-            else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "calibration": recorded_calibration(self.config, scenario),
             "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
             "training": {**content["training"], "device": trainer and trainer.mapping()},
             "objectives": [objective.name for objective in problem.objectives],
@@ -160,7 +158,8 @@ def assemble(
     problem, notices, note = _joined(
         config, SearchSpace(space), own, device, trainer, objectives, budgets, applications, baselines
     )
-    notices += [*alone, *about_tokens(config, (own, *others), axis)]
+    formats = problem.space.formats if problem.scenario.formats else [config.precision]
+    notices += [*alone, *about_tokens(config, (own, *others), axis), *said_of_rivals(own, others, formats)]
     study = _searched_by(parameters, config, problem, baselines, notices, note)
     return replace(study, laws=(own, *others)) if others else study
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
+from search_spaces.formats import Format
 from search_spaces.written_axes import CAPABILITIES
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
@@ -142,10 +143,10 @@ class StudyConfig(BaseModel):
         "jetson_agx_orin_64gb"
     )
     precision: Annotated[
-        Literal["fp16", "int8", "int4", "nvfp4", "fp32"], Field(description="Weights and linear operators")
+        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits")
     ] = "fp16"
     precisions: Annotated[
-        list[Literal["fp16", "int8", "int4", "nvfp4", "fp32"]],
+        list[Format],
         BeforeValidator(split_names),
         Field(description="Formats that designs may have, an axis of the space; left out: `precision` alone"),
     ] = []

@@ -61,6 +61,7 @@ def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
         "causal": scenario.causal,
         "complete": scenario.complete,
         "int4_group_size": scenario.precision.weight_bytes not in (0.5, 1.0, 2.0),
+        f"precision {scenario.precision.name}": scenario.precision.of_down is not scenario.precision,
         "calibration": scenario.calibration is not None,
         "vocabulary": bool(architectures.vocabulary.any()),
         "shared_expert_size": bool(architectures.shared_expert_size.any()),

@@ -38,7 +38,7 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
     yield expert("gate_proj, up_proj", t, out, active, out_bytes=b_a, count=2.0 * layers)
     yield Operator("gated_activation", 5.0 * active, 3.0 * active * b_a, count=layers)
     yield from quantise("quantise_down", active, p, count=layers)
-    yield expert("down_proj", t, active, out, out_bytes=b_a, count=layers)
+    yield expert("down_proj", t, active, out, p=p.of_down, out_bytes=b_a, count=layers)
     if scenario.complete and x.sparse.any():
         combined = 2.0 * out * x.sparse, (x.top_k + 1.0) * t * d * b_a * x.sparse
         yield Operator("combine_experts", *combined, count=layers, present=x.sparse)
@@ -58,7 +58,8 @@ def _one_ffn(
     yield linear(up, t, rows * d, active, d * size, p, out_bytes=b_a, count=2.0 * layers, present=here)
     yield Operator(f"{name}_activation", 5.0 * active, 3.0 * active * b_a, count=layers, present=here)
     yield from quantise(f"quantise_{name}_down", active, p, here, count=layers)
-    yield linear(f"{name}_down_proj", t, active, rows * d, d * size, p, out_bytes=b_a, count=layers, present=here)
+    down = p.of_down
+    yield linear(f"{name}_down_proj", t, active, rows * d, d * size, down, out_bytes=b_a, count=layers, present=here)
 
 
 def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:

@@ -86,11 +86,14 @@ class Case:
     def setting(self) -> Any:
         """As the oracle takes it."""
         factors = self.calibration or Calibration()
+        base, *variations = self.precision.split("_")
         return self.oracle.Setting(
             fp16_peak=self.device.fp16,
             int8_peak=self.device.int8,
             bandwidth=self.device.bandwidth,
-            precision=self.precision,
+            precision=base,
+            kv_bits=next((int(name[2:]) for name in variations if name.startswith("kv")), None),
+            down_inputs_of_8_bits="down8" in variations,
             group_size=self.group_size,
             compute_efficiency_fp16=factors.compute_efficiency,
             compute_efficiency_int8=factors.compute_efficiency_int8 or factors.compute_efficiency,

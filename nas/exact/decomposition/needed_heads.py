@@ -72,11 +72,27 @@ def _needed_heads(sums: Sums, contest: Contest) -> BoolArray:
     ends = float(sums.depth.min()), float(sums.depth.max())
     for each in sums.grid.widths:
         rows = np.flatnonzero(width == each)
-        attention = sums.attention[..., rows]
-        for start in range(0, len(rows), AT_ONCE):
-            block = attention[:, :, start : start + AT_ONCE, None]
-            kept[rows] &= ~contest.beats(block, attention[:, :, None, :], np.full((1, 1), each), ends).any(axis=0)
+        kept[rows] = ~_beaten(contest, sums.attention[..., rows], np.full((1, 1), each), ends)
     return kept
+
+
+def _beaten(contest: Contest, attention: FloatArray, width: IntArray, ends: tuple[float, float]) -> BoolArray:
+    """Which of some attentions beside a width, (bounds, 2, k), another beats at all depths.
+
+    Who beats another is less in the sum of the decisive quantities, and is beaten by nobody or by one who beats both: each
+    is held against those before it in the order of that sum which nobody beats.
+    """
+    scale = np.maximum(contest.scale[:, width[0, 0]], 1e-300)
+    weight = np.where(contest.decisive, contest.sign / scale, 0.0)
+    order = np.argsort(weight @ (ends[1] * attention[:, 0] + attention[:, 1]), kind="stable")
+    beaten = np.zeros(attention.shape[2], dtype=bool)
+    unbeaten: IntArray = order[:0]
+    for start in range(0, len(order), AT_ONCE):
+        block = order[start : start + AT_ONCE]
+        rivals = np.concatenate([unbeaten, block])
+        beaten[block] = contest.beats(attention[:, :, rivals, None], attention[:, :, None, block], width, ends).any(axis=0)
+        unbeaten = np.concatenate([unbeaten, block[~beaten[block]]])
+    return beaten
 
 
 def _needed_mixes(sums: Sums, contest: Contest) -> BoolArray:

@@ -38,7 +38,7 @@ function designText(shape, i) {
   const experts = shape.n_experts[i] === 1 ? "dense" : `E ${shape.n_experts[i]} K ${shape.top_k[i]}`;
   const gqa = Number((shape.n_heads[i] / shape.n_kv_heads[i]).toPrecision(4));
   const ratio = Number((shape.expert_size[i] / shape.width[i]).toPrecision(4));
-  const format = shape.precision ? `${DATA.rows.words.precision[shape.precision[i]]}, ` : "";
+  const format = shape.precision ? `${DATA.words.precision[shape.precision[i]]}, ` : "";
   const tokens = shape.tokens?.[i] ? `, ${number(shape.tokens[i] / 1e9)} B tokens` : "";
   return `${format}l ${shape.depth[i]}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}`;
 }
