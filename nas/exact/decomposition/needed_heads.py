@@ -90,7 +90,9 @@ def _beaten(contest: Contest, attention: FloatArray, width: IntArray, ends: tupl
     for start in range(0, len(order), AT_ONCE):
         block = order[start : start + AT_ONCE]
         rivals = np.concatenate([unbeaten, block])
-        beaten[block] = contest.beats(attention[:, :, rivals, None], attention[:, :, None, block], width, ends).any(axis=0)
+        beaten[block] = contest.beats(attention[:, :, rivals, None], attention[:, :, None, block], width, ends).any(
+            axis=0
+        )
         unbeaten = np.concatenate([unbeaten, block[~beaten[block]]])
     return beaten
 
