@@ -28,6 +28,7 @@ from search_spaces.columns import CODES, SHAPE
 from search_spaces.space import SearchSpace
 
 DETAILED = 400  # frontier members that are taken apart
+WORDS = {name: list(words) for name, words in CODES.items()}  # that columns of numbers stand for
 MISSED = 3_000  # members of the exact frontier that the search did not find
 HINT = "Click a point of the frontier, or focus it and press an arrow key."
 
@@ -49,6 +50,7 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "movable": list(rows.movable),
         "looser": rows.looser,
         "rows": _rows(outcome, rows),
+        "words": WORDS,
         "frontier": column(frontier),
         "frontierName": frontier_name(outcome),
         "optimal": _optimal(outcome, places),
@@ -97,7 +99,6 @@ def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "index": column(rows.chosen),
         "metrics": {name: column(values, exactly=True) for name, values in found.metrics.items()},
         "shape": _shape(architectures, outcome.study.problem.space),
-        "words": {name: list(words) for name, words in CODES.items()},
     }
 
 
