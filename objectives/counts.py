@@ -86,8 +86,9 @@ def total(architectures: Architectures) -> FloatArray:
 
 
 def attention(architectures: Architectures) -> FloatArray:
-    """Parameters of the attention projections, l (2 d d_q + 2 d d_m), (n,)."""
-    return count(architectures).attention
+    """Parameters of the projections of what mixes tokens, (n,): l (2 d d_q + 2 d d_m), and those of other mixers."""
+    g = count(architectures)
+    return g.attention + g.mixers
 
 
 def active_ffn(architectures: Architectures) -> FloatArray:

@@ -28,6 +28,7 @@ def runs_data(runs: Sequence[NamedRun]) -> dict[str, Any]:
     return {
         "metrics": [metric_of(runs[0].outcome, name) for name in names],
         "axes": axes,
+        "words": WORDS,
         "curve": axes if curves and all(set(run.outcome.evaluations.objectives) == set(axes) for run in runs) else None,
         "runs": [{"name": r.name, **_members(r.outcome.study.problem, r.outcome.frontier, names, most)} for r in runs],
         "exact": _exact(runs, names, most),
