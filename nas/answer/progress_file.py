@@ -48,7 +48,7 @@ class ProgressFile:
 def going_on_elsewhere(folder: Path) -> bool:
     """Whether another machine works on a run, as its manifest says."""
     manifest = manifest_of(folder)
-    return manifest["state"] == "running" and manifest.get("host", this_machine()) != this_machine()
+    return bool(manifest["state"] == "running" and manifest.get("host", this_machine()) != this_machine())
 
 
 def read(folder: Path) -> Progress | None:
