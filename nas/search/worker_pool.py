@@ -23,6 +23,7 @@ from search_spaces.architectures import Architectures
 
 GRACE_S = 60.0  # beyond the timeout, for starting a process, before a worker is killed from outside
 TRIES = 3  # of a task that did not come to run, and of connections without an answer, one after the other
+ENDING = (PlasError, NotRunError)  # errors of tasks that may end the run
 
 
 class UnreachableError(BrokenExecutor):
@@ -128,8 +129,11 @@ class WorkerPool:
         wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
         found: list[Arrival] = []
         broken: BaseException | None = None
-        for future in [future for future in self.flying if future.done()]:
+        done = [future for future in self.flying if future.done()]
+        for future in sorted(done, key=lambda future: isinstance(future.exception(), ENDING)):
             error = future.exception()
+            if found and isinstance(error, ENDING):
+                break  # it may end the run: what arrived beside it is kept first
             if isinstance(error, BrokenExecutor):
                 broken = error
             else:

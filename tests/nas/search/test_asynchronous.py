@@ -32,6 +32,7 @@ def cost(a):
     return a.depth * a.width / 1e4 + 1 / a.n_kv_heads
 """
 SMALL = {"population": 12, "batch": 12, "initial": 8, "restart": 6, "startup": 6}
+OWN = {"optuna_gp": {"startup": 10_000}}  # a model takes a second
 
 
 class Uneven(WorkerPool):
@@ -81,7 +82,8 @@ def study(user_module: Callable[[str], str], tiny: dict[str, Any]) -> Callable[.
 def small(study: Callable[..., Study], algo: str, **raw: Any) -> Study:
     """The study with small batches."""
     known = type(study(algo).parameters).model_fields
-    return study(algo, params={name: value for name, value in SMALL.items() if name in known}, **raw)
+    params = {name: value for name, value in SMALL.items() if name in known} | OWN.get(algo, {})
+    return study(algo, params=params, **raw)
 
 
 def opened(folder: Path, problem: Problem) -> RunStore:
@@ -147,6 +149,17 @@ def test_the_same_order_of_arrival_is_the_same_search(algo: str, study: Callable
         keys.append(searched(made, tmp_path / name, Uneven(4, seed), 50).archive.all().keys.tolist())
     assert keys[0] == keys[1]
     assert keys[0] != keys[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", [name for name in ABLE if name == "optuna_gp"])
+def test_models_of_what_is_under_way_are_replayed_exactly(
+    algo: str, study: Callable[..., Study], tmp_path: Path
+) -> None:
+    made = study(algo, params={"startup": 5})
+    with pytest.raises(KeyboardInterrupt):
+        searched(made, tmp_path, Uneven(3, 0, 10), 14)
+    assert len(searched(made, tmp_path, Uneven(3, 1), 14).archive) == 14
 
 
 def test_it_never_has_more_under_way_than_workers_and_one(study: Callable[..., Study], tmp_path: Path) -> None:

@@ -303,6 +303,15 @@ def test_a_task_whose_worker_died_as_often_as_it_is_tried_fails_alone(called: Ca
     check(name, answer, {4: "the worker process died"})
 
 
+def test_what_arrived_beside_an_answer_that_ends_the_run_is_handed_on_first(user_module: Written) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2 if a.depth[0] != 2 else 'much'\n") + ":fn"
+    pool = WorkerPool(4, None, MAKES["at once"])
+    pool.add(Task((i, name), Objective(name), architectures(4)[i : i + 1]) for i in range(4))
+    assert sorted(task.key[0] for task, _ in pool.arrivals()) == [0, 2, 3]
+    with pytest.raises(UsageError, match=name):
+        pool.arrivals()
+
+
 def test_workers_are_busy_again_before_what_they_found_is_handed_on(user_module: Written) -> None:
     name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
     pool = WorkerPool(2, None, ThreadPoolExecutor)
