@@ -32,7 +32,7 @@ def cost(a):
     return a.depth * a.width / 1e4 + 1 / a.n_kv_heads
 """
 SMALL = {"population": 12, "batch": 12, "initial": 8, "restart": 6, "startup": 6}
-OWN = {"optuna_gp": {"startup": 10_000}}  # a model takes a second
+FEW_MODELS = {"optuna_gp": {"startup": 10_000}}  # a model takes a second
 
 
 class Uneven(WorkerPool):
@@ -82,7 +82,7 @@ def study(user_module: Callable[[str], str], tiny: dict[str, Any]) -> Callable[.
 def small(study: Callable[..., Study], algo: str, **raw: Any) -> Study:
     """The study with small batches."""
     known = type(study(algo).parameters).model_fields
-    params = {name: value for name, value in SMALL.items() if name in known} | OWN.get(algo, {})
+    params = {name: value for name, value in SMALL.items() if name in known} | FEW_MODELS.get(algo, {})
     return study(algo, params=params, **raw)
 
 
