@@ -115,7 +115,9 @@ def searched(study: Study, folder: Path, pool: WorkerPool, evaluations: int | No
         store.close()
 
 
-@pytest.mark.parametrize("algo", [algo if algo == "nsga2" else pytest.param(algo, marks=pytest.mark.slow) for algo in ABLE])
+@pytest.mark.parametrize(
+    "algo", [algo if algo == "nsga2" else pytest.param(algo, marks=pytest.mark.slow) for algo in ABLE]
+)
 def test_killed_again_and_again_it_replays_and_pays_only_for_what_was_in_flight(
     algo: str, study: Callable[..., Study], tmp_path: Path
 ) -> None:
