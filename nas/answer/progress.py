@@ -49,6 +49,7 @@ class Progress:
     budgets: dict[str, float]
     stop_reason: str | None
     law: str = ""
+    dashboard: str = ""
 
     @property
     def going_on(self) -> bool:
@@ -67,7 +68,8 @@ class Progress:
         elif self.stop_reason:
             state += f", {self.stop_reason}"
         of = [self.law] if self.law else []
-        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", *of, self._counted(), self._found()]
+        seen = [f"dashboard of its cluster: {self.dashboard}"] if self.dashboard and self.going_on else []
+        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", *of, self._counted(), self._found(), *seen]
 
     def _counted(self) -> str:
         of = "" if self.limit is None else f" of {self.limit:,}"
@@ -171,6 +173,7 @@ class RunFollower:
             {str(metric): float(limit) for metric, limit in run.resolved["budgets"].items()},
             reason if isinstance(reason, str) else None,
             origin_line(Law.model_validate(run.resolved["law"])),
+            dashboard[:200] if isinstance(dashboard := manifest.get("dashboard"), str) else "",
         )
 
     def _rate(self, spent: float) -> float | None:

@@ -160,6 +160,8 @@ def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: list[str]) -
     raw, origins = over(raw, dict(study.origins), flags, settings)
     if raw.get("optuna_storage", "none") != "none":
         raise UsageError(f"optuna_storage: expected none in a comparison, got one in {study.name}; mirror single runs")
+    if raw.get("executor", "none") != "none":
+        raise UsageError(f"executor: expected none in a comparison, got one in {study.name}; use --workers")
     return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
 
 

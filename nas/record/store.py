@@ -14,6 +14,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.record.database import connect, digest, explained, meta_digest
 from nas.record.log import BatchRecord, Recorded
+from nas.record.under_way import UnderWay
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.specification import GENES
 
@@ -40,6 +41,7 @@ class RunStore:
         self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
         self.genes = genes
         self.connection = connect(path, readonly=readonly)
+        self.under_way = UnderWay(path, self.connection)
 
     def create(self, meta: Mapping[str, Any], columns: Mapping[str, str]) -> None:
         """Lay out an empty store; `columns` are the architecture columns with their SQL types."""
@@ -96,6 +98,7 @@ class RunStore:
                 "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (start, record.batch, n, record.asked, record.strategy_s, record.objectives_s, digest(evaluations)),
             )
+            self.under_way.logged(evaluations.keys.tolist())
 
     def read(self) -> Recorded:
         """Every evaluation in order.
@@ -164,6 +167,7 @@ class RunStore:
         ]
         with explained(self.path), self.connection:
             self.connection.executemany(f"INSERT OR REPLACE INTO retried VALUES ({places})", content)
+            self.under_way.logged(found.keys.tolist())
 
     def retried(self, told: Evaluations) -> tuple[IntArray, Evaluations]:
         """Rows that were evaluated again, and what they gave."""

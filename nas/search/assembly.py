@@ -20,6 +20,7 @@ from nas.search.asking import built
 from nas.search.constraints import Handling, handling_of, problem_as_seen
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.notebook import Notebook
+from nas.search.placement import own_cluster, refuse_misplaced, refuse_unasynchronous
 from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
@@ -81,8 +82,9 @@ class Study:
     ) -> Strategy:
         """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
         seen = problem_as_seen(self.problem, self.handling)
-        most, kept = self.horizon or self.limit, notebook or Notebook()
-        brief = Brief(seen, self.config.seed, self.start, most, kept, report, rivals=self.laws[1:])
+        most, kept, laws = self.horizon or self.limit, notebook or Notebook(), self.laws[1:]
+        asynchronous = self.config.asynchronous
+        brief = Brief(seen, self.config.seed, self.start, most, kept, report, rivals=laws, asynchronous=asynchronous)
         return built(strategy_module(self.config.algo), brief, self.parameters)
 
     def resolved(self) -> dict[str, Any]:
@@ -110,6 +112,7 @@ class Study:
             "params": self.parameters.model_dump(mode="json"),
             "constraints": self.handling,
             "seed_from": self._start_rows() or None,
+            "executor": None,  # named anew by whoever goes on with the run
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         return {key: "none" if value is None else value for key, value in content.items()}
@@ -146,6 +149,7 @@ def assemble(
     columns_of(raw, faults)
     parameters = parameters_of(raw, faults)
     space = None if config is None or space is None else asked_space(config, space, least, faults)
+    own_cluster(config, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
@@ -175,6 +179,7 @@ def _searched_by(
     """The study with its strategy, given what the strategy can do."""
     traits: Traits = strategy_module(config.algo).TRAITS
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
+    refuse_unasynchronous(config, traits)
     handling = handling_of(config, traits, problem, notices)
     start = start_of(config, traits, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note)
@@ -203,8 +208,7 @@ def _joined(
         except ValueError as error:
             notices.append(f"baseline {known.label} is left out of the comparison: {error}")
     problem = replace(problem, questions=tuple(asked))
-    if config.evaluation_timeout is not None and config.workers is None:
-        raise UsageError("evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more")
+    refuse_misplaced(config, problem)
     return problem, notices, note
 
 

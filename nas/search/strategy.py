@@ -24,7 +24,8 @@ class Traits:
     constraints: whether it handles budgets itself; seedable: whether it starts from given designs;
     horizon: whether its schedule depends on the number of evaluations, so that an extended run
     differs from one asked for at once; objectives: how many it can handle at most (None: any);
-    informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out.
+    informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out;
+    asynchronous: whether it may be asked again before it was told everything (the laws are `Strategy`'s).
     """
 
     evaluations: int | None = 5000
@@ -35,6 +36,7 @@ class Traits:
     horizon: bool = False
     objectives: int | None = None
     informed: bool = False
+    asynchronous: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +44,9 @@ class Brief:
     """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
 
     start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
-    evaluations that the run is asked for, if any; rivals: laws that the study asks besides the problem's own; a strategy that solves before it asks keeps
-    its progress in `notebook` and tells `report` how many more architectures it has settled.
+    evaluations that the run is asked for, if any; rivals: laws that the study asks besides the problem's own; a strategy that
+    solves before it asks keeps its progress in `notebook` and tells `report` how many more architectures it has settled;
+    asynchronous: whether it will be asked again before it was told everything.
     """
 
     problem: Problem
@@ -53,6 +56,7 @@ class Brief:
     notebook: Notebook = field(default_factory=Notebook)
     report: Callable[[int], None] = lambda settled: None
     rivals: tuple[Law, ...] = ()
+    asynchronous: bool = False
 
     @property
     def generator(self) -> np.random.Generator:
@@ -121,7 +125,9 @@ class Strategy(Protocol):
     will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
     `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
     and the same answers give the same questions. A strategy that stops by itself says why in
-    `finished` (an attribute, absent or empty otherwise). One that models what it evaluates may have a method `lessons`,
+    `finished` (an attribute, absent or empty otherwise). One with the trait `asynchronous` may be asked again before everything
+    asked was told, and is then told rows in any order and grouping, each once; it never proposes what it proposed before, and
+    `at_most` is how many workers have nothing to do. One that models what it evaluates may have a method `lessons`,
     which gives `Lessons`, or None, of everything evaluated.
     """
 

@@ -13,7 +13,7 @@ from nas.strategies._front import Front
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits(seedable=True)
+TRAITS = Traits(seedable=True, asynchronous=True)
 COARSEST = 1 / 8  # of an axis; one value where it has fewer than 16, as every axis of the paper's space
 SHARE = 1 / 50  # of a large frontier, explored at once: its upkeep per ask grows with its members
 
@@ -47,7 +47,7 @@ class LocalSearch:
         self.front = Front(brief.problem.objectives, len(self.space.gene_sizes))
         self.steps = max(1, int(COARSEST * self.space.gene_sizes.max()).bit_length())
         self.explored: Counter[int] = Counter()
-        self.asked = False
+        self.asked, self.asynchronous = False, brief.asynchronous
 
     def ask(self, at_most: int) -> IntArray:
         """Unknown neighbours of the next frontier members to explore; the first design at first."""
@@ -60,7 +60,8 @@ class LocalSearch:
             near = self._neighbours(times)
             if len(near := near[self.seen.add(self.space.keys(near))]):
                 return near
-        return self.space.genotypes(draw_unseen(self.space.size, self.seen, self.parameters.restart, self.generator))
+        restart = min(self.parameters.restart, at_most) if self.asynchronous else self.parameters.restart
+        return self.space.genotypes(draw_unseen(self.space.size, self.seen, restart, self.generator))
 
     def _times_explored(self) -> IntArray:
         """How often each frontier member was explored, (n,): the times that its step was halved."""
@@ -70,7 +71,8 @@ class LocalSearch:
         """Neighbours of some members with steps left, known ones too; of equally crowded members, some at random."""
         rows = self.generator.permutation(np.flatnonzero(times < self.steps))
         widest = np.argsort(-self.front.crowding()[rows], kind="stable")
-        chosen = rows[widest[: max(self.parameters.explored, int(SHARE * len(times)))]]
+        many = 1 if self.asynchronous else max(self.parameters.explored, int(SHARE * len(times)))
+        chosen = rows[widest[:many]]
         self.explored.update(self.front.keys[chosen].tolist())
         return self.space.neighbours(self.front.genotypes[chosen], COARSEST * 0.5 ** times[chosen])
 
