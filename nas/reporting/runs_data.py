@@ -32,7 +32,6 @@ def runs_data(runs: Sequence[NamedRun]) -> dict[str, Any]:
         "curve": axes if curves and all(set(run.outcome.evaluations.objectives) == set(axes) for run in runs) else None,
         "runs": [{"name": r.name, **_members(r.outcome.study.problem, r.outcome.frontier, names, most)} for r in runs],
         "exact": _exact(runs, names, most),
-        "words": WORDS,
     }
 
 
