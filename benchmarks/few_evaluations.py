@@ -2,12 +2,15 @@
 
     python benchmarks/few_evaluations.py run --out FOLDER [--seeds 15] [--studies two-strong,two-wrong] [--methods prior_guided,random]
     python benchmarks/few_evaluations.py table --out FOLDER
+    python benchmarks/few_evaluations.py judge --out FOLDER
+    python benchmarks/few_evaluations.py ask
 
 Every cell (study, method, seed) is a file of FOLDER; what is there already is not run again. What is taken for the truth is
 drawn by few_evaluations_truths.py, whose rules were fixed before the first search. A method sees measured values alone;
 the gap is that of the true values of everything it evaluated to the true frontier. Regret: of five latency limits spread over
 the true frontier's range, how much more the true loss of the pick is (the lowest measured loss within the limit, as measured)
-than the least possible; no pick counts 0.5 nats.
+than the least possible; no pick counts 0.5 nats. `judge` holds the medians against what is claimed of `prior_guided`, over the seeds that every
+method of a comparison has; `ask` times one ask after 200 evaluations.
 """
 
 import argparse
@@ -197,11 +200,54 @@ def _row(method: str, rows: list[dict[str, Any]]) -> str:
     return f"| `{method}` | {len(rows)} | {gaps} | {regrets} | {spent:.1f} |"
 
 
+def judged(folder: Path) -> Iterator[str]:
+    """Of each claim in each study whether the median gap of prior_guided is at most a share of another method's least."""
+    cells = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    gaps = {(c["study"], c["method"], c["seed"]): c["figures"] for c in cells}
+    seeded = tuple(name for name in METHODS if "+" in name)
+    unseeded = ("random", "nsga2", "local_search", "optuna_tpe")
+    fair = [name for name in STUDIES if "useless" not in name]
+    claims = [
+        *((study, n, unseeded, 0.25) for study in fair for n in (50, 100)),
+        *((study, n, ("optuna_gp",), 1.0) for study in fair for n in (50, 100)),
+        *((study, n, seeded, 0.5) for study in fair if "wrong" not in study for n in (50, 100)),
+        *((study, n, ("optuna_tpe",), 0.5) for study in fair if "wrong" in study for n in (50, 100)),
+        ("two-useless", 100, ("optuna_tpe",), 1.1),
+    ]
+    for study, n, others, share in claims:
+        every = [{seed for s, m, seed in gaps if (s, m) == (study, method)} for method in ("prior_guided", *others)]
+        if seeds := sorted(set.intersection(*every)):
+            own, *theirs = (
+                float(np.median([gaps[study, method, seed][str(n)]["gap"] for seed in seeds]))
+                for method in ("prior_guided", *others)
+            )
+            said = f"{100 * own:.2f} % against {share:g} x {100 * min(theirs):.2f} % ({others[int(np.argmin(theirs))]})"
+            yield f"{'holds' if own <= share * min(theirs) else 'FAILS'}  {study} at {n}, {len(seeds)} seeds: {said}"
+
+
+def ask_times(told: int = 200, asks: int = 9) -> Iterator[str]:
+    """Seconds of processor time of an ask after so many evaluations, five new ones before each."""
+    module = strategy_module("prior_guided")
+    for study in ("two-strong", "three-strong", "budgets-strong"):
+        problem = case_of(study, 1000).problem
+        strategy = module.build(
+            Brief(problem, 0, problem.space.genotypes(np.zeros(0, dtype=np.int64)), told), module.Parameters()
+        )
+        keys = np.random.default_rng(0).choice(problem.space.size, told + 5 * asks, replace=False)
+        spent = []
+        for end in range(told, len(keys), 5):
+            strategy.tell(problem.evaluate(problem.space.genotypes(keys[len(strategy.told) : end])))
+            started = time.process_time()
+            strategy.ask(5)
+            spent.append(time.process_time() - started)
+        yield f"{study}: an ask at {told} evaluations takes {np.median(spent[1:]):.3f} s ({min(spent[1:]):.3f} to {max(spent[1:]):.3f})"
+
+
 def main() -> None:
     """Run what is missing, or print the table of what is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("run", "table"))
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("what", choices=("run", "table", "judge", "ask"))
+    parser.add_argument("--out", type=Path, default=Path("few-evaluations"))
     parser.add_argument("--seeds", type=int, default=15)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--studies", default=",".join(STUDIES))
@@ -216,7 +262,9 @@ def main() -> None:
         with ProcessPoolExecutor(arguments.processes) as pool:
             for done in [pool.submit(kept, *cell) for cell in cells(arguments)]:
                 print(done.result(), flush=True)
-    print("\n".join(table(arguments.out)))
+    answers = {"run": table, "table": table, "judge": judged, "ask": lambda folder: ask_times()}
+    for line in answers[arguments.what](arguments.out):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,10 @@ def devices(
         ),
     ] = None,
     precisions: Annotated[
-        str | None, typer.Option("--precisions", help="fp16,int8,int4,nvfp4,fp32; default fp16.", rich_help_panel=CASES)
+        str | None,
+        typer.Option(
+            "--precisions", help="fp16,int8,int4,nvfp4,fp32 or int4_kv8; default fp16.", rich_help_panel=CASES
+        ),
     ] = None,
     workloads: Annotated[
         str | None,

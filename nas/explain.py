@@ -23,7 +23,9 @@ def explain(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", help="Published model, with its own vocabulary; 'plas list models'.", rich_help_panel=WHICH
+            "--model",
+            help="Published model ('plas list models') or a Hugging Face config.json, with its own vocabulary.",
+            rich_help_panel=WHICH,
         ),
     ] = None,
     architecture: Annotated[
@@ -51,6 +53,9 @@ def explain(
     batch: o.Batch = None,
     input_tokens: o.InputTokens = None,
     output_tokens: o.OutputTokens = None,
+    contexts: Annotated[
+        bool, typer.Option("--contexts", help="Times and memory along prompts of 1k to 128k tokens, too.")
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
@@ -77,18 +82,19 @@ def explain(
         output_tokens=output_tokens,
     )
     if run is not None and is_answer(run):
-        others = {"model": model, "architecture": architecture, "config": config}
+        others = {"model": model, "architecture": architecture, "config": config, "contexts": contexts}
         within = flags.pop("budgets", [])
         given = [*flags, *(name for name, value in others.items() if value is not None), *(settings or [])]
         of_blocks(run, how, index, within, given, json=json)
         return
-    work(Request(run, how, index, model, architecture, config, settings or [], flags, json))
+    work(Request(run, how, index, model, architecture, config, settings or [], flags, contexts, json))
 
 
 main = o.command(
     explain,
     "explain runs/paper-nsga2-s0 --select knee",
     "explain --model qwen2.5_0.5b --device raspberry_pi_5 --preset device",
+    "explain --model gemma_3_1b --preset device --contexts",
 )
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""List strategies, spaces, laws, their forms, devices, models, metrics, presets, studies, stacks or recipes."""
+"""List strategies, spaces, laws, their forms, precision laws, formats, devices, models, metrics, studies and more."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -15,6 +15,8 @@ class Kind(StrEnum):
     spaces = "spaces"
     laws = "laws"
     forms = "forms"
+    precision_laws = "precision-laws"
+    formats = "formats"
     devices = "devices"
     models = "models"
     metrics = "metrics"

@@ -80,6 +80,23 @@ def run(
             rich_help_panel=SEARCH,
         ),
     ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            help="Cluster that evaluates them instead: dask:tcp://host:8786, or dask:scheduler.json; none: here.",
+            metavar="URL",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
+    asynchronous: Annotated[
+        bool,
+        typer.Option(
+            "--asynchronous",
+            help="Ask whenever a worker is idle, in the order of arrival; of strategies that need not wait.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = False,
     optuna_storage: Annotated[
         str | None,
         typer.Option(
@@ -170,6 +187,8 @@ def run(
         known=known,
         known_as=known_as,
         workers=workers,
+        executor=executor,
+        asynchronous=asynchronous or None,
         optuna_storage=optuna_storage,
         seed=seed,
         param=param,

@@ -27,6 +27,8 @@ def select(
         ),
     ] = None,
     laws: o.Laws = None,
+    precisions: o.Precisions = None,
+    precision_law: o.PrecisionLaw = None,
     out: Annotated[Path | None, typer.Option("--out", help="Candidate file to write, .csv or .jsonl.")] = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows shown on the screen; files hold all.")] = 20,
     quiet: o.Quiet = False,
@@ -38,7 +40,9 @@ def select(
     from nas.work.select import Request, choose
 
     work = of_blocks if is_answer(run) else choose
-    work(Request(run, how, budget or [], sweep, laws, out, rows, quiet, json))
+    named = {"precisions": precisions, "precision_law": precision_law}
+    formats = {name: value for name, value in named.items() if value is not None}
+    work(Request(run, how, budget or [], sweep, laws, formats, out, rows, quiet, json))
 
 
 main = o.command(
@@ -47,6 +51,7 @@ main = o.command(
     "select runs/paper-nsga2-s0 --select diverse:5 --out five.csv",
     "select runs/paper-nsga2-s0 --sweep total_ms=20:500:20",
     "select runs/paper-nsga2-s0 --select budget:total_ms=100 --laws joint_moe,routed",
+    "select runs/paper-nsga2-s0 --select best --precisions fp16,int8,int4 --precision-law qat,kumar",
 )
 if __name__ == "__main__":
     main()

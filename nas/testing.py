@@ -99,11 +99,22 @@ class Subject:
         """A number of evaluations, for strategies that take one."""
         return wanted if self.traits.takes_evaluations else None
 
-    def build(self, problem: Problem, seed: int = 0, start: IntArray | None = None) -> Strategy:
+    def build(self, problem: Problem, seed: int = 0, start: IntArray | None = None, **more: Any) -> Strategy:
         """A fresh strategy."""
-        none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
-        brief = Brief(problem, seed, none if start is None else start, None, known=self.known)
-        return built(self.module, brief, self.parameters)
+        start = problem.space.genotypes(np.zeros(0, dtype=np.int64)) if start is None else start
+        return built(self.module, Brief(problem, seed, start, None, known=self.known, **more), self.parameters)
+
+    def hurried(self, problem: Problem) -> list[int]:
+        """Keys that it asks for when it is told one or two at a time, out of order, while others are waited for."""
+        strategy, space, order = self.build(problem, asynchronous=True), problem.space, np.random.default_rng(5)
+        said, waiting = list[int](), np.zeros(0, dtype=np.int64)
+        for _ in range(EVALUATIONS):
+            keys = space.keys(space.repair(asked(strategy, 3, len(space.gene_sizes))))
+            said, waiting = said + keys.tolist(), order.permutation(np.concatenate([waiting, keys]))
+            while len(waiting) > 3:
+                now, waiting = np.split(waiting, [1 + len(waiting) % 2])
+                told(strategy, problem.evaluate(space.genotypes(now)))
+        return said
 
     def transcript(
         self, problem: Problem, seed: int = 0, start: IntArray | None = None, asks: int = ASKS
@@ -280,6 +291,15 @@ def takes_known_results(subject: Subject) -> None:
         goes_on_after_a_stop(informed)
 
 
+def need_not_wait(subject: Subject) -> None:
+    """With TRAITS.asynchronous it may be asked before it was told everything, is told in any order, and asks nothing twice."""
+    for problem in (subject.problem(budgets=BUDGETS[1]), subject.problem(SMALL[1])) * subject.traits.asynchronous:
+        first = subject.hurried(problem)
+        assert first == subject.hurried(problem), "two searches of one seed, told in one order, differ"
+        wanted = min(EVALUATIONS, problem.space.size)
+        assert len(set(first)) == len(first) >= wanted, f"expected {wanted} designs, each once, got {len(set(first))}"
+
+
 LAWS: tuple[Callable[[Subject], None], ...] = (
     states,
     proposes_in_range,
@@ -292,4 +312,5 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
     covers_small_spaces,
     starts_from_given_designs,
     takes_known_results,
+    need_not_wait,
 )

@@ -15,17 +15,19 @@ class ParameterGroups:
     """Parameters per group over all layers, exact in float64 below 2^53, each (n,)."""
 
     attention: FloatArray
+    mixers: FloatArray
     experts_total: FloatArray
     experts_active: FloatArray
     shared_expert: FloatArray
+    dense: FloatArray
     router: FloatArray
     small: FloatArray
     embedding: FloatArray
 
     @property
     def linear(self) -> FloatArray:
-        """Weights of the linear operators, l (2 d d_q + 2 d d_m + 3 d m E + 3 d · shared)."""
-        return self.attention + self.experts_total + self.shared_expert
+        """Weights of the linear operators, l (2 d d_q + 2 d d_m + 3 d m E + 3 d · shared) where every layer is alike."""
+        return self.attention + self.mixers + self.experts_total + self.shared_expert + self.dense
 
     @property
     def total(self) -> FloatArray:
@@ -35,38 +37,57 @@ class ParameterGroups:
     @property
     def active(self) -> FloatArray:
         """Parameters that one token uses: K of E experts, everything else whole."""
-        return self.attention + self.experts_active + self.shared_expert + self.router + self.small + self.embedding
+        used = self.attention + self.mixers + self.experts_active + self.shared_expert + self.dense
+        return used + self.router + self.small + self.embedding
 
 
 def count(architectures: Architectures) -> ParameterGroups:
-    """Parameters of each group: attention projections, experts, router, norms and biases, embeddings."""
-    x = Dimensions(architectures)
-    depth, d = x.depth, x.width
-    shared = np.zeros(len(architectures)) if x.shared is None else x.shared
-    vocabulary = np.zeros(len(architectures)) if x.vocabulary is None else x.vocabulary
-    expert = depth * 3.0 * d * x.expert_size
-    tables = np.where(architectures.tied, 1.0, 2.0)
+    """Parameters of each group: projections of attention and of other mixers, experts, router, norms and biases, embeddings."""
+    a, x = architectures, Dimensions(architectures)
+    d, kinds, none = x.width, x.kinds, np.zeros(len(architectures))
+    shared = none if x.shared is None else x.shared
+    vocabulary = none if x.vocabulary is None else x.vocabulary
+    expert = kinds.expert_layers * 3.0 * d * x.expert_size
+    tables = np.where(a.tied, 1.0, 2.0)
+    queries = 2.0 if x.gate is None else 2.0 + x.gate
     return ParameterGroups(
-        attention=depth * (2.0 * d * x.query_dim + 2.0 * d * x.kv_dim),
+        attention=kinds.attention_layers * queries * d * x.query_dim + kinds.own_kv_layers * 2.0 * d * x.kv_dim,
+        mixers=none if kinds.alike else _mixers(x),
         experts_total=expert * x.n_experts,
         experts_active=expert * x.top_k,
-        shared_expert=depth * 3.0 * d * shared,
-        router=depth * d * x.n_experts * x.sparse,
-        small=depth * _small_per_layer(x) + d,
+        shared_expert=kinds.expert_layers * 3.0 * d * shared,
+        dense=none if kinds.dense is None else a.n_dense * 3.0 * d * x.dense_size,
+        router=kinds.expert_layers * d * x.n_experts * x.sparse,
+        small=_small(x) + d,
         embedding=tables * vocabulary * d,
     )
 
 
-def _small_per_layer(x: Dimensions) -> FloatArray:
-    """QK-norm (head: 2 d_h; full: d_q + d_m), QKV bias, shared gate, norms."""
-    a = x.architectures
+def _mixers(x: Dimensions) -> FloatArray:
+    """Projections of linear attention, d (projected + h_v d_v), and of short convolutions, 4 d²."""
+    a, kinds = x.architectures, x.kinds
+    return a.n_linear * x.width * (kinds.projected + kinds.inner) + a.n_conv * 4.0 * x.width * x.width
+
+
+def _small(x: Dimensions) -> FloatArray:
+    """QK-norm (head: 2 d_h; full: d_q + d_m), QKV bias, shared gate, norms, small tensors of other mixers, further ones.
+
+    Layers that share a KV cache have norm and bias of the queries alone.
+    """
+    a, kinds = x.architectures, x.kinds
+    attention, own_kv = kinds.attention_layers, kinds.own_kv_layers
     head_dim = a.head_dim.astype(np.float64)
-    by_code = {"no": 0.0 * head_dim, "head": 2.0 * head_dim, "full": x.query_dim + x.kv_dim}
-    qk_norm = np.choose(a.qk_norm, [by_code[name] for name in QK_NORMS])
-    small: FloatArray = (
-        qk_norm + a.qkv_bias * (x.query_dim + 2.0 * x.kv_dim) + a.shared_gate * x.width + x.norms * x.width
-    )
-    return small
+    by_code = {
+        "no": 0.0 * head_dim,
+        "head": (attention + own_kv) * head_dim,
+        "full": attention * x.query_dim + own_kv * x.kv_dim,
+    }
+    small: FloatArray = np.choose(a.qk_norm, [by_code[name] for name in QK_NORMS])
+    small = small + a.qkv_bias * (attention * x.query_dim + 2.0 * own_kv * x.kv_dim)
+    small = small + (a.shared_gate * kinds.expert_layers + x.depth * x.norms) * x.width
+    if not kinds.alike:
+        small = small + a.n_linear * kinds.linear_small + a.n_conv * x.width * kinds.conv_kernel
+    return small + a.further_parameters
 
 
 def total(architectures: Architectures) -> FloatArray:
@@ -75,14 +96,15 @@ def total(architectures: Architectures) -> FloatArray:
 
 
 def attention(architectures: Architectures) -> FloatArray:
-    """Parameters of the attention projections, l (2 d d_q + 2 d d_m), (n,)."""
-    return count(architectures).attention
+    """Parameters of the projections of what mixes tokens, (n,): l (2 d d_q + 2 d d_m), and those of other mixers."""
+    g = count(architectures)
+    return g.attention + g.mixers
 
 
 def active_ffn(architectures: Architectures) -> FloatArray:
-    """Parameters of the FFN that one token uses, l · 3 d (K m + shared), (n,)."""
+    """Parameters of the FFN that one token uses, l · 3 d (K m + shared), and 3 d · size in dense layers, (n,)."""
     g = count(architectures)
-    return g.experts_active + g.shared_expert
+    return g.experts_active + g.shared_expert + g.dense
 
 
 def active(architectures: Architectures) -> FloatArray:

@@ -40,7 +40,8 @@ class Calibration(BaseModel):
     given; the former may exceed 1, as fused element-wise operators and caches spare bytes, and is not that of routed experts,
     whose weights stream by as in decoding. In the attention core
     (scores, softmax, values) and in the linear operators of routed experts (E > 1) the factors `attention_compute`,
-    `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b. `routing_overlap` ρ: of T tokens
+    `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b; in decoding `decode_attention_compute`
+    takes the place of the first where it is given. `routing_overlap` ρ: of T tokens
     1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
     With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
     prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
@@ -64,6 +65,7 @@ class Calibration(BaseModel):
     prefill_overhead: _Milliseconds | None = None
     request_overhead: _Milliseconds = 0.0
     attention_compute: _Factor = 1.0
+    decode_attention_compute: _Factor | None = None
     attention_bandwidth: _Factor = 1.0
     expert_compute: _Factor = 1.0
     expert_bandwidth: _Factor = 1.0
@@ -86,10 +88,11 @@ class Calibration(BaseModel):
         own = self.prefill_bandwidth_efficiency if phase == "prefill" else None
         return own or self.bandwidth_efficiency
 
-    def factors(self, kind: Kind) -> tuple[float, float]:
+    def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
         """What multiplies η_c and η_b in operators of a kind."""
         if kind == "attention":
-            return self.attention_compute, self.attention_bandwidth
+            own = self.decode_attention_compute if phase == "decode" else None
+            return own or self.attention_compute, self.attention_bandwidth
         return (self.expert_compute, self.expert_bandwidth) if kind == "experts" else (1.0, 1.0)
 
     def missed(self, phase: Phase) -> float | None:

@@ -4,8 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
+from objectives.layer_kinds import LayerKinds
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 
 class Dimensions:
@@ -75,6 +76,21 @@ class Dimensions:
         return _float(self.architectures.n_experts > 1)
 
     @cached_property
+    def kinds(self) -> LayerKinds:
+        """Shares of layers of each kind."""
+        return LayerKinds(self.architectures)
+
+    @cached_property
+    def dense_size(self) -> FloatArray:
+        """Size of the FFN in layers without experts."""
+        return _float(self.architectures.dense_size)
+
+    @cached_property
+    def gate(self) -> FloatArray | None:
+        """1 where attention has an output gate, else 0; None when no row has one."""
+        return _if_any(self.architectures.attention_gate)
+
+    @cached_property
     def norms(self) -> FloatArray:
         """Norms per layer."""
         return _float(self.architectures.norms_per_layer)
@@ -95,5 +111,5 @@ def _float(column: AnyArray) -> FloatArray:
     return np.ascontiguousarray(column, dtype=np.float64)
 
 
-def _if_any(column: IntArray) -> FloatArray | None:
+def _if_any(column: AnyArray) -> FloatArray | None:
     return _float(column) if column.any() else None

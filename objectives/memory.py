@@ -4,6 +4,7 @@ import numpy as np
 
 from objectives.counts import ParameterGroups
 from objectives.dimensions import Dimensions
+from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
 from objectives.scenario import Scenario
 from objectives.shares import Share, embeddings, small_tensors, weights_of_a_layer
@@ -19,21 +20,63 @@ def weights_gb(g: ParameterGroups, scenario: Scenario) -> FloatArray:
 
 
 def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
-    """What must be held at once of architectures with their parameters, GB by part, each (n,): weights, embeddings, KV cache, activations."""
+    """What must be held at once of architectures with their parameters, GB by part, each (n,).
+
+    Weights, embeddings, KV cache, states of other mixers, activations.
+    """
     x, p = Dimensions(architectures), scenario.precision
-    batch, read = float(scenario.batch), float(scenario.input_tokens)
-    context = read + scenario.output_tokens
+    tokens = float(scenario.batch) * float(scenario.input_tokens)
     shared = np.zeros(len(architectures)) if x.shared is None else x.shared
-    activations = batch * read * (4.0 * x.width + 2.0 * x.kv_dim + 2.0 * x.activated_size + 2.0 * shared)
-    if scenario.attention == "unfused":
-        activations = activations + batch * x.n_heads * read**2
-    return {
+    ffn = 2.0 * x.activated_size + 2.0 * shared
+    if x.kinds.dense is not None:
+        ffn = np.maximum(ffn, 2.0 * x.dense_size)
+    parts = {
         "linear weights": g.linear * p.weight_bytes / GB,
         "router, norms, biases": (g.router + g.small) * p.activation_bytes / GB,
         "embeddings and head": g.embedding * scenario.head_bytes / GB,
-        "kv cache": 2.0 * x.depth * batch * context * x.kv_dim * p.kv_bytes / GB,
-        "activations": activations * p.activation_bytes / GB,
+        "kv cache": kv_cache_bytes(x, scenario) / GB,
+        "activations": (mixer_activations(x, scenario) + tokens * ffn) * p.activation_bytes / GB,
     }
+    states = state_bytes(x, scenario)
+    return parts if states is None else parts | {"states": states / GB}
+
+
+def kv_cache_bytes(x: Dimensions, scenario: Scenario) -> FloatArray:
+    """2 B d_m b_kv for every token that a layer keeps: all of the context, or as many as its window is long, (n,)."""
+    context = scenario.input_tokens + scenario.output_tokens
+    per_token = 2.0 * float(scenario.batch) * x.kv_dim * scenario.precision.kv_bytes
+    return x.kinds.kept_tokens(context) * per_token
+
+
+def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
+    """States of B sequences, (n,): recurrences in 32 bits, and the inputs that a causal convolution still needs."""
+    a, kinds, b_a = x.architectures, x.kinds, scenario.precision.activation_bytes
+    if kinds.alike:
+        return None
+    buffer = kinds.channels * np.maximum(kinds.kernel - 1.0, 0.0) * b_a
+    short = x.width * np.maximum(kinds.conv_kernel - 1.0, 0.0) * b_a
+    states: FloatArray = a.n_linear * (kinds.state * STATE_BYTES + buffer) + a.n_conv * short
+    return float(scenario.batch) * states
+
+
+def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
+    """Elements that the mixer which needs most holds of B prompts, (n,).
+
+    Attention 4 d + 2 d_m a token and, unfused, the scores; linear attention 2 d + c + 2 h_v d_v; convolution 6 d.
+    """
+    a, kinds, read = x.architectures, x.kinds, float(scenario.input_tokens)
+    tokens = float(scenario.batch) * read
+    held = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
+    if scenario.attention == "unfused":
+        seen = np.where(a.n_full > 0, read, np.minimum(read, kinds.window)) if a.n_local.any() else read
+        held = held + tokens * x.n_heads * seen
+    if kinds.alike:
+        return held
+    held = held * (kinds.attention_layers > 0)
+    linear = tokens * (2.0 * x.width + kinds.channels + 2.0 * kinds.inner) * (a.n_linear > 0)
+    convolution = tokens * 6.0 * x.width * (a.n_conv > 0)
+    most: FloatArray = np.maximum(held, np.maximum(linear, convolution))
+    return most
 
 
 def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
@@ -44,6 +87,19 @@ def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scen
 def weights_share(shares: PartAssessment) -> Share:
     """What a part adds to `weights_gb`."""
     return weights_of_a_layer(shares.architectures, shares.part).times(shares.scenario.precision.weight_bytes / GB)
+
+
+def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
+    """What layers of other kinds add to attention's share: states, and what the mixers hold more (or less) than full attention."""
+    if x.kinds.alike and x.kinds.local(scenario.input_tokens) is None:
+        return Share()
+    tokens = float(scenario.batch) * float(scenario.input_tokens)
+    full = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
+    if scenario.attention == "unfused":
+        full = full + tokens * x.n_heads * float(scenario.input_tokens)
+    more, states = mixer_activations(x, scenario) - full, state_bytes(x, scenario)
+    once = (more * scenario.precision.activation_bytes / GB,)
+    return Share(() if states is None else (states / x.depth / GB,), once)
 
 
 def resident_share(shares: PartAssessment) -> Share:
@@ -57,8 +113,8 @@ def resident_share(shares: PartAssessment) -> Share:
     if shares.part == "base":
         return share + Share(once=(tokens * 4.0 * x.width,))
     if shares.part == "attention":
-        cache = 2.0 * batch * (read + scenario.output_tokens) * x.kv_dim * p.kv_bytes / GB
         scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")
-        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores))
+        cache = kv_cache_bytes(x, scenario) / x.depth / GB
+        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores)) + _share_of_kinds(x, scenario)
     shared = 0.0 if x.shared is None else x.shared
     return share + Share(once=(tokens * 2.0 * (x.activated_size + shared),))

@@ -19,7 +19,7 @@ import numpy as np
 from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
 from objectives.latency.cache import hit_share, part_working_set
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
@@ -44,7 +44,8 @@ class PartAssessment:
     """`shares["total_ms"]` is what a part of each architecture adds to that metric.
 
     For attention and FFN the architectures have one layer, and only the columns that the part
-    depends on mean anything. `own` maps the names of a user's metrics to their functions.
+    depends on mean anything; attention of several kinds has all its layers, and a share per layer is their mean.
+    `own` maps the names of a user's metrics to their functions.
     """
 
     architectures: Architectures

@@ -4,6 +4,7 @@ from statistics import median
 
 from objectives.device import Calibration, Device, Energy
 from objectives.transfers import Asked, transfers
+from search_spaces.formats import base_of
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
 #: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 and
@@ -26,7 +27,7 @@ def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, s
     profile computes alike.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
-    sources = TRANSFERABLE[asked.precision]
+    sources = TRANSFERABLE[base_of(asked.precision)]
     alike = [p for p in here if p.precision in sources]
     if not alike:
         what = f"no calibrated profile that {asked.precision} could use" if here else "no calibrated profile"
@@ -47,7 +48,7 @@ def energy_for(device: Device, profile: Calibration | None, precision: str, batc
 
     def distance(e: Energy) -> tuple[bool, bool, bool, float]:
         error = float("inf") if e.held_out_error is None else e.held_out_error
-        return e.engine != engine, precision not in e.precisions, batch not in e.batches, error
+        return e.engine != engine, base_of(precision) not in e.precisions, batch not in e.batches, error
 
     return min((e for e in device.energy if e.mode == device.mode), key=distance, default=None)
 

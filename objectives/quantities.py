@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
@@ -69,22 +70,21 @@ def _factor(written: str, unit: str, example: str) -> float:
 
 def milliseconds(value: Any) -> float:
     """Milliseconds from "20 ms", "0.1 s", or a bare number of ms."""
-    if isinstance(value, str):
-        number, unit = split(value, 'a time like "20 ms"')
-        if unit and unit not in _TIMES_IN_MS:
-            raise ValueError(f'expected a time like "20 ms", got unit {unit!r}; use s, ms or us')
-        value = number * _TIMES_IN_MS[unit or "ms"]
-    return scaled(value, "ms", 1.0, "20 ms")
+    return _time(value, "ms", _TIMES_IN_MS, 'a time like "20 ms"', "s, ms or us")
 
 
 def hours(value: Any) -> float:
     """Hours from "500 h", "3 d", or a bare number of hours."""
+    return _time(value, "h", _TIMES_IN_H, 'hours like "500 h"', "h, d or min")
+
+
+def _time(value: Any, base: str, units: Mapping[str, float], expected: str, usual: str) -> float:
     if isinstance(value, str):
-        number, unit = split(value, 'hours like "500 h"')
-        if unit and unit not in _TIMES_IN_H:
-            raise ValueError(f'expected hours like "500 h", got unit {unit!r}; use h, d or min')
-        value = number * _TIMES_IN_H[unit or "h"]
-    return scaled(value, "h", 1.0, "500 h")
+        number, unit = split(value, expected)
+        if unit and unit not in units:
+            raise ValueError(f"expected {expected}, got unit {unit!r}; use {usual}")
+        value = number * units[unit or base]
+    return scaled(value, base, 1.0, expected.split('"')[1])
 
 
 def counted(value: Any, example: str) -> float:

@@ -8,11 +8,15 @@ from objectives.loss_law.law import Law
 from objectives.training import Training
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
 
 @dataclass(frozen=True)
 class Precision:
     """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
+
+    A cache of 8 or 4 bits (`_kv8`, `_kv4`) is read and written in as many; attention computes as before. Under `_down8` the
+    inputs of down projections have 8 bits, and these run at the INT8 peak; their weights stay as they are.
 
     NVFP4 is 4 bits and a byte of scale per 16 elements, of weights and of a linear operator's inputs, which the
     operator before writes. FP32 has no peak of its own: a profile measured in it says its share of FP16's.
@@ -30,10 +34,16 @@ class Precision:
     @property
     def quantises(self) -> bool:
         """Whether activations are quantised dynamically before linear operators."""
-        return self.name == "int8"
+        return base_of(self.name) == "int8"
+
+    @property
+    def of_down(self) -> "Precision":
+        """That of down projections."""
+        wider = operators_of(self.name).endswith("_down8")
+        return replace(self, input_bytes=1.0, linear_peak="int8") if wider else self
 
 
-PRECISIONS = {
+_BASES = {
     "fp16": Precision("fp16", 2.0, 2.0, 2.0, 2.0, "fp16"),
     "int8": Precision("int8", 1.0, 2.0, 2.0, 1.0, "int8"),
     "int4": Precision("int4", 0.5, 2.0, 2.0, 2.0, "fp16"),
@@ -44,13 +54,21 @@ _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
 _DATASHEET = Calibration()  # made once: rates are asked for by every operator of every batch
 
 
+def _made(name: str) -> Precision:
+    """A format as a variation of its base."""
+    base, bits = _BASES[base_of(name)], kv_bits_of(name)
+    return replace(base, name=name, kv_bytes=base.kv_bytes if bits is None else bits / 8)
+
+
+PRECISIONS = {name: _made(name) for name in FORMATS}
+
+
 def precision(name: str, int4_group_size: int | None = None) -> Precision:
     """A precision by name; under int4 with groups of g weights take 0.5 + 2.5/g bytes."""
     chosen = PRECISIONS[name]
-    if name != "int4" or int4_group_size is None:
+    if base_of(name) != "int4" or int4_group_size is None:
         return chosen
-    weight = chosen.weight_bytes + _GROUP_BYTES / int4_group_size
-    return Precision("int4", weight, chosen.activation_bytes, chosen.kv_bytes, chosen.input_bytes, "fp16")
+    return replace(chosen, weight_bytes=chosen.weight_bytes + _GROUP_BYTES / int4_group_size)
 
 
 class Workload(Protocol):
@@ -160,9 +178,9 @@ class Scenario:
         """τ of a phase, s per operator instance."""
         return 0.0 if self.calibration is None else self.calibration.overhead_s(phase)
 
-    def factors(self, kind: Kind) -> tuple[float, float]:
+    def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
         """What multiplies η_c and η_b in operators of a kind."""
-        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind)
+        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase)
 
     @property
     def routing_overlap(self) -> float:

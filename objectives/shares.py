@@ -62,7 +62,13 @@ def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:
     g = count(architectures)
     if part == "base":
         return Share()
-    return Share(per_layer=(g.attention if part == "attention" else g.experts_total + g.shared_expert,))
+    return Share(
+        per_layer=(
+            (g.attention + g.mixers) / architectures.depth
+            if part == "attention"
+            else g.experts_total + g.shared_expert,
+        )
+    )
 
 
 def small_tensors(architectures: Architectures, part: Part) -> Share:
@@ -70,7 +76,7 @@ def small_tensors(architectures: Architectures, part: Part) -> Share:
     g, width = count(architectures), architectures.width.astype(np.float64)
     if part == "base":
         return Share(once=(width,))
-    return Share(per_layer=(g.small - width if part == "attention" else g.router,))
+    return Share(per_layer=((g.small - width) / architectures.depth if part == "attention" else g.router,))
 
 
 def embeddings(architectures: Architectures, part: Part) -> Share:

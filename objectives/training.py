@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.counts import count
+from objectives.counts import ParameterGroups, count
 from objectives.device import Device
 from objectives.dimensions import Dimensions
 from objectives.shares import Share
@@ -50,12 +50,13 @@ def forward_flops(architectures: Architectures, sequence_length: int) -> FloatAr
     """FLOPs of one token forward, mean over a sequence, (n,); one multiply-accumulate is 2.
 
     2 (P_active + V d) + 4 l d_q (S + 1)/2, where P_active are the linear weights and the router that one token uses,
-    V d the LM head (none without a vocabulary), and S the sequence length under a causal mask.
+    V d the LM head (none without a vocabulary), and S the sequence length under a causal mask. A window w has min(i, w)
+    keys at the i-th place; linear attention its recurrence instead of scores.
 
     Source: Kaplan et al. 2020 (2001.08361, table 1), 2 N and the attention's term, which the causal mask halves.
     """
     g = count(architectures)
-    used = g.attention + g.experts_active + g.shared_expert + g.router + _head(architectures)
+    used = _of_mixers(g) + _of_ffns(g) + _head(architectures)
     flops: FloatArray = 2.0 * used + _scores(architectures, sequence_length)
     return flops
 
@@ -66,8 +67,9 @@ def forward_share(architectures: Architectures, sequence_length: int, part: Part
     if part == "base":
         return Share(once=(2.0 * _head(architectures),))
     if part == "attention":
-        return Share(per_layer=(2.0 * g.attention + _scores(architectures, sequence_length),))
-    return Share(per_layer=(2.0 * (g.experts_active + g.shared_expert + g.router),))
+        mixers = 2.0 * _of_mixers(g) + _scores(architectures, sequence_length)
+        return Share(per_layer=(mixers / architectures.depth,))
+    return Share(per_layer=(2.0 * _of_ffns(g),))
 
 
 def training_flops(architectures: Architectures, tokens: FloatArray, sequence_length: int) -> FloatArray:
@@ -75,11 +77,22 @@ def training_flops(architectures: Architectures, tokens: FloatArray, sequence_le
     return PASSES * tokens * forward_flops(architectures, sequence_length)
 
 
+def _of_mixers(g: ParameterGroups) -> FloatArray:
+    return g.attention + g.mixers
+
+
+def _of_ffns(g: ParameterGroups) -> FloatArray:
+    return g.experts_active + g.shared_expert + g.dense + g.router
+
+
 def _head(architectures: Architectures) -> FloatArray:
     return architectures.vocabulary.astype(np.float64) * architectures.width
 
 
 def _scores(architectures: Architectures, sequence_length: int) -> FloatArray:
-    """Scores and their product with the values, of the mean (S + 1)/2 positions that a token attends to."""
+    """Scores and their product with the values, of the mean number of places that a token attends to; recurrences."""
     x = Dimensions(architectures)
-    return 4.0 * x.depth * x.query_dim * ((sequence_length + 1) / 2)
+    scores = 4.0 * x.query_dim * x.kinds.keys_of_a_token(sequence_length)
+    if x.kinds.linear is None:
+        return scores
+    return scores + architectures.n_linear * x.kinds.scan_flops * x.kinds.state

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from objectives.device import Calibration, Phase
+from search_spaces.formats import base_of, kv_bits_of, operators_of
 
 Range = tuple[float, float]
 Seen = Mapping[Phase, Range]
@@ -56,7 +57,13 @@ class Transfer:
 
 def transfers(profile: Calibration, asked: Asked) -> list[Transfer]:
     """Every way in which `asked` lies outside of what the profile was measured with."""
-    return [*_format(profile, asked), *_batch(profile, asked), *_lengths(profile, asked), *_experts(profile, asked)]
+    return [
+        *_format(profile, asked),
+        *_variation(asked),
+        *_batch(profile, asked),
+        *_lengths(profile, asked),
+        *_experts(profile, asked),
+    ]
 
 
 def widening(profile: Calibration, asked: Asked, phase: Phase) -> float:
@@ -65,13 +72,23 @@ def widening(profile: Calibration, asked: Asked, phase: Phase) -> float:
 
 
 def _format(profile: Calibration, asked: Asked) -> list[Transfer]:
-    if profile.precision in ("", asked.precision):
+    base = base_of(asked.precision)
+    if profile.precision in ("", base):
         return []
     article = "a" if profile.precision.startswith(("q", "w")) else "an"
     said = f"efficiencies transferred from {article} {profile.precision} measurement"
-    if {profile.precision, asked.precision} != MEASURED_FORMATS:
+    if {profile.precision, base} != MEASURED_FORMATS:
         return [Transfer(f"{said}, of which no data says how far off it is", {})]
     return [Transfer(f"{said}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
+
+
+def _variation(asked: Asked) -> list[Transfer]:
+    """What no profile was measured with: each is of a cache as wide as activations, and of down projections like the others."""
+    wide, bits = operators_of(asked.precision) != base_of(asked.precision), kv_bits_of(asked.precision)
+    named = ["a KV cache as wide as activations"] * bool(bits) + ["down projections like the others"] * wide
+    return (
+        [Transfer(f"measured with {' and '.join(named)}, of which no data says how far off it is", {})] if named else []
+    )
 
 
 def _batch(profile: Calibration, asked: Asked) -> list[Transfer]:

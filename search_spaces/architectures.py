@@ -1,6 +1,6 @@
-"""Architectures as columns: one row is one decoder-only Transformer with identical layers."""
+"""Architectures as columns: one row is one decoder-only model, its layers alike or of a few kinds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -9,7 +9,6 @@ import numpy as np
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
 from search_spaces.columns import (
     ALIASES,
-    CODES,
     DEFAULTS,
     FILE_COLUMNS,
     PRECISIONS,
@@ -17,7 +16,7 @@ from search_spaces.columns import (
     code,
     constant,
     dtype_of,
-    words,
+    worded,
 )
 
 
@@ -47,6 +46,23 @@ class Architectures:
     tied: BoolArray
     vocabulary: IntArray
     tokens: IntArray
+    n_local: IntArray
+    window: IntArray
+    n_kv_shared: IntArray
+    n_kv_shared_local: IntArray
+    n_linear: IntArray
+    linear_kind: IntArray
+    linear_heads: IntArray
+    linear_key_heads: IntArray
+    linear_key_dim: IntArray
+    linear_value_dim: IntArray
+    linear_kernel: IntArray
+    n_conv: IntArray
+    conv_kernel: IntArray
+    n_dense: IntArray
+    dense_size: IntArray
+    attention_gate: BoolArray
+    further_parameters: IntArray
 
     def __len__(self) -> int:
         return len(self.depth)
@@ -72,6 +88,11 @@ class Architectures:
         return self.head_dim * self.n_kv_heads
 
     @property
+    def n_full(self) -> IntArray:
+        """Layers of full attention: those that are of no other kind, (n,)."""
+        return self.depth - self.n_local - self.n_linear - self.n_conv
+
+    @property
     def gqa(self) -> FloatArray:
         """n_h / n_kv, query heads per KV head, (n,); a larger gqa has fewer KV heads."""
         return self.n_heads / self.n_kv_heads
@@ -93,14 +114,21 @@ class Architectures:
 
     def with_vocabulary(self, vocabulary: int, *, tied: bool | None = None) -> Self:
         """The same layers with another vocabulary (0: no embedding, no LM head)."""
-        changed: dict[str, AnyArray] = {"vocabulary": constant(vocabulary, len(self), np.int64)}
-        if tied is not None:
-            changed["tied"] = constant(tied, len(self), np.bool_)
+        return self._with({"vocabulary": vocabulary} | ({} if tied is None else {"tied": tied}))
+
+    def with_full_attention(self) -> Self:
+        """The same layers with attention to the whole context where it has a window."""
+        sharing = self.n_kv_shared.any()
+        return self._with({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
+
+    def _with(self, values: Mapping[str, int | bool]) -> Self:
+        """The same architectures with a value for all in some columns."""
+        changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
         return type(self)(**(self._stored() | changed))
 
     def with_tokens(self, tokens: int) -> Self:
         """The same architectures trained on so many tokens (0: as many as what prices them says)."""
-        return type(self)(**(self._stored() | {"tokens": constant(tokens, len(self), np.int64)}))
+        return self._with({"tokens": tokens})
 
     def with_precision(self, codes: IntArray) -> Self:
         """The same models in these formats, places in `PRECISIONS`, (n,)."""
@@ -111,16 +139,18 @@ class Architectures:
         for place in np.unique(self.precision).tolist():
             yield PRECISIONS[place], np.flatnonzero(self.precision == place)
 
-    def columns(self) -> dict[str, AnyArray]:
-        """Columns of `frontier.csv` in order, then further ones that differ from their defaults."""
+    def columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
+        """Columns of `frontier.csv` in order, then further ones that differ from their defaults, or are named."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}
-        return named | self.further_columns()
+        return named | self.further_columns(always)
 
-    def further_columns(self) -> dict[str, AnyArray]:
-        """Columns beyond the shape that are not at their default in every row."""
-        stored = self._stored()
-        other = [name for name, default in DEFAULTS.items() if _differs(stored[name], code(name, default))]
-        return {name: words(name, stored[name]) if name in CODES else stored[name] for name in other}
+    def further_columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
+        """Columns beyond the shape that are not at their default in every row, and those named."""
+        return {
+            name: worded(name, getattr(self, name))
+            for name, default in DEFAULTS.items()
+            if name in always or _differs(getattr(self, name), code(name, default))
+        }
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Self:

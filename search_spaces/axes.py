@@ -6,17 +6,20 @@ from functools import cached_property
 
 import numpy as np
 
-from search_spaces.arrays import IntArray, frozen
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, IntArray, frozen
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.heads import Heads
-from search_spaces.specification import OF_HEADS, SpaceSpecification, largest_top_k
+from search_spaces.mixes import Mixes
+from search_spaces.positions import position
+from search_spaces.specification import OF_HEADS, OF_LAYERS, SpaceSpecification, largest_top_k
 
-DEPTH, WIDTH = range(2)
+DEPTH = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Values of each gene in ascending order, and tables of what depends on n_experts (top_k), width (FFN) or heads (KV heads)."""
+    """Values of each gene in order, and tables of what depends on depth (layers), n_experts (top_k), width (FFN) or heads (KV heads)."""
 
     specification: SpaceSpecification
 
@@ -40,11 +43,17 @@ class Axes:
         """Whether n_heads is an axis, so that d_q may differ from the width."""
         return "n_heads" in self.place
 
+    @property
+    def mixed(self) -> bool:
+        """Whether layers are an axis, so that they may be of several kinds."""
+        return OF_LAYERS in self.place
+
     @cached_property
     def gene_sizes(self) -> IntArray:
         """Number of values per gene, (g,)."""
         sizes = {
             "depth": len(self.depths),
+            OF_LAYERS: len(self.specification.rules),
             "width": len(self.widths),
             "head_dim": len(self.head_dims),
             "n_heads": self._heads.values.shape[2],
@@ -70,6 +79,26 @@ class Axes:
     def depths(self) -> IntArray:
         """Axis of depth, layers."""
         return _axis(self.specification.axes.depth)
+
+    @cached_property
+    def mixes(self) -> Mixes:
+        """What each rule of the axis of layers makes of each depth; without the axis full attention."""
+        return self.specification.mixes()
+
+    @cached_property
+    def further(self) -> tuple[str, ...]:
+        """Columns beyond the shape in which its architectures may differ: of layer kinds, and settings."""
+        return (*self.mixes.names, *self.settings)
+
+    @cached_property
+    def layers_gene(self) -> DependentGene:
+        """Which layers each depth allows."""
+        return DependentGene.from_mask(self.mixes.valid)
+
+    @cached_property
+    def stacks(self) -> IntArray:
+        """Valid genes of depth and layers in order, (s, 2); the one of layers is 0 where they are no axis."""
+        return frozen(np.argwhere(self.mixes.valid))
 
     @cached_property
     def widths(self) -> IntArray:
@@ -187,7 +216,8 @@ class Axes:
 
     def frame_of(self, genotypes: IntArray) -> IntArray:
         """Row of `frames` of each genotype, (n,); −1 where its heads are not valid."""
-        width, place = genotypes[:, WIDTH], self.place
+        place = self.place
+        width = genotypes[:, place["width"]]
         if not any(name in place for name in OF_HEADS):
             return width
         sizes, heads = (genotypes[:, place[name]] if name in place else 0 for name in OF_HEADS)
@@ -195,11 +225,23 @@ class Axes:
         return found
 
     def composed(self, frame: IntArray, **genes: IntArray) -> IntArray:
-        """Genotypes (n, g) of frames and of the genes that are no part of one, by name, each (n,); settings may be left out: the first."""
+        """Genotypes (n, g) of frames and of the genes that are no part of one, by name, each (n,).
+
+        Layers and settings may be left out: the first.
+        """
         width, size, heads = self.frames[frame].T
-        settings = dict.fromkeys(self.settings, np.zeros(len(frame), dtype=np.int64))
-        columns = {"width": width, "head_dim": size, "n_heads": heads, **settings, **genes}
+        first = dict.fromkeys((OF_LAYERS, *self.settings), np.zeros(len(frame), dtype=np.int64))
+        columns = {"width": width, "head_dim": size, "n_heads": heads, **first, **genes}
         return np.stack([columns[name] for name in self.genes], axis=1)
+
+    def found_frame(self, a: Architectures, width: IntArray) -> tuple[BoolArray, IntArray]:
+        """Whether the heads of architectures stand beside their width (gene, −1: none), (n,), and the frame of those that do."""
+        size, listed = position(self.head_dims, a.head_dim), self.specification.axes.n_heads
+        heads = np.zeros(len(width), dtype=np.int64) if listed is None else position(np.array(listed), a.n_heads)
+        frame = self.frame_at[np.maximum(width, 0), np.maximum(size, 0), np.maximum(heads, 0)]
+        found = (width >= 0) & (size >= 0) & (heads >= 0) & (frame >= 0)
+        frame = np.maximum(frame, 0)
+        return found & (self.heads[self.frame_heads[frame]] == a.n_heads), frame
 
 
 def _axis(values: list[int]) -> IntArray:

@@ -6,10 +6,12 @@ from typing import Any, Literal
 import numpy as np
 
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
+from search_spaces.formats import FORMATS
+from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
 
 QK_NORMS = ("no", "head", "full")
-PRECISIONS = ("", "fp16", "int8", "int4", "nvfp4", "fp32")  # of weights and linear operators; "" is the study's own
-CODES = {"qk_norm": QK_NORMS, "precision": PRECISIONS}  # columns of words, stored as places among them
+PRECISIONS: tuple[str, ...] = ("", *FORMATS)  # "" is the study's own
+CODES = {"qk_norm": QK_NORMS, "precision": PRECISIONS, "linear_kind": LINEAR_KINDS}  # stored as places among words
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,
     "shared_gate": False,
@@ -20,6 +22,7 @@ DEFAULTS: dict[str, int | bool | str] = {
     "tied": True,
     "vocabulary": 0,
     "tokens": 0,
+    **KIND_DEFAULTS,
 }
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
@@ -54,9 +57,9 @@ def code(name: str, value: Any) -> Any:
     return CODES[name].index(value) if name in CODES else value
 
 
-def words(name: str, stored: IntArray) -> AnyArray:
-    """The words of a stored column, (n,)."""
-    found: AnyArray = np.asarray(CODES[name], dtype=object)[stored]
+def worded(name: str, column: AnyArray) -> AnyArray:
+    """A stored column as it is read and written, (n,): words where it has them."""
+    found: AnyArray = np.asarray(CODES[name], dtype=object)[column] if name in CODES else column
     return found
 
 
@@ -80,6 +83,8 @@ class ColumnReader:
         shape = self._shape()
         further = {name: self._further(name) for name in DEFAULTS}
         self._check(shape)
+        self._refuse()
+        self.faults += kind_faults({**shape, **further})
         self._refuse()
         return {**shape, **further}
 
@@ -187,7 +192,7 @@ def _further_value(name: str, value: Any) -> Any:
         if word not in CODES[name]:
             choices = ", ".join(word for word in CODES[name] if word)
             raise ValueError(f"{name}: expected one of {choices}, got {value}; choose one")
-        return CODES[name].index(word)
+        return code(name, word)
     if dtype_of(name) is np.bool_:
         truth = _WORDS.get(str(value).lower().removesuffix(".0"))
         if truth is None:

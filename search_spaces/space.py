@@ -11,20 +11,22 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
-from search_spaces.axes import DEPTH, WIDTH, Axes
+from search_spaces.axes import DEPTH, Axes
 from search_spaces.columns import CODES, SHAPE
 from search_spaces.dependent_gene import DependentGene
+from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.positions import position, position_in_rows
-from search_spaces.specification import SETTINGS, SpaceSpecification
+from search_spaces.specification import OF_LAYERS, SETTINGS, SpaceSpecification
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace(Axes):
     """Architectures numbered 0 … size − 1 in the order of their genotypes.
 
-    A genotype holds g genes (`genes`: six, besides those of heads and settings), each an index into its axis in ascending
-    order. Settings (tokens) come last and go with every architecture, which counts once for each. Which top_k are valid depends on n_experts alone, which FFN values on width alone, which heads on width, and which KV
-    heads on the number of heads, so every question (decode, key, count, sampling) is arithmetic on small tables.
+    A genotype holds g genes (`genes`: six, besides those of layers, heads and settings), each an index into its axis in
+    order. Settings (tokens) come last and go with every architecture, which counts once for each. Which layers are valid
+    depends on depth alone, which top_k on n_experts, which FFN values on width, which heads on width, and which KV heads
+    on the number of heads, so every question (decode, key, count, sampling) is arithmetic on small tables.
     """
 
     @classmethod
@@ -53,7 +55,7 @@ class SearchSpace(Axes):
 
     @cached_property
     def counts_per_frame(self) -> IntArray:
-        """Architectures of one depth per frame (width, head_dim, n_heads), exact, (frames,)."""
+        """Architectures of one stack (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
         sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
         return frozen(len(self._pairs) * sizes * kvs)
 
@@ -62,18 +64,24 @@ class SearchSpace(Axes):
         return frozen(np.cumsum(self.counts_per_frame) - self.counts_per_frame)
 
     @cached_property
-    def _per_depth(self) -> int:
+    def _per_stack(self) -> int:
         return int(self.counts_per_frame.sum())
+
+    @cached_property
+    def _stack_start(self) -> IntArray:
+        counts = self.layers_gene.counts
+        return frozen(np.cumsum(counts) - counts)
 
     @property
     def size(self) -> int:
         """Number of distinct architectures, each with every setting, exact."""
-        return self._per_depth * len(self.depths) * self.n_settings
+        return self._per_stack * len(self.stacks) * self.n_settings
 
     def genotypes(self, keys: IntArray) -> IntArray:
         """Genotypes (n, g) of keys in [0, size)."""
         keys, setting = np.divmod(keys, self.n_settings)
-        depth, rest = np.divmod(keys, self._per_depth)
+        stack, rest = np.divmod(keys, self._per_stack)
+        depth, layers = self.stacks[stack].T
         frame = np.searchsorted(self._frame_start, rest, side="right") - 1
         width, heads = self.frames[frame, 0], self.frame_heads[frame]
         rest = rest - self._frame_start[frame]
@@ -81,9 +89,8 @@ class SearchSpace(Axes):
         pair, ffn_rank = np.divmod(rest, self.ffn_gene.counts[width])
         experts, top_k = self._pairs[pair].T
         ffn, kv = self.ffn_gene.nth[width, ffn_rank], self.kv_gene.nth[heads, kv_rank]
-        return self.composed(
-            frame, depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv, **self._setting_genes(setting)
-        )
+        ffns = {"n_experts": experts, "top_k": top_k, "ffn": ffn}
+        return self.composed(frame, depth=depth, layers=layers, **ffns, n_kv_heads=kv, **self._setting_genes(setting))
 
     def _setting_genes(self, setting: IntArray) -> dict[str, IntArray]:
         """The genes of settings by their number, the last axis first to turn, each (n,)."""
@@ -101,16 +108,21 @@ class SearchSpace(Axes):
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
         rows = genotypes.astype(np.int64, copy=False)
         frame = self.frame_of(rows)
-        depth, width = rows[:, DEPTH], rows[:, WIDTH]
+        depth, width = rows[:, DEPTH], rows[:, self.place["width"]]
         experts, top_k, ffn, kv = rows[:, self._ffn_and_kv].T
         heads = self.frame_heads[frame]
         pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
         within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
-        keys: IntArray = depth * self._per_depth + self._frame_start[frame] + within
+        stack = self._stack_start[depth] + self.layers_gene.rank[depth, self._layers(rows)]
+        keys: IntArray = stack * self._per_stack + self._frame_start[frame] + within
         for name, values in self.settings.items():
             keys = keys * len(values) + rows[:, self.place[name]]
         return keys
+
+    def _layers(self, genotypes: IntArray) -> IntArray | int:
+        """The gene of layers, (n,); 0 where it is no axis."""
+        return genotypes[:, self.place[OF_LAYERS]] if self.mixed else 0
 
     def is_canonical(self, genotypes: IntArray) -> BoolArray:
         """Whether each row, (n, g), is some architecture's genotype."""
@@ -121,7 +133,7 @@ class SearchSpace(Axes):
     def repair(self, genotypes: IntArray) -> IntArray:
         """Canonical genotypes, (n, g): an invalid value becomes the next smaller valid one.
 
-        Only top_k, FFN, heads and n_kv_heads depend on other genes. A value without a smaller valid one
+        Only layers, top_k, FFN, heads and n_kv_heads depend on other genes. A value without a smaller valid one
         becomes the smallest valid; n_heads where it equals a listed value becomes that value.
         Values outside an axis move to its nearest end.
         """
@@ -135,16 +147,18 @@ class SearchSpace(Axes):
     def _dependent(self) -> dict[str, DependentGene]:
         """The tables of the genes that depend on others, each after those that it depends on."""
         tables = {"head_dim": self.head_dim_gene, "n_heads": self.n_heads_gene, "n_kv_heads": self.kv_gene}
-        every = {"top_k": self.top_k_gene, "ffn": self.ffn_gene, **tables}
+        every = {OF_LAYERS: self.layers_gene, "top_k": self.top_k_gene, "ffn": self.ffn_gene, **tables}
         return {gene: table for gene, table in every.items() if gene in self.place}
 
     def _owner(self, gene: str, genotypes: IntArray) -> IntArray:
         """The row of a dependent gene's tables for each genotype, (n,)."""
+        if gene == OF_LAYERS:
+            return genotypes[:, DEPTH]
         if gene == "top_k":
             return genotypes[:, self.place["n_experts"]]
         if gene == "n_kv_heads":
             return self.frame_heads[self.frame_of(genotypes)]
-        width = genotypes[:, WIDTH]
+        width = genotypes[:, self.place["width"]]
         if gene != "n_heads":
             return width
         size = genotypes[:, self.place["head_dim"]] if "head_dim" in self.place else 0
@@ -154,9 +168,11 @@ class SearchSpace(Axes):
         """The architectures of canonical genotypes (n, g)."""
         frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, self._ffn_and_kv].T
         (width, size, _), heads = self.frames[frame].T, self.frame_heads[frame]
+        depth, layers = genotypes[:, DEPTH], self._layers(genotypes)
         return Architectures.from_shape(
             {
-                "depth": self.depths[genotypes[:, DEPTH]],
+                "depth": self.depths[depth],
+                **(self.mixes.at(depth, layers, self.widths[width]) if self.mixed else {}),
                 "width": self.widths[width],
                 "head_dim": self.head_dims[size],
                 "n_heads": self.heads[heads],
@@ -222,10 +238,12 @@ class SearchSpace(Axes):
     def find(self, architectures: Architectures) -> IntArray:
         """Key of each architecture, (n,); −1 where it is not in the space. Settings without an axis are passed over."""
         a, width = architectures, position(self.widths, architectures.width)
-        found, frame = self._found_frame(a, width)
+        found, frame = self.found_frame(a, width)
         heads, safe = self.frame_heads[frame], np.maximum(width, 0)
+        depth = position(self.depths, a.depth)
         genes = {
-            "depth": position(self.depths, a.depth),
+            "depth": depth,
+            **({OF_LAYERS: self.mixes.find(np.maximum(depth, 0), a)} if self.mixed else {}),
             "n_experts": position(self.experts, a.n_experts),
             "top_k": position(self.top_ks, a.top_k),
             "ffn": position_in_rows(self.expert_sizes[safe], self.ffn_gene.valid[safe], a.expert_size),
@@ -234,21 +252,13 @@ class SearchSpace(Axes):
         }
         genotypes = self.composed(frame, **genes)
         found &= (genotypes >= 0).all(axis=1)
-        for name in set(architectures.further_columns()) - {"vocabulary", "tied", *SETTINGS}:
+        searched = KIND_DEFAULTS if self.mixed else {}
+        for name in set(architectures.further_columns()) - {"vocabulary", "tied", *SETTINGS, *searched}:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])
         keys = np.full(len(genotypes), -1)
         keys[found] = self.keys(genotypes[found])
         return keys
-
-    def _found_frame(self, a: Architectures, width: IntArray) -> tuple[BoolArray, IntArray]:
-        """Whether the heads of architectures stand beside their width (gene, −1: none), (n,), and the frame of those that do."""
-        size, listed = position(self.head_dims, a.head_dim), self.specification.axes.n_heads
-        heads = np.zeros(len(width), dtype=np.int64) if listed is None else position(np.array(listed), a.n_heads)
-        frame = self.frame_at[np.maximum(width, 0), np.maximum(size, 0), np.maximum(heads, 0)]
-        found = (width >= 0) & (size >= 0) & (heads >= 0) & (frame >= 0)
-        frame = np.maximum(frame, 0)
-        return found & (self.heads[self.frame_heads[frame]] == a.n_heads), frame
 
     @property
     def dense(self) -> "SearchSpace | None":

@@ -10,9 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from search_spaces.columns import code
 from search_spaces.heads import Heads
+from search_spaces.mixes import LINEAR, Mixes
 from search_spaces.written_axes import Axes, Conditions, Positive
+from search_spaces.written_layers import Rule
 
 GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")  # of every space
+OF_LAYERS = "layers"  # behind the depth, where a space has an axis of them
+#: Of spaces with layers of several kinds that state no least number of full ones: no loss law sees that number, and the
+#: cheapest kind would win everywhere. Source: Wang et al. 2025 (2507.06457): recall needs a full layer in three to six.
+FULL_LAYERS = {"min_full_layers": 2, "full_layer_every": 6}
 OF_HEADS = ("head_dim", "n_heads")  # behind the width, where a space has axes of them
 SETTINGS = (
     "precision",
@@ -34,7 +40,7 @@ class SpaceSpecification(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "SpaceSpecification":
-        faults = [*_head_dim_faults(self), *heads_faults(self)]
+        faults = [*_head_dim_faults(self), *heads_faults(self), *layers_faults(self)]
         faults += [] if any(fault.startswith("axes.n_heads") for fault in faults) else kv_faults(self)
         faults += expert_faults(self.axes.n_experts, self.axes.top_k, self.conditions)
         faults += ffn_faults(self.axes, self.conditions)
@@ -47,7 +53,8 @@ class SpaceSpecification(BaseModel):
     def genes(self) -> tuple[str, ...]:
         """Names of the genes, in order."""
         of_heads = (name for name in OF_HEADS if getattr(self.axes, name) is not None)
-        return (*GENES[:2], *of_heads, *GENES[2:], *self.settings)
+        of_layers = (OF_LAYERS,) if self.axes.layers is not None else ()
+        return (*GENES[:1], *of_layers, *GENES[1:2], *of_heads, *GENES[2:], *self.settings)
 
     @property
     def settings(self) -> dict[str, list[int]]:
@@ -64,6 +71,15 @@ class SpaceSpecification(BaseModel):
     def head_dims(self) -> list[int]:
         """Every size of a head, ascending."""
         return self.axes.head_dim or [self.head_dim or 64]
+
+    @property
+    def rules(self) -> list[Rule]:
+        """What layers may be mixed of; all of full attention where that is no axis."""
+        return self.axes.layers or [Rule()]
+
+    def mixes(self) -> Mixes:
+        """What the rules make of each depth."""
+        return Mixes.of(self.axes.depth, self.rules, self.conditions)
 
     def possible_heads(self) -> Heads:
         """Which (width, head_dim, n_heads) the axes and conditions allow, whatever the KV heads."""
@@ -92,6 +108,33 @@ def _head_dim_faults(space: SpaceSpecification) -> list[str]:
     twice = "head_dim" in space.model_fields_set and space.head_dim is not None
     space.head_dim = None
     return ["head_dim: expected it or axes.head_dim, got both; remove one"] if twice else []
+
+
+def layers_faults(space: SpaceSpecification) -> list[str]:
+    """Conditions on layers where they are no axis, widths of broken heads, and depths without a mix.
+
+    A space with layers of several kinds has conditions on its layers of full attention: its own, or `FULL_LAYERS`.
+    """
+    axes, conditions = space.axes, space.conditions
+    given = [name for name in ("min_full_layers", "full_layer_every", "min_window") if getattr(conditions, name)]
+    if axes.layers is None:
+        return [f"conditions.{name}: expected axes.layers beside it, got none; remove it" for name in given]
+    if not any(getattr(conditions, name) for name in FULL_LAYERS) and any(rule.period for rule in axes.layers):
+        space.conditions = conditions.model_copy(update=FULL_LAYERS)
+    for family in dict.fromkeys(rule.linear for rule in axes.layers if rule.linear is not None):
+        if wrong := [width for width in axes.width if width % LINEAR[family].step]:
+            multiples = f"multiples of {LINEAR[family].step} beside linear: {family}"
+            return [f"axes.width: expected {multiples}, whose heads come out whole, got {wrong[0]}; change one"]
+    if (cells := len(axes.depth) * len(axes.layers)) > MOST_CELLS:
+        return [
+            f"axes.layers: expected at most {MOST_CELLS:,} pairs of depth and layers, got {cells:,}; shorten either axis"
+        ]
+    if not (found := space.mixes().valid.any(axis=1)).all():
+        depth = axes.depth[int(np.argmin(found))]
+        return [
+            f"axes.depth: expected a mix of axes.layers within the conditions at every depth, got none at {depth}; drop it"
+        ]
+    return []
 
 
 def heads_faults(space: SpaceSpecification) -> list[str]:
@@ -238,7 +281,7 @@ def count(space: SpaceSpecification) -> int:
         else:
             ffns = bisect_right(sizes, largest * width)
         of_width += ffns * sum(kvs[n] for n in values[valid].tolist())
-    return len(axes.depth) * pairs * of_width * math.prod(map(len, space.settings.values()))
+    return int(space.mixes().valid.sum()) * pairs * of_width * math.prod(map(len, space.settings.values()))
 
 
 def _kv_of(axis: list[int | str] | str, heads: int) -> Collection[int]:

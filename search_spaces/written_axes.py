@@ -5,8 +5,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from search_spaces.columns import PRECISIONS
+from search_spaces.written_layers import Rule, expanded
 
 MOST_TOKENS = 10**18
+#: Lower limits on what a design can do, by the names that they have among budgets, and the conditions that they are.
+CAPABILITIES = {"full_layers": "min_full_layers", "window": "min_window"}
 
 
 def _whole(value: Any) -> Any:
@@ -40,11 +43,12 @@ class Range(BaseModel):
 
 
 class Axes(BaseModel):
-    """The axes; the FFN axis is given as ratios or as expert sizes, those of heads and of tokens only where they are searched."""
+    """The axes; the FFN axis is given as ratios or as expert sizes, those of layers, heads and tokens only where searched."""
 
     model_config = ConfigDict(extra="forbid")
 
     depth: list[Positive]
+    layers: list[Rule] | None = None
     width: list[Positive]
     head_dim: list[Positive] | None = None
     n_heads: list[Positive] | None = None
@@ -83,6 +87,23 @@ class Axes(BaseModel):
         if len(set(value)) < len(value):
             raise ValueError(f"expected distinct values, got {value}; remove the repeats")
         return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
+
+    @field_validator("layers", mode="before")
+    @classmethod
+    def _each_rule(cls, value: Any) -> Any:
+        return None if value is None else expanded(value)
+
+    @field_validator("layers")
+    @classmethod
+    def _distinct_rules(cls, value: list[Rule] | None) -> list[Rule] | None:
+        if value is not None and not value:
+            raise ValueError("expected at least one rule, got an empty list; add full")
+        seen = set[Rule]()
+        for rule in value or ():
+            if rule in seen:
+                raise ValueError(f"expected distinct rules, got {rule} twice; remove the repeat")
+            seen.add(rule)
+        return value
 
     @field_validator("precision")
     @classmethod
@@ -125,3 +146,6 @@ class Conditions(BaseModel):
     max_activation_rate: Annotated[float, Field(gt=0, le=1)] | None = None
     min_query_ratio: Annotated[float, Field(gt=0)] | None = None
     max_query_ratio: Annotated[float, Field(gt=0)] | None = None
+    min_full_layers: Positive | None = None
+    full_layer_every: Positive | None = None
+    min_window: Positive | None = None

@@ -25,6 +25,18 @@ Phase = Literal["prefill", "decode"]
 Operator = tuple[str, float, float, Peak]
 
 
+Mixer = Literal["full", "local", "linear", "conv"]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: what mixes tokens, whether it owns a KV cache, whether its FFN is the dense one."""
+
+    mixer: Mixer = "full"
+    own_kv: bool = True
+    dense: bool = False
+
+
 @dataclass(frozen=True)
 class Arch:
     """One architecture [section 1]; the vocabulary is one of its columns."""
@@ -44,6 +56,35 @@ class Arch:
     norms_per_layer: int = 2
     tied: bool = True
     vocabulary: int = 0
+    n_local: int = 0
+    window: int = 0
+    n_kv_shared: int = 0
+    n_kv_shared_local: int = 0
+    n_linear: int = 0
+    linear_kind: Literal["no", "deltanet", "mamba2"] = "no"
+    linear_heads: int = 0
+    linear_key_heads: int = 0
+    linear_key_dim: int = 0
+    linear_value_dim: int = 0
+    linear_kernel: int = 0
+    n_conv: int = 0
+    conv_kernel: int = 0
+    n_dense: int = 0
+    dense_size: int = 0
+    attention_gate: bool = False
+    further_parameters: int = 0
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Every layer: its mixer, whether it has keys and values of its own, its FFN."""
+        full = self.depth - self.n_local - self.n_linear - self.n_conv
+        full_shared = self.n_kv_shared - self.n_kv_shared_local
+        mixers: list[tuple[Mixer, bool]] = []
+        mixers += [("full", i >= full_shared) for i in range(full)]
+        mixers += [("local", i >= self.n_kv_shared_local) for i in range(self.n_local)]
+        mixers += [("linear", False) for _ in range(self.n_linear)]
+        mixers += [("conv", False) for _ in range(self.n_conv)]
+        return [Layer(mixer, own, i < self.n_dense) for i, (mixer, own) in enumerate(mixers)]
 
     @property
     def query_dim(self) -> int:
@@ -84,6 +125,8 @@ class Setting:
     int8_peak: float
     bandwidth: float
     precision: Literal["fp32", "fp16", "int8", "int4", "nvfp4"] = "fp16"
+    kv_bits: int | None = None
+    down_inputs_of_8_bits: bool = False
     batch: int = 1
     input_tokens: int = 1024
     output_tokens: int = 16
@@ -103,6 +146,7 @@ class Setting:
     prefill_overhead_s: float | None = None
     attention_compute: float = 1.0
     attention_bandwidth: float = 1.0
+    decode_attention_compute: float | None = None
     expert_compute: float = 1.0
     expert_bandwidth: float = 1.0
     routing_overlap: float = 0.0
@@ -132,7 +176,9 @@ class Setting:
 
     @property
     def kv_bytes(self) -> float:
-        """b_kv."""
+        """b_kv; as wide as activations unless the cache has bits of its own."""
+        if self.kv_bits is not None:
+            return self.kv_bits / 8
         return 4.0 if self.precision == "fp32" else 2.0
 
     @property
@@ -173,6 +219,7 @@ def _check_closed_form(arch: Arch, setting: Setting) -> None:
     refused = {
         "query_dim other than width": arch.query_dim != arch.width,
         "shared expert": arch.shared_expert_size != 0,
+        "layer kinds": arch.layers != [Layer()] * arch.depth or arch.attention_gate,
         "vocabulary": arch.vocabulary != 0,
         "fused attention": setting.attention != "unfused",
         "causal": setting.causal,
@@ -229,9 +276,11 @@ def _quantise(setting: Setting, name: str, n: float) -> list[Operator]:
     return [(f"{name}_quantise", 2.0 * n, n * (setting.activation_bytes + 1.0), FP16)]
 
 
-def _linear(setting: Setting, name: str, flops: float, traffic: float, n_out: float) -> list[Operator]:
+def _linear(
+    setting: Setting, name: str, flops: float, traffic: float, n_out: float, peak: Peak | None = None
+) -> list[Operator]:
     """A linear operator and, under int8, its fused dequantise (no bytes, no launch)."""
-    rows: list[Operator] = [(name, flops, traffic, setting.linear_peak)]
+    rows: list[Operator] = [(name, flops, traffic, peak or setting.linear_peak)]
     if setting.precision == "int8":
         rows.append((f"{name}_{DEQUANTISE}", 2.0 * n_out, 0.0, FP16))
     return rows
@@ -243,8 +292,8 @@ def _norms(arch: Arch, setting: Setting, t: int) -> list[Operator]:
     return [(f"norm_{i + 1}", 4.0 * t * d, 2.0 * t * d * b_a, FP16) for i in range(arch.norms_per_layer)]
 
 
-def _projections_in(arch: Arch, setting: Setting, t: int) -> list[Operator]:
-    """Quantise of the attention input, then q, k and v."""
+def _projections_in(arch: Arch, setting: Setting, t: int, layer: Layer) -> list[Operator]:
+    """q, and k and v where the layer keeps its own; a gated attention projects a gate beside the queries."""
     d, d_q, d_m = arch.width, arch.query_dim, arch.kv_dim
     b_w, b_a, b_i, b_kv = (
         setting.weight_bytes,
@@ -252,41 +301,57 @@ def _projections_in(arch: Arch, setting: Setting, t: int) -> list[Operator]:
         setting.input_bytes,
         setting.kv_bytes,
     )
-    rows = _quantise(setting, "attention_input", t * d)
-    q_bytes = d * d_q * b_w + t * d * b_i + t * d_q * b_a
-    rows += _linear(setting, "q_proj", 2.0 * t * d * d_q, q_bytes, t * d_q)
-    kv_bytes = d * d_m * b_w + t * d * b_i + t * d_m * b_kv
-    rows += _linear(setting, "k_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
-    rows += _linear(setting, "v_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
+    out = 2 * d_q if arch.attention_gate else d_q
+    q_bytes = d * out * b_w + t * d * b_i + t * out * b_a
+    rows = _linear(setting, "q_proj", 2.0 * t * d * out, q_bytes, t * out)
+    if layer.own_kv:
+        kv_bytes = d * d_m * b_w + t * d * b_i + t * d_m * b_kv
+        rows += _linear(setting, "k_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
+        rows += _linear(setting, "v_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
     return rows
 
 
 def _projection_out(arch: Arch, setting: Setting, t: int) -> list[Operator]:
-    """Quantise of the o_proj input, then o_proj."""
+    """The gate where there is one, quantise of the o_proj input, then o_proj."""
     d, d_q = arch.width, arch.query_dim
     b_w, b_a, b_i = setting.weight_bytes, setting.activation_bytes, setting.input_bytes
-    rows = _quantise(setting, "o_proj_input", t * d_q)
+    rows: list[Operator] = []
+    if arch.attention_gate:
+        rows.append(("attention_gate", 5.0 * t * d_q, 3.0 * t * d_q * b_a, FP16))
+    rows += _quantise(setting, "o_proj_input", t * d_q)
     o_bytes = d * d_q * b_w + t * d_q * b_i + t * d * b_a
     rows += _linear(setting, "o_proj", 2.0 * t * d * d_q, o_bytes, t * d)
     return rows
 
 
-def _score_pairs(setting: Setting, phase: Phase, s_q: int, s_kv: int) -> float:
-    """S_q S_kv, or S (S + 1) / 2 in a causal prefill."""
+def _keys_of_a_query(arch: Arch, layer: Layer, before: int) -> int:
+    """Keys that the query at a place attends to, of those before it and itself."""
+    return min(before, arch.window) if layer.mixer == "local" else before
+
+
+def _score_pairs(arch: Arch, setting: Setting, phase: Phase, s_q: int, s_kv: int, layer: Layer) -> float:
+    """Pairs of query and key: every one up to the window, counted query by query in a causal prefill."""
     if setting.causal and phase == "prefill":
-        return s_kv * (s_kv + 1) / 2.0
-    return float(s_q * s_kv)
+        if layer.mixer == "full" or arch.window >= s_kv:
+            return s_kv * (s_kv + 1) / 2.0
+        return float(sum(_keys_of_a_query(arch, layer, i) for i in range(1, s_kv + 1)))
+    return float(s_q * _keys_of_a_query(arch, layer, s_kv))
 
 
-def _scores_unfused(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> list[Operator]:
+def _keys_read(arch: Arch, phase: Phase, s_kv: int, layer: Layer) -> int:
+    """Keys that a pass reads: in the prefill every one is in some query's window."""
+    return s_kv if phase == "prefill" else _keys_of_a_query(arch, layer, s_kv)
+
+
+def _scores_unfused(arch: Arch, setting: Setting, phase: Phase, s_kv: int, layer: Layer) -> list[Operator]:
     """qk_matmul, softmax and sv_matmul, three operators."""
     b, n_h, d_q, d_m = setting.batch, arch.n_heads, arch.query_dim, arch.kv_dim
     b_a, b_kv = setting.activation_bytes, setting.kv_bytes
-    s_q = _queries(setting, phase)
-    pairs = _score_pairs(setting, phase, s_q, s_kv)
+    s_q, read = _queries(setting, phase), _keys_read(arch, phase, s_kv, layer)
+    pairs = _score_pairs(arch, setting, phase, s_q, s_kv, layer)
     matmul_flops = 2.0 * b * pairs * d_q
-    qk_bytes = b * s_q * d_q * b_a + b * s_kv * d_m * b_kv + b * n_h * pairs * b_a
-    sv_bytes = b * n_h * pairs * b_a + b * s_kv * d_m * b_kv + b * s_q * d_q * b_a
+    qk_bytes = b * s_q * d_q * b_a + b * read * d_m * b_kv + b * n_h * pairs * b_a
+    sv_bytes = b * n_h * pairs * b_a + b * read * d_m * b_kv + b * s_q * d_q * b_a
     return [
         ("qk_matmul", matmul_flops, qk_bytes, FP16),
         ("softmax", 5.0 * b * n_h * pairs, 2.0 * b * n_h * pairs * b_a, FP16),
@@ -294,24 +359,78 @@ def _scores_unfused(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> li
     ]
 
 
-def _scores_fused(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> list[Operator]:
+def _scores_fused(arch: Arch, setting: Setting, phase: Phase, s_kv: int, layer: Layer) -> list[Operator]:
     """qk, softmax and sv as one operator; causal changes its FLOPs alone."""
     b, n_h, d_q, d_m = setting.batch, arch.n_heads, arch.query_dim, arch.kv_dim
     b_a, b_kv = setting.activation_bytes, setting.kv_bytes
-    s_q = _queries(setting, phase)
-    pairs = _score_pairs(setting, phase, s_q, s_kv)
+    s_q, read = _queries(setting, phase), _keys_read(arch, phase, s_kv, layer)
+    pairs = _score_pairs(arch, setting, phase, s_q, s_kv, layer)
     flops = 4.0 * b * pairs * d_q + 5.0 * b * n_h * pairs
-    traffic = 2.0 * b * s_q * d_q * b_a + 2.0 * b * s_kv * d_m * b_kv
+    traffic = 2.0 * b * s_q * d_q * b_a + 2.0 * b * read * d_m * b_kv
     return [("fused_attention", flops, traffic, FP16)]
 
 
-def _scores(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> list[Operator]:
+def _scores(arch: Arch, setting: Setting, phase: Phase, s_kv: int, layer: Layer) -> list[Operator]:
     """The attention between the projections."""
     if setting.attention == "fused":
-        return _scores_fused(arch, setting, phase, s_kv)
+        return _scores_fused(arch, setting, phase, s_kv, layer)
     if setting.attention == "unfused":
-        return _scores_unfused(arch, setting, phase, s_kv)
+        return _scores_unfused(arch, setting, phase, s_kv, layer)
     raise ValueError(f"unknown attention {setting.attention!r}")
+
+
+def _linear_sizes(arch: Arch) -> tuple[int, int, int]:
+    """Of linear attention: inner features h_v d_v, convolved channels 2 h_k d_k + h_v d_v, and all that is projected.
+
+    Gated DeltaNet projects q, k, v, z and two numbers per head; Mamba2 C, B, x, z and one.
+    """
+    inner = arch.linear_heads * arch.linear_value_dim
+    channels = 2 * arch.linear_key_heads * arch.linear_key_dim + inner
+    per_head = {"deltanet": 2, "mamba2": 1}[arch.linear_kind]
+    return inner, channels, channels + inner + per_head * arch.linear_heads
+
+
+def _linear_attention(arch: Arch, setting: Setting, t: int) -> list[Operator]:
+    """Projection, causal convolution, recurrence, gated norm, projection."""
+    d, b = arch.width, setting.batch
+    inner, channels, projected = _linear_sizes(arch)
+    b_w, b_a, b_i = setting.weight_bytes, setting.activation_bytes, setting.input_bytes
+    state = arch.linear_heads * arch.linear_key_dim * arch.linear_value_dim
+    per_element = {"deltanet": 7, "mamba2": 5}[arch.linear_kind]
+    in_bytes = d * projected * b_w + t * d * b_i + t * projected * b_a
+    rows = _linear(setting, "linear_in_proj", 2.0 * t * d * projected, in_bytes, t * projected)
+    taps, kept = channels * arch.linear_kernel, b * channels * (arch.linear_kernel - 1)
+    rows.append(("linear_conv", 2.0 * t * taps, (taps + 2.0 * t * channels + 2.0 * kept) * b_a, FP16))
+    scanned = t * (channels + inner) * b_a + 2.0 * b * state * 4.0
+    rows.append(("linear_scan", float(per_element * t * state), scanned, FP16))
+    rows.append(("gated_norm", 9.0 * t * inner, 3.0 * t * inner * b_a, FP16))
+    rows += _quantise(setting, "linear_out_input", t * inner)
+    out_bytes = d * inner * b_w + t * inner * b_i + t * d * b_a
+    return rows + _linear(setting, "linear_out_proj", 2.0 * t * d * inner, out_bytes, t * d)
+
+
+def _short_convolution(arch: Arch, setting: Setting, t: int) -> list[Operator]:
+    """Projection to two gates and a value, gated causal convolution, projection."""
+    d, b = arch.width, setting.batch
+    b_w, b_a, b_i = setting.weight_bytes, setting.activation_bytes, setting.input_bytes
+    in_bytes = 3 * d * d * b_w + t * d * b_i + 3 * t * d * b_a
+    rows = _linear(setting, "conv_in_proj", 6.0 * t * d * d, in_bytes, 3 * t * d)
+    taps, kept = d * arch.conv_kernel, b * d * (arch.conv_kernel - 1)
+    rows.append(("short_conv", 2.0 * t * taps + 2.0 * t * d, (taps + 4.0 * t * d + 2.0 * kept) * b_a, FP16))
+    rows += _quantise(setting, "conv_out_input", t * d)
+    return rows + _linear(setting, "conv_out_proj", 2.0 * t * d * d, d * d * b_w + t * d * b_i + t * d * b_a, t * d)
+
+
+def _mixer(arch: Arch, setting: Setting, phase: Phase, s_kv: int, t: int, layer: Layer) -> list[Operator]:
+    """What mixes tokens in a layer, behind the quantise of its input."""
+    rows = _quantise(setting, "attention_input", t * arch.width)
+    if layer.mixer == "linear":
+        return rows + _linear_attention(arch, setting, t)
+    if layer.mixer == "conv":
+        return rows + _short_convolution(arch, setting, t)
+    rows += _projections_in(arch, setting, t, layer)
+    rows += _scores(arch, setting, phase, s_kv, layer)
+    return rows + _projection_out(arch, setting, t)
 
 
 def _router(arch: Arch, setting: Setting, t: int) -> list[Operator]:
@@ -339,54 +458,56 @@ def _ffn(
     weights = touched * size * d * b_w
     flops = 2.0 * t * r_d * d
     up_bytes = weights + t * k * d * b_i + t * r_d * b_a
-    down_bytes = weights + t * r_d * b_i + t * k * d * b_a
+    eight = setting.down_inputs_of_8_bits
+    down_bytes = weights + t * r_d * (1.0 if eight else b_i) + t * k * d * b_a
     rows = _linear(setting, f"{prefix}gate_proj", flops, up_bytes, t * r_d)
     rows += _linear(setting, f"{prefix}up_proj", flops, up_bytes, t * r_d)
     rows.append((f"{prefix}gated_activation", 5.0 * t * r_d, 3.0 * t * r_d * b_a, FP16))
     rows += _quantise(setting, f"{prefix}down_proj_input", t * r_d)
-    rows += _linear(setting, f"{prefix}down_proj", flops, down_bytes, t * k * d)
+    rows += _linear(setting, f"{prefix}down_proj", flops, down_bytes, t * k * d, INT8 if eight else None)
     return rows
 
 
-def _experts(arch: Arch, setting: Setting, t: int) -> list[Operator]:
-    """Quantise of the FFN input (once), the routed experts and the shared expert (E = K = 1)."""
+def _ffns(arch: Arch, setting: Setting, t: int, layer: Layer) -> list[Operator]:
+    """Quantise of the FFN input (once), then a dense FFN, or router, routed experts and the shared expert (E = K = 1)."""
     rows = _quantise(setting, "ffn_input", t * arch.width)
+    if layer.dense:
+        return rows + _ffn(arch, setting, t, "dense_", 1, 1, arch.dense_size)
+    rows += _router(arch, setting, t)
     rows += _ffn(arch, setting, t, "", arch.n_experts, arch.top_k, arch.expert_size)
     if arch.shared_expert_size > 0:
         rows += _ffn(arch, setting, t, "shared_", 1, 1, arch.shared_expert_size)
     return rows
 
 
-def _complete(arch: Arch, setting: Setting, t: int) -> list[Operator]:
+def _complete(arch: Arch, setting: Setting, t: int, layer: Layer) -> list[Operator]:
     """What `complete` adds: two residual adds, RoPE with QK-norm, combination of experts."""
     if not setting.complete:
         return []
     d, k, b_a = arch.width, arch.top_k, setting.activation_bytes
-    heads = arch.query_dim + arch.kv_dim
     rows: list[Operator] = [
         ("residual_add_1", float(t * d), 3.0 * t * d * b_a, FP16),
         ("residual_add_2", float(t * d), 3.0 * t * d * b_a, FP16),
-        ("rope_qk_norm", 8.0 * t * heads, 2.0 * t * heads * b_a, FP16),
     ]
-    if arch.n_experts > 1:
+    if layer.mixer in ("full", "local"):
+        heads = arch.query_dim + (arch.kv_dim if layer.own_kv else 0)
+        rows.append(("rope_qk_norm", 8.0 * t * heads, 2.0 * t * heads * b_a, FP16))
+    if arch.n_experts > 1 and not layer.dense:
         rows.append(("combine_experts", 2.0 * t * k * d, (k + 1.0) * t * d * b_a, FP16))
     return rows
 
 
-def operators(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> list[Operator]:
+def operators(arch: Arch, setting: Setting, phase: Phase, s_kv: int, layer: Layer | None = None) -> list[Operator]:
     """The operators of one layer in one pass: (name, FLOPs, bytes, "fp16", "int8" or "fp4").
 
-    Under int8 the fused epilogues stand as rows of their own, named
+    The layer is one of full attention unless given. Under int8 the fused epilogues stand as rows of their own, named
     `<operator>_dequantise`, with no bytes; they are no launch (no tau).
     """
-    t = setting.batch * _queries(setting, phase)
+    t, layer = setting.batch * _queries(setting, phase), layer or Layer()
     rows = _norms(arch, setting, t)
-    rows += _projections_in(arch, setting, t)
-    rows += _scores(arch, setting, phase, s_kv)
-    rows += _projection_out(arch, setting, t)
-    rows += _router(arch, setting, t)
-    rows += _experts(arch, setting, t)
-    rows += _complete(arch, setting, t)
+    rows += _mixer(arch, setting, phase, s_kv, t, layer)
+    rows += _ffns(arch, setting, t, layer)
+    rows += _complete(arch, setting, t, layer)
     return rows
 
 
@@ -407,8 +528,10 @@ ATTENTION = ("qk_matmul", "softmax", "sv_matmul", "fused_attention")
 EXPERTS = ("gate_proj", "up_proj", "down_proj")
 
 
-def _factors(arch: Arch, setting: Setting, name: str) -> tuple[float, float]:
+def _factors(arch: Arch, setting: Setting, name: str, phase: Phase) -> tuple[float, float]:
     """What multiplies eta_c and eta_b: of the attention core, and of routed experts' linear operators."""
+    if name in ATTENTION and phase == "decode" and setting.decode_attention_compute is not None:
+        return setting.decode_attention_compute, setting.attention_bandwidth
     if name in ATTENTION:
         return setting.attention_compute, setting.attention_bandwidth
     if name in EXPERTS and arch.n_experts > 1:
@@ -433,16 +556,16 @@ def operator_s(arch: Arch, setting: Setting, operator: Operator, phase: Phase) -
         rate = setting.compute_efficiency_fp16 * setting.fp16_peak
     if name.endswith(DEQUANTISE):
         return flops / rate
-    more_flops, more_bytes = _factors(arch, setting, name)
+    more_flops, more_bytes = _factors(arch, setting, name, phase)
     return max(flops / (rate * more_flops), traffic / (eta_b * more_bytes * setting.bandwidth)) + tau
 
 
 def _pass_s(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> float:
     """One pass: every operator of every layer, then the vocabulary's operators."""
-    layer = operators(arch, setting, phase, s_kv)
     seconds = 0.0
-    for _ in range(arch.depth):
-        for operator in layer:
+    rows = {layer: operators(arch, setting, phase, s_kv, layer) for layer in set(arch.layers)}
+    for layer in arch.layers:
+        for operator in rows[layer]:
             seconds += operator_s(arch, setting, operator, phase)
     for operator in vocabulary_operators(arch, setting, phase):
         seconds += operator_s(arch, setting, operator, phase)
@@ -472,11 +595,14 @@ def _working_set(arch: Arch, setting: Setting) -> float:
     uniform, steps = replace(setting, routing_overlap=0.0), range(1, setting.output_tokens + 1)
     moved = 0.0
     for t in steps:
-        layer = operators(arch, uniform, "decode", setting.input_tokens + t)
-        moved += arch.depth * sum(traffic for _, _, traffic, _ in layer)
+        rows = {
+            layer: operators(arch, uniform, "decode", setting.input_tokens + t, layer) for layer in set(arch.layers)
+        }
+        moved += sum(traffic for layer in arch.layers for _, _, traffic, _ in rows[layer])
         moved += sum(traffic for _, _, traffic, _ in vocabulary_operators(arch, uniform, "decode"))
     left = arch.n_experts - _expected_experts(arch.n_experts, arch.top_k, setting.batch)
-    half = 0.5 * 3.0 * arch.depth * left * arch.expert_size * arch.width * setting.weight_bytes
+    with_experts = sum(not layer.dense for layer in arch.layers)
+    half = 0.5 * 3.0 * with_experts * left * arch.expert_size * arch.width * setting.weight_bytes
     return moved / len(steps) + half
 
 
@@ -520,25 +646,44 @@ def total_ms(arch: Arch, setting: Setting) -> float:
 # Section 6: memory and parameters
 
 
-def _attention_params(arch: Arch) -> int:
-    """q, k, v and o weights of one layer."""
-    return 2 * arch.width * arch.query_dim + 2 * arch.width * arch.kv_dim
+def _mixer_params(arch: Arch, layer: Layer) -> int:
+    """Weights of a layer's projections, without its FFN."""
+    d, d_q, d_m = arch.width, arch.query_dim, arch.kv_dim
+    if layer.mixer == "linear":
+        inner, _, projected = _linear_sizes(arch)
+        return d * projected + inner * d
+    if layer.mixer == "conv":
+        return d * 3 * d + d * d
+    return (3 if arch.attention_gate else 2) * d * d_q + (2 * d * d_m if layer.own_kv else 0)
 
 
-def _expert_params(arch: Arch, experts: int) -> int:
-    """Weights of that many routed experts and of the shared expert, one layer."""
+def _ffn_params(arch: Arch, experts: int, layer: Layer) -> int:
+    """Weights of that many routed experts and of the shared expert, or of the dense FFN, in one layer."""
+    if layer.dense:
+        return 3 * arch.width * arch.dense_size
     return 3 * arch.width * arch.expert_size * experts + 3 * arch.width * arch.shared_expert_size
 
 
-def _small_params(arch: Arch) -> int:
-    """Router, shared gate, norms, QK-norm and biases of one layer."""
-    qk_norm = {"head": 2 * arch.head_dim, "full": arch.query_dim + arch.kv_dim, "no": 0}
-    params = qk_norm[arch.qk_norm] + arch.norms_per_layer * arch.width
-    if arch.qkv_bias:
-        params += arch.query_dim + 2 * arch.kv_dim
-    if arch.n_experts > 1:
+def _mixer_small_params(arch: Arch, layer: Layer) -> int:
+    """QK-norm and biases of attention; convolution, steps, decays and norm of the others."""
+    keys, d_q, d_m = int(layer.own_kv), arch.query_dim, arch.kv_dim
+    if layer.mixer == "conv":
+        return arch.width * arch.conv_kernel
+    if layer.mixer == "linear":
+        inner, channels, _ = _linear_sizes(arch)
+        if arch.linear_kind == "deltanet":  # dt_bias, A_log; a norm that the heads share
+            return channels * arch.linear_kernel + 2 * arch.linear_heads + arch.linear_value_dim
+        return channels * (arch.linear_kernel + 1) + 3 * arch.linear_heads + inner  # with D and the convolution's bias
+    params = {"head": arch.head_dim * (1 + keys), "full": d_q + keys * d_m, "no": 0}[arch.qk_norm]
+    return params + (d_q + 2 * keys * d_m if arch.qkv_bias else 0)
+
+
+def _small_params(arch: Arch, layer: Layer) -> int:
+    """Router, shared gate, norms and the mixer's small tensors of one layer."""
+    params = _mixer_small_params(arch, layer) + arch.norms_per_layer * arch.width
+    if arch.n_experts > 1 and not layer.dense:
         params += arch.width * arch.n_experts
-    if arch.shared_gate:
+    if arch.shared_gate and not layer.dense:
         params += arch.width
     return params
 
@@ -551,8 +696,11 @@ def _embedding_params(arch: Arch) -> int:
 
 def _params(arch: Arch, experts: int) -> int:
     """All parameters, counting that many routed experts per layer."""
-    layer = _attention_params(arch) + _expert_params(arch, experts) + _small_params(arch)
-    return arch.depth * layer + arch.width + _embedding_params(arch)
+    layers = sum(
+        _mixer_params(arch, layer) + _ffn_params(arch, experts, layer) + _small_params(arch, layer)
+        for layer in arch.layers
+    )
+    return layers + arch.width + arch.further_parameters + _embedding_params(arch)
 
 
 def params_total(arch: Arch) -> int:
@@ -566,26 +714,44 @@ def params_active(arch: Arch) -> int:
 
 
 def _weights_bytes(arch: Arch, setting: Setting) -> float:
-    """Attention projections and experts, shared too, at b_w."""
-    layer = _attention_params(arch) + _expert_params(arch, arch.n_experts)
-    return arch.depth * layer * setting.weight_bytes
+    """Projections of the mixers, experts (shared too) and dense FFNs at b_w."""
+    weights = sum(_mixer_params(arch, layer) + _ffn_params(arch, arch.n_experts, layer) for layer in arch.layers)
+    return weights * setting.weight_bytes
 
 
-def _kv_cache_bytes(arch: Arch, setting: Setting) -> float:
-    """2 l B (S_in + S_out) d_m b_kv."""
+def kept_bytes(arch: Arch, setting: Setting, layer: Layer) -> float:
+    """What one layer keeps of B sequences at full context: KV cache, or state and the inputs that a convolution needs."""
+    b, b_a = setting.batch, setting.activation_bytes
     context = setting.input_tokens + setting.output_tokens
-    return 2 * arch.depth * setting.batch * context * arch.kv_dim * setting.kv_bytes
+    if layer.mixer == "linear":
+        state = arch.linear_heads * arch.linear_key_dim * arch.linear_value_dim * 4.0
+        return b * (state + _linear_sizes(arch)[1] * (arch.linear_kernel - 1) * b_a)
+    if layer.mixer == "conv":
+        return b * arch.width * (arch.conv_kernel - 1) * b_a
+    if not layer.own_kv:
+        return 0.0
+    tokens = min(context, arch.window) if layer.mixer == "local" else context
+    return 2 * b * tokens * arch.kv_dim * setting.kv_bytes
+
+
+def _mixer_activations(arch: Arch, setting: Setting, layer: Layer) -> float:
+    """Elements of B prompts that a mixer holds: 4 d + 2 d_m per token and unfused scores; or what it projects."""
+    b, s_in, d = setting.batch, setting.input_tokens, arch.width
+    if layer.mixer == "linear":
+        inner, channels, _ = _linear_sizes(arch)
+        return b * s_in * (2 * d + channels + 2 * inner)
+    if layer.mixer == "conv":
+        return b * s_in * 6 * d
+    scores = 0 if setting.attention == "fused" else b * arch.n_heads * s_in * _keys_of_a_query(arch, layer, s_in)
+    return b * s_in * (4 * d + 2 * arch.kv_dim) + scores
 
 
 def _peak_activation_bytes(arch: Arch, setting: Setting) -> float:
-    """B S_in (4 d + 2 d_m + 2 r d + 2 shared) b_a, and the scores unless attention is fused."""
-    b, s_in, b_a = setting.batch, setting.input_tokens, setting.activation_bytes
-    r_d = arch.top_k * arch.expert_size
-    per_token = 4 * arch.width + 2 * arch.kv_dim + 2 * r_d + 2 * arch.shared_expert_size
-    total = b * s_in * per_token * b_a
-    if setting.attention != "fused":
-        total += b * arch.n_heads * s_in**2 * b_a
-    return total
+    """The mixer that holds most and, 2 features each, the FFN that holds most, at b_a."""
+    tokens = setting.batch * setting.input_tokens
+    mixer = max(_mixer_activations(arch, setting, layer) for layer in set(arch.layers))
+    experts = 2 * arch.top_k * arch.expert_size + 2 * arch.shared_expert_size
+    return (mixer + tokens * max(experts, 2 * arch.dense_size)) * setting.activation_bytes
 
 
 def memory_gb(arch: Arch, setting: Setting) -> float:
@@ -594,11 +760,11 @@ def memory_gb(arch: Arch, setting: Setting) -> float:
 
 
 def resident_gb(arch: Arch, setting: Setting) -> float:
-    """Weights, embeddings, small tensors, KV cache at full context and activations, in GB."""
-    small = (arch.depth * _small_params(arch) + arch.width) * setting.activation_bytes
+    """Weights, embeddings, small tensors, caches and states at full context and activations, in GB."""
+    small = sum(_small_params(arch, layer) for layer in arch.layers) + arch.width + arch.further_parameters
     total = _weights_bytes(arch, setting)
     total += _embedding_params(arch) * setting.head_bytes
-    total += small
-    total += _kv_cache_bytes(arch, setting)
+    total += small * setting.activation_bytes
+    total += sum(kept_bytes(arch, setting, layer) for layer in arch.layers)
     total += _peak_activation_bytes(arch, setting)
     return total / 1e9

@@ -67,11 +67,12 @@ def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
 
 
 def evolving(outcome: Outcome) -> tuple[tuple[str, str], ...]:
-    """Parameters that are drawn along a frontier, with their labels; query heads and tokens where they are searched."""
+    """Parameters that are drawn along a frontier, with their labels; full layers, query heads and tokens where searched."""
     free = outcome.study.problem.space.free_heads
     tokens = "tokens" in outcome.study.problem.space.settings
     return (
         *EVOLVING,
+        *([("n_full", "Full layers")] if outcome.study.problem.space.mixed else []),
         *([("query_dim", "Query size")] if free else []),
         *([("tokens", "Tokens (B)")] if tokens else []),
     )

@@ -6,6 +6,7 @@ from objectives.loss_law.features import COUNTS, MADE_OF, WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
+from search_spaces.layer_kinds import LINEAR_KINDS
 
 SEES_QUERIES = {  # quantities that attention's projections are part of
     *(name for name in COUNTS if name != "active_ffn_parameters"),
@@ -16,21 +17,43 @@ SEES_QUERIES = {  # quantities that attention's projections are part of
 
 
 def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:
-    """What prices a model as another: sliding windows as full attention, wide queries by a law without them."""
-    window = windowed(known)
-    if window:
-        context = scenario.input_tokens + scenario.output_tokens
-        effect = "too high" if context > known.window else f"the same up to {known.window:,}"
-        window += f", costed as full attention: its times and KV cache at {context:,} tokens are {effect}"
-    return [text for text in (window, unseen_queries(known.architecture, scenario.law)) if text]
+    """What a law does not see of a model: layers that are not of full attention, queries that are wider than the layers."""
+    found = (unseen_kinds(known.architecture, scenario.law), unseen_queries(known.architecture, scenario.law))
+    return [text for text in found if text]
 
 
-def windowed(known: Baseline) -> str:
-    """Which layers have a sliding window; "" without."""
-    if not known.n_local:
-        return ""
-    depth = int(known.architecture.depth[0])
-    return f"Sliding window: {known.n_local} of its {depth} layers attend to the last {known.window:,} tokens"
+def unseen_kinds(architecture: Architectures, law: Law) -> str:
+    """Which layers are of other kinds than those that laws are fitted on; "" where every layer is alike."""
+    kinds = layer_kinds(architecture)
+    return f"{kinds}: priced so, but law {law.name} does not see it, the loss change is not modelled" if kinds else ""
+
+
+def layer_kinds(architecture: Architectures) -> str:
+    """The layers of one architecture (n = 1) by kind; "" where every layer is one of full attention and experts."""
+    a = architecture
+    depth, window = int(a.depth[0]), windowed(a)
+    linear = f"{{}} of linear attention ({LINEAR_KINDS[int(a.linear_kind[0])]})"
+    counts = {linear: a.n_linear, "{} of short convolution": a.n_conv, "{} that share a KV cache": a.n_kv_shared}
+    counts["{} with a dense FFN"] = a.n_dense
+    others = [text.format(int(count[0])) for text, count in counts.items() if count[0]]
+    listed = f"Layers: {', '.join(others)}, of {depth}" if others else ""
+    return "; ".join(text for text in (window, listed) if text)
+
+
+def windowed(architecture: Architectures) -> str:
+    """Which layers of one architecture have a sliding window; "" without."""
+    local, depth, window = (
+        int(column[0]) for column in (architecture.n_local, architecture.depth, architecture.window)
+    )
+    return f"Sliding window: {local} of its {depth} layers attend to the last {window:,} tokens" if local else ""
+
+
+def unpriced(architecture: Architectures) -> list[str]:
+    """What is counted but takes no time here."""
+    further = int(architecture.further_parameters[0])
+    if not further:
+        return []
+    return [f"{further:,} of its parameters are of tensors without an operator: counted and held in memory, no time"]
 
 
 def unseen_queries(architecture: Architectures, law: Law) -> str:

@@ -125,6 +125,9 @@ class OptunaMirror:
             values["expert_ffn_ratio"] = np.array(ratios, dtype=np.float64)[
                 found.genotypes[:, space.place["ffn"]]
             ].tolist()
+        if space.mixed:
+            rules = [str(rule) for rule in space.specification.rules]
+            values["layers"] = [rules[gene] for gene in found.genotypes[:, space.place["layers"]].tolist()]
         return {name: values[name] for name in self.distributions}
 
     def close(self) -> None:
@@ -148,6 +151,8 @@ def gene_values(space: SearchSpace) -> dict[str, BaseDistribution]:
     found: dict[str, BaseDistribution] = {
         name: IntDistribution(int(values.min()), int(values.max())) for name, values in ranges.items()
     }
+    if space.mixed:
+        found["layers"] = CategoricalDistribution([str(rule) for rule in space.specification.rules])
     if "precision" in space.place:
         found["precision"] = CategoricalDistribution(space.formats)
     if axes.expert_ffn_ratio is not None:

@@ -1,6 +1,6 @@
 """What came out of a run, as the files that hold it: tables, picks, summary."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,9 @@ import numpy as np
 
 from nas.answer.device_times import limits
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
+from nas.answer.lesson_lines import corrected_picks, left_out_columns
 from nas.answer.outcome import Outcome
+from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.frontier.diagnosis import lines
 from nas.frontier.indicators import too_many
@@ -17,6 +19,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
 from nas.problem.settings import tokens_of
+from nas.search.strategy import Lessons
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_of
 from search_spaces.architectures import Architectures
@@ -25,14 +28,15 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
     """Architecture columns, then metrics: the columns of `frontier.csv`."""
-    return file_columns(
-        problem.architectures(evaluations.genotypes), {name: evaluations.metrics[name] for name in problem.metric_names}
-    )
+    metrics = {name: evaluations.metrics[name] for name in problem.metric_names}
+    return file_columns(problem.architectures(evaluations.genotypes), metrics, problem.space.further)
 
 
-def file_columns(architectures: Architectures, metrics: Mapping[str, FloatArray]) -> dict[str, AnyArray]:
-    """The shape, the metrics, then further columns that differ from their defaults."""
-    further = architectures.further_columns()
+def file_columns(
+    architectures: Architectures, metrics: Mapping[str, FloatArray], always: Collection[str] = ()
+) -> dict[str, AnyArray]:
+    """The shape, the metrics, then further columns that differ from their defaults, or are named."""
+    further = architectures.further_columns(always)
     shape = {name: column for name, column in architectures.columns().items() if name not in further}
     return shape | {name: readable(name, column) for name, column in metrics.items()} | further
 
@@ -47,7 +51,7 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; corrected.csv where a strategy learned."""
+    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; what a strategy learned."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
@@ -59,8 +63,19 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         if outcome.under_laws.along is not None:
             write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
     if outcome.lessons is not None:
-        designs = problem.architectures(outcome.lessons.genotypes)
-        write(folder / "corrected.csv", csv_text({**designs.columns(), **outcome.lessons.columns}))
+        write_lessons(folder, problem, outcome.lessons)
+
+
+def write_lessons(folder: Path, problem: Problem, lessons: Lessons) -> None:
+    """corrected.csv, learned.csv, corrected_picks.csv, and corrections that have the form of a file."""
+    designs = problem.architectures(lessons.genotypes)
+    write(folder / "corrected.csv", csv_text({**designs.columns(), **lessons.columns}))
+    if lessons.left_out:
+        write(folder / "learned.csv", csv_text(left_out_columns(lessons)))
+    if lessons.picks:
+        write(folder / "corrected_picks.csv", csv_text(corrected_picks(problem, lessons)))
+    for name, content in lessons.files.items():
+        write(folder / Path(name).name, yaml_source.dump(content))
 
 
 def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:

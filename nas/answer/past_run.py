@@ -1,6 +1,6 @@
 """A run folder as evaluations and architectures, read without executing anything in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
-from nas.search.scenarios import beyond_measured
-from objectives.device import Calibration
+from nas.search.scenarios import beyond_of_each
+from objectives.device import Calibration, Device
+from objectives.profile_choice import calibration_for
 from objectives.scenario import Requests
 from objectives.transfers import Asked
 from objectives.written_text import LONGEST, escaped
@@ -29,8 +30,8 @@ from search_spaces.space import SearchSpace
 class RecordedRun:
     """What a run evaluated, with its space and the scale of its objectives.
 
-    `solved` says that the evaluations are exact answers found anew, not rows of the run's log; so many of the first ones
-    were `known` before the run.
+    `solved` says that the evaluations are exact answers found anew, not rows of the run's log; `anew` that they are of
+    another study, so that the folder's scale is none of theirs; so many of the first ones were `known` before the run.
     """
 
     run: OpenRun
@@ -39,6 +40,7 @@ class RecordedRun:
     objectives: tuple[Objective, ...]
     solved: bool = False
     known: int = 0
+    anew: bool = False
 
     @property
     def workload(self) -> Requests:
@@ -58,12 +60,20 @@ class RecordedRun:
     def extrapolated(self, rows: IntArray) -> list[str]:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
         resolved: Any = self.run.resolved
-        if not isinstance(resolved["calibration"], dict):
+        if resolved["calibration"] == "none":
             return []
         prompt, context = resolved["input_tokens"], resolved["input_tokens"] + resolved["output_tokens"]
-        experts = bool((self.architectures(rows).n_experts > 1).any())
-        asked = Asked(resolved["precision"], resolved["batch"], prompt, context, experts)
-        return beyond_measured(Calibration.model_validate(resolved["calibration"]), asked)
+        chosen = self.architectures(rows)
+        asked = Asked(resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any()))
+        formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
+        return beyond_of_each({name: self._profile(replace(asked, precision=name)) for name in formats}, asked)
+
+    def _profile(self, asked: Asked) -> Calibration | None:
+        """The profile that prices what is asked: the study's, or of formats of the designs' own that of the device."""
+        resolved: Any = self.run.resolved
+        if resolved["calibration"] == "shipped":
+            return calibration_for(Device.model_validate(resolved["device"]), asked)[0]
+        return Calibration.model_validate(resolved["calibration"])
 
     def columns(self, rows: IntArray) -> dict[str, AnyArray]:
         """A candidate file's columns: id, architecture, metrics."""
@@ -75,7 +85,7 @@ class RecordedRun:
 
     def scale(self) -> Scale:
         """The scale of the run's summary (the exact frontier's where known), else that of its own frontier."""
-        stored = _stored_scale(self.run.path, self.objectives)
+        stored = None if self.anew else _stored_scale(self.run.path, self.objectives)
         if stored is not None:
             return stored
         return Scale.of(self.objectives, self.evaluations.values[frontier_rows(self.evaluations)])

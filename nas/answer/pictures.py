@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nas.answer.drawn import (
     Convergence,
@@ -22,10 +20,11 @@ from nas.answer.drawn import (
     thinned,
 )
 from nas.answer.law_pictures import laws_figure
+from nas.answer.lesson_pictures import learned_figure
 from nas.answer.outcome import Outcome
 from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
-from nas.files.figures import plain, save, styled
+from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
 from nas.problem.problem import Problem
 
@@ -34,7 +33,7 @@ VECTORS = 3_000  # points that an SVG holds as shapes; more become an image insi
 
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
-    """Frontier, evolution of parameters along it, convergence, and several laws along it."""
+    """Frontier, evolution of parameters along it, convergence, several laws along it, and what was learned."""
     with styled(STYLE):
         inner_folder(folder.parent, folder.name)
         if len(outcome.frontier) == 0:
@@ -46,6 +45,8 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
             save(convergence_figure(outcome, found), folder / "convergence")
         if (under := laws_figure(outcome)) is not None:
             save(under, folder / "laws")
+        if outcome.lessons is not None and (learned := learned_figure(outcome.lessons)) is not None:
+            save(learned, folder / "learned")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:
@@ -92,12 +93,6 @@ def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
     if next((o.log_scale for o in problem.objectives if o.name == across), False):
         ax.set_xscale("log")
         plain_decades(ax.xaxis)
-
-
-def plain_decades(axis: Axis) -> None:
-    """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:

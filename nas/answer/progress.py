@@ -20,12 +20,14 @@ from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import PRECISIONS
+from search_spaces.space import SearchSpace
 from search_spaces.specification import OF_HEADS, SETTINGS
 
 STATES = ("running", "finished", "interrupted", "failed")
 SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
-WHERE_SEARCHED = (*OF_HEADS, *SETTINGS)
+OF_LAYERS = ("n_local", "window", "n_kv_shared", "n_linear", "n_conv")
+WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *SETTINGS)
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 
@@ -48,6 +50,7 @@ class Progress:
     budgets: dict[str, float]
     stop_reason: str | None
     law: str = ""
+    dashboard: str = ""
 
     @property
     def going_on(self) -> bool:
@@ -66,7 +69,8 @@ class Progress:
         elif self.stop_reason:
             state += f", {self.stop_reason}"
         of = [self.law] if self.law else []
-        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", *of, self._counted(), self._found()]
+        seen = [f"dashboard of its cluster: {self.dashboard}"] if self.dashboard and self.going_on else []
+        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", *of, self._counted(), self._found(), *seen]
 
     def _counted(self) -> str:
         of = "" if self.limit is None else f" of {self.limit:,}"
@@ -173,6 +177,7 @@ class RunFollower:
             {str(metric): float(limit) for metric, limit in run.resolved["budgets"].items()},
             reason if isinstance(reason, str) else None,
             origin_line(Law.model_validate(run.resolved["law"])),
+            dashboard[:200] if isinstance(dashboard := manifest.get("dashboard"), str) else "",
         )
 
     def _rate(self, spent: float) -> float | None:
@@ -194,9 +199,10 @@ def _short(value: float | str) -> str:
 
 
 def shape_of(run: OpenRun) -> tuple[str, ...]:
-    """The columns of an architecture that are shown; heads and tokens where the space has axes of them."""
-    axes = run.resolved["space"]["axes"]
-    return (*SHAPE, *(name for name in WHERE_SEARCHED if axes.get(name) is not None))
+    """The columns of an architecture that are shown; layers, heads and settings where the space has axes of them."""
+    space = SearchSpace.from_mapping(run.resolved["space"])
+    searched = {*space.genes, *space.mixes.names}
+    return (*SHAPE, *(name for name in WHERE_SEARCHED if name in searched))
 
 
 def manifest_of(path: Path) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """The study of a recorded run assembled anew, under other flags if given; a user's functions are left out, nothing is imported."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nas.answer.past_run import RecordedRun
 from nas.search.assembly import Study, assemble
 from nas.study.layers import over, preset_keys
 from objectives.plugins import importable
+
+OF_FORMATS = ("precision_law", "precision", "group_size", "precision_tokens")
 
 
 def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: list[str]) -> Study:
@@ -24,6 +26,23 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: list[str]) ->
     }
     budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
     base = {**run.run.resolved, **kept, "budgets": budgets}
+    if "precision_law" in flags:
+        base |= _without_precision_laws(base)
     if "preset" in flags:
         base = {key: value for key, value in base.items() if key not in preset_keys()}
     return assemble(*over(base, {}, flags, settings))
+
+
+def _without_precision_laws(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's laws as they were before its study named what few bits cost, which another answer takes the place of."""
+    first, further = resolved["precision_law"][:1], resolved["precision_law"][1:]
+    own = [
+        law for law in resolved["laws"] if not str(law.get("name")).endswith(tuple(f"+{other}" for other in further))
+    ]
+    return {"law": _plain(resolved["law"], first), "laws": [_plain(law, first) for law in own]}
+
+
+def _plain(law: Mapping[str, Any], first: Sequence[str]) -> dict[str, Any]:
+    """A law without what the study gave it; a precision law of its own file stays."""
+    given = OF_FORMATS if law.get("precision_law") in first else ()
+    return {name: value for name, value in law.items() if name not in given}

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.law_screen import law_lines
+from nas.answer.lesson_lines import learned_lines
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, pick_lines
 from nas.answer.pick_tables import EXACT_MEANS
@@ -88,7 +89,7 @@ def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
         said = [*certainty(outcome), *reading(outcome), *limits(outcome)]
     else:
         said = [*certainty_in_short(outcome), *limits_in_short(outcome)]
-    said += () if outcome.lessons is None else outcome.lessons.said
+    said += [] if outcome.lessons is None else learned_lines(outcome.study.problem, outcome.lessons)
     found = [line for text in said for line in sentence(text)]
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
     found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")

@@ -14,6 +14,8 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.mixes import in_words
+from search_spaces.space import SearchSpace
 
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
@@ -29,8 +31,21 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
+        *capabilities(problem.space),
         *([origin] if origin else []),
     ]
+
+
+def capabilities(space: SearchSpace) -> list[str]:
+    """What every design of a space with layers of several kinds can do at least; nothing of other spaces."""
+    c = space.specification.conditions
+    least = [f"at least {c.min_full_layers}"] if c.min_full_layers else []
+    least += [f"one in {c.full_layer_every}"] if c.full_layer_every else []
+    full = [f"{' and '.join(least)} of full attention"] if least else []
+    window = [f"windows of at least {c.min_window:,} tokens"] if c.min_window else []
+    return (
+        [f"Layers of several kinds: {', '.join([*full, *window])} (lower limits: full_layers, window)"] if full else []
+    )
 
 
 def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
@@ -68,14 +83,16 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
 
 
 def describe(architectures: Architectures) -> str:
-    """One architecture in a line; its query heads where together they are not as wide as the layers, tokens of its own."""
+    """One architecture in a line; layers where they are of several kinds, query heads where together they are not as wide, tokens of its own."""
     a = {name: column[0] for name, column in architectures.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
     free = a["n_heads"] * a["head_dim"] != a["width"]
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
-    return f"{bits}l {a['depth']}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
+    kinds = in_words(architectures)[0]
+    layers = "" if kinds == "full" else f" ({kinds})"
+    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:

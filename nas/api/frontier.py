@@ -15,7 +15,7 @@ from nas.frontier.indicators import Distance, Scale, distance
 from nas.frontier.picks import PickRule
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, built_in
+from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
 from objectives.scenario import Workload
@@ -68,7 +68,7 @@ class Frontier:
         return evaluations_table(self.problem, row).astype(object).iloc[0]
 
     def _solved(self, rule: PickRule) -> Evaluations | None:
-        alone = replace(self.problem, objectives=(built_in("loss"),), questions=())
+        alone = replace(self.problem, objectives=(), questions=())
         return solve(alone, (rule,)).picks[0]
 
     def select(self, how: str) -> pd.DataFrame:
@@ -104,7 +104,7 @@ class Frontier:
             True
 
         Raises:
-            UsageError: no frontier, or one of another space or other objectives.
+            UsageError: no frontier, one of another space or other objectives, or losses of another law.
         """
         if not isinstance(exact, Frontier):
             raise UsageError(f"distance_to: expected a Frontier, got {type(exact).__name__}; give study.solve()")
@@ -114,8 +114,19 @@ class Frontier:
         ):
             if mine != other:
                 raise UsageError(f"distance_to: expected a frontier of the same {what}, got another; solve this study")
+        self._refuse_other_law(exact)
         common = len(set(self.members.keys.tolist()) & set(exact.members.keys.tolist()))
         return distance(exact.scale, self.members.values, exact.members.values, common)
+
+    def _refuse_other_law(self, other: "Frontier") -> None:
+        """Losses of different laws are of different tokenizers and data, on no common scale."""
+        mine, theirs = self.problem.scenario.law, other.problem.scenario.law
+        of_law = {"loss", "perplexity"} & {o.name.partition("@")[0] for o in self.problem.objectives}
+        if of_law and mine.mapping() != theirs.mapping():
+            raise UsageError(
+                f"distance_to: expected losses of one law, got {mine.name} and {theirs.name}, which are not compared "
+                "(only regrets are: --laws); solve this study"
+            )
 
     def save(self, path: str | Path) -> None:
         """Write a candidate file (.csv or .jsonl) over whatever is there; every command reads it.

@@ -152,9 +152,10 @@ class Study:
     def _refuse_unimportable(self) -> None:
         """Worker processes import a user's function; one of a notebook or of the script itself has no module."""
         here = [metric.name for metric in self.problem.functions if metric.name.startswith("__main__:")]
-        if self.assembled.config.workers and here:
+        config = self.assembled.config
+        if (config.workers or config.executor) and here:
             raise UsageError(
-                f"workers: expected functions of a module, got {here[0]}; write it into a file and import it"
+                f"{'executor' if config.executor else 'workers'}: expected functions of a module, got {here[0]}; write it into a file and import it"
             )
 
     def _searched(self, place: Path, folder: Path | None, *, pictures: bool) -> Frontier:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nas.block_scoring.session import IDENTITY, Reading, Scorer, identity, scorer
+from nas.block_scoring.session import Reading, Scorer, identity, scorer
 from nas.block_scoring.variants import Variant
 from nas.errors import UsageError
+from nas.measuring.journal import SETTINGS
 
 
 def real_losses(
@@ -33,7 +34,7 @@ def real_losses(
 
 
 def _measurement(library: Path) -> dict[str, Any]:
-    path = (library if library.is_dir() else library.parent) / IDENTITY
+    path = (library if library.is_dir() else library.parent) / SETTINGS
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,12 +1,8 @@
 """Scores of a model with other blocks on a text, in batches, each kept at once so that a killed measurement goes on."""
 
-import csv
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +12,13 @@ from nas.block_scoring.surgery import importance_of, mixed, shapes_of
 from nas.block_scoring.variants import Shape, Variant
 from nas.errors import PlasError, UsageError
 from nas.exporting.tokenizer import refuse_larger, tokenizer_for
-from nas.files.own_files import opened
+from nas.exporting.transformers_check import refuse_missing
+from nas.measuring.journal import Record
 from nas.training.encoding import encoder_of
 from nas.training.sources import documents
 from search_spaces.arrays import FloatArray, IntArray
 
-JOURNAL, IDENTITY = "scores.log", "measurement.json"
+LOG = "scores.jsonl"
 CALIBRATED = 8  # sequences on which the channels of a feed-forward are ranked
 
 
@@ -68,26 +65,13 @@ class Scorer:
         return total / count
 
 
-def refuse_missing() -> None:
-    """Refuse to begin without the packages that score.
-
-    Raises:
-        UsageError: naming what to install.
-    """
-    absent = [name for name in ("torch", "transformers") if find_spec(name) is None]
-    if absent:
-        raise UsageError(
-            f"blocks: expected torch and transformers, got no {' and no '.join(absent)}; pip install 'plas-codesign[hf]'"
-        )
-
-
 def scorer(folder: Path, reading: Reading) -> Scorer:
     """The model of a folder, with the text as its token ids; without a tokenizer.json a byte is a token.
 
     Raises:
         UsageError: no model, no text, layers of another build.
     """
-    refuse_missing()
+    refuse_missing("blocks")
     from transformers import AutoModelForCausalLM
 
     if not (folder / "config.json").is_file():
@@ -144,38 +128,17 @@ def identity(found: Scorer, reading: Reading, extra: Mapping[str, Any]) -> dict[
     }
 
 
-class Journal:
-    """Losses by what was scored, in a file that grows by one line at a time."""
+def record_of(folder: Path, identity: dict[str, Any]) -> Record:
+    """The scores that a folder keeps, a line each, `scored` and its `loss`; the folder must be locked.
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / JOURNAL
-        self.known = self._read()
-
-    def _read(self) -> dict[str, float]:
-        if not self.path.is_file():
-            return {}
-        found = {}
-        for line in csv.reader(self.path.read_text(encoding="utf-8", errors="replace").splitlines()):
-            if len(line) == 2 and line[1].endswith(";"):  # the end of a whole line
-                with suppress(ValueError):
-                    found[line[0]] = float(line[1][:-1])
-        return found
-
-    def kept(self, what: str, loss: float) -> float:
-        """Write one loss; the semicolon at its end says that the line is whole."""
-        try:
-            with open(opened(self.path, 0), "a", encoding="utf-8", closefd=True) as file:
-                file.write(f"{what},{loss!r};\n")
-        except OSError as error:
-            raise PlasError(
-                f"{self.path}: cannot be written ({error.strerror}); free the folder and --resume"
-            ) from None
-        self.known[what] = loss
-        return loss
+    Raises:
+        UsageError: a measurement of something else, a garbled record.
+    """
+    return Record(folder, identity, "measurement of blocks", LOG)
 
 
 def key(chosen: Mapping[int, Variant]) -> str:
-    """What was scored, as the journal names it: `3:kv2 ffn64|5:no_attention ffn128`, or `parent`."""
+    """What was scored, as the record names it: `3:kv2 ffn64|5:no_attention ffn128`, or `parent`."""
     return "|".join(f"{at}:{variant.name}" for at, variant in sorted(chosen.items())) or "parent"
 
 
@@ -194,8 +157,3 @@ def sampled(shapes: Sequence[Shape], count: int, seed: int) -> list[dict[int, Va
         others = {at: [v for v in shapes[at].variants() if v != shapes[at].parent] for at in layers.tolist()}
         found.append({at: choices[int(generator.integers(len(choices)))] for at, choices in sorted(others.items())})
     return found
-
-
-def told(content: Mapping[str, Any]) -> str:
-    """A measurement's identity as JSON."""
-    return json.dumps(content, indent=2) + "\n"

@@ -21,7 +21,7 @@ class Frame:
     """A problem seen as a geometric program.
 
     Raises:
-        UsageError: axes of heads, a law that is not convex in the theory's variables, a user's metric as a budget.
+        UsageError: axes of layers or heads, a law that is not convex in the theory's variables, a user's metric as a budget.
     """
 
     problem: Problem
@@ -38,6 +38,11 @@ class Frame:
             raise UsageError(
                 f"theory: expected one number of {' and of '.join(space.settings)}, got {space.name} with an axis of them; "
                 "give one (--set tokens=10B), or use python -m nas.run --algo exact"
+            )
+        if space.mixed:
+            raise UsageError(
+                f"theory: expected a space whose layers are all of full attention, as its formulas assume, got {space.name} "
+                "with layers as an axis; use python -m nas.run --algo exact"
             )
         axes = [name for name in OF_HEADS if name in space.genes]
         if axes:

@@ -14,7 +14,7 @@ import numpy as np
 from nas.closed_forms.costs import Setting
 from nas.closed_forms.posynomial import Posynomial
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import Operator, Phase, phases
+from objectives.latency.operator import Operator, Phase, phases
 from objectives.latency.roofline import epilogue_seconds, launch_seconds, phase_times
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures

@@ -17,7 +17,7 @@ from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
 from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, store_of, try_update
 from nas.search.loop import Limits
-from nas.search.worker_pool import WorkerPool
+from nas.search.placement import pool_of
 
 PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
 
@@ -85,7 +85,7 @@ def search(cell: Cell, study: Study) -> None:
     manifest = read_manifest(cell.folder, study)
     manifest.update(state="running", ended=None, stop_reason=None)
     config = study.config
-    pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
+    pool = pool_of(config)
     try:
         limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
         searching = search_of(study, store, recorded, pool)

@@ -162,6 +162,8 @@ def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: list[str]) -
         raise UsageError(f"optuna_storage: expected none in a comparison, got one in {study.name}; mirror single runs")
     if raw.get("known"):
         raise UsageError(f"known: expected none in a comparison, got some in {study.name}; give them to single runs")
+    if raw.get("executor", "none") != "none":
+        raise UsageError(f"executor: expected none in a comparison, got one in {study.name}; use --workers")
     return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
 
 

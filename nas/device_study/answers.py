@@ -13,7 +13,7 @@ from nas.frontier.diagnosis import Diagnosis, diagnose
 from nas.frontier.dominance import frontier_rows, rounded
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, Objective
+from nas.problem.objective import Budget
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 Report = Callable[[int], None]
@@ -123,7 +123,7 @@ def _solved(case: Case, report: Report) -> Answer:
         why = diagnosed(limited, problem.evaluate(problem.space.sample(1, np.random.default_rng(0))))
     else:
         rules = tuple(PickRule(None, _others(case, budget)) for budget in case.budgets)
-        free = replace(problem, budgets=(), objectives=(Objective("loss"),))
+        free = replace(problem, budgets=(), objectives=())
         lower = solve(free, rules).picks
         without = {
             b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.budgets, lower, strict=True) if p is not None

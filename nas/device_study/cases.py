@@ -14,6 +14,7 @@ from nas.problem.problem import Problem
 from nas.problem.questions import OWN, Baseline, Question
 from nas.search.assembly import Study, assemble, problem_of
 from nas.study.baselines import baseline
+from nas.study.capabilities import set_apart
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import budgets_of, objectives_of
@@ -84,12 +85,14 @@ def built(asked: Asked) -> Cases:
     """
     found, known = Faults(asked.origins), dict(asked.devices)
     objectives = objectives_of(asked.raw, found)
-    shared = budgets_of(asked.raw.get("budgets"), ("budgets",), objectives, found)
+    of_metrics, least = set_apart(asked.raw, found)
+    shared = budgets_of(of_metrics.get("budgets"), ("budgets",), objectives, found)
     rows = [_checked(asked, row, known, shared, objectives) for row in asked.rows]
     faults = Faults()
     faults.lines = list(dict.fromkeys([*asked.faults, *(line for _, lines in rows for line in lines)]))
     faults.raise_if_any()
-    base = assemble({**asked.raw, **NEUTRAL, "device": _first_device(asked)}, asked.origins)
+    of_space = {"budgets": {name: f">={limit}" for name, limit in least.items()}}
+    base = assemble({**asked.raw, **NEUTRAL, **of_space, "device": _first_device(asked)}, asked.origins)
     reference = None if asked.config.as_fast_as is None else _reference(asked.config.as_fast_as)
     cases = tuple(
         _case(asked, base, row, config, limits, known, objectives, reference)

@@ -77,16 +77,12 @@ def largest(rows: Sequence[ModelRow], limits: bool) -> list[str]:
 
 
 def model_notes(rows: Sequence[ModelRow]) -> list[str]:
-    """What the losses are, which are extrapolations or cannot be told, what costs do not know of a model."""
+    """What the losses are, and which are extrapolations or cannot be told."""
     law = rows[0].case.problem.scenario.law
     tokens = f" after {law.tokens / 1e9:g} B training tokens" if law.tokens else ""
-    said = [
-        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - it cannot tell (queries wider or narrower than the width)."
+    return [
+        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - it cannot tell (queries wider or narrower than the width, layers of several kinds)."
     ]
-    windows = [row.model for row in rows if any(remark.startswith("Sliding window") for remark in row.remarks)]
-    if windows:
-        said.append(f"Sliding windows are costed as full attention: {', '.join(windows)}.")
-    return said
 
 
 def _several(models: Models) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nas.answer.device_times import speeds
-from nas.answer.model_remarks import blind_spots, unseen_queries
+from nas.answer.model_remarks import blind_spots
 from nas.device_study.cases import Case
 from nas.device_study.request import EVERYTHING
 from nas.errors import UsageError
@@ -149,7 +149,7 @@ def _row(
     beyond: bool,
 ) -> ModelRow:
     scenario = case.problem.scenario
-    blind = bool(unseen_queries(known.architecture, scenario.law))
+    remarks = tuple(blind_spots(known, scenario))
     return ModelRow(
         case,
         known.label,
@@ -159,9 +159,9 @@ def _row(
         1000.0 * scenario.batch / metrics["tpot_ms"],
         not any(budget.metric in MEMORY for budget in over),
         tuple(budget for budget in over if budget.metric not in MEMORY),
-        float("nan") if blind else loss,
-        beyond and not blind,
-        tuple(blind_spots(known, scenario)),
+        float("nan") if remarks else loss,
+        beyond and not remarks,
+        remarks,
     )
 
 

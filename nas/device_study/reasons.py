@@ -13,6 +13,7 @@ from search_spaces.arrays import FloatArray
 
 CHANGES = {
     "depth": ("shallower", "deeper"),
+    "n_full": ("fewer full layers", "more full layers"),
     "width": ("narrower", "wider"),
     "n_experts": ("fewer experts", "more experts"),
     "top_k": ("fewer experts per token", "more experts per token"),
@@ -33,8 +34,9 @@ def changed(before: Architectures, after: Architectures) -> list[str]:
     """Axes on which two designs differ, in words with both values: `wider (2048 → 2304)`."""
     said = []
     free = any(int(design.query_dim[0]) != int(design.width[0]) for design in (before, after))
+    mixed = any(int(design.n_full[0]) != int(design.depth[0]) for design in (before, after))
     for axis, words in CHANGES.items():
-        if axis == "query_dim" and not free:
+        if (axis == "query_dim" and not free) or (axis == "n_full" and not mixed):
             continue
         old, new = (float(getattr(design, axis)[0]) for design in (before, after))
         if old != new:

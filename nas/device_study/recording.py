@@ -7,6 +7,7 @@ from nas.device_study.request import Asked
 from nas.files.faults import Faults
 from nas.problem.rates import is_rate
 from nas.study.baselines import baseline
+from nas.study.capabilities import set_apart
 from nas.study.configuration import StudyConfig
 from nas.study.layers import preset_keys
 from nas.study.metrics import budgets_of
@@ -32,7 +33,8 @@ def resolved(asked: Asked, cases: Cases) -> dict[str, Any]:
     problem = cases.base.problem
     plain = {key: asked.raw[key] for key in KEPT if key in asked.raw}
     config = StudyConfig.model_validate(plain).model_dump(mode="json")
-    limits = budgets_of(asked.raw.get("budgets"), ("budgets",), cases.objectives, Faults())
+    of_metrics, _ = set_apart(asked.raw, Faults())
+    limits = budgets_of(of_metrics.get("budgets"), ("budgets",), cases.objectives, Faults())
     content = {key: config[key] for key in KEPT}
     content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping(), "budgets": _written(limits)}
     content |= {"applications": asked.raw["applications"]}

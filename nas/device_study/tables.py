@@ -12,7 +12,7 @@ from nas.device_study.models import ModelRow, memory_limit, speed_note
 from nas.device_study.reasons import architecture, what_is_short
 from nas.device_study.result import DeviceStudy, Models, perplexity_percent, spread
 from nas.files.tables import csv_text, write, write_json
-from search_spaces.columns import SHAPE
+from search_spaces.columns import SHAPE, worded
 
 NAN = float("nan")
 
@@ -118,7 +118,9 @@ def frontier_blocks(study: DeviceStudy) -> Iterator[str]:
     for i, answer in enumerate(study.rows):
         found, n = answer.frontier, len(answer.frontier)
         shape = answer.case.problem.space.architectures(found.genotypes)
-        columns: dict[str, Any] = {"case": [answer.case.label] * n, **{name: getattr(shape, name) for name in SHAPE}}
+        of_shape = (*SHAPE, *answer.case.problem.space.mixes.names)
+        columns: dict[str, Any] = {"case": [answer.case.label] * n}
+        columns |= {name: worded(name, getattr(shape, name)) for name in of_shape}
         columns |= {name: found.metrics.get(name, np.full(n, NAN)) for name in names}
         yield csv_text(columns, header=i == 0)
 
@@ -205,7 +207,9 @@ def _universal(study: DeviceStudy) -> dict[str, Any]:
     problem = study.cases.base.problem
     shape = problem.space.architectures(problem.space.genotypes(np.array([best.key])))
     return {
-        "architecture": {name: int(getattr(shape, name)[0]) for name in SHAPE},
+        "architecture": {
+            name: worded(name, getattr(shape, name)).tolist()[0] for name in (*SHAPE, *problem.space.mixes.names)
+        },
         "fits": best.fits,
         "of": best.of,
         "of_the_whole_space": best.exact,

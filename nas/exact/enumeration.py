@@ -20,7 +20,7 @@ def enumerate_all(
     report: Callable[[int], None],
     notebook: Notebook,
 ) -> tuple[Evaluations, tuple[Evaluations | None, ...]]:
-    """The feasible frontier and the best architecture by each rule, with the given metrics."""
+    """The feasible frontier and the best architecture by each rule, with the given metrics; without objectives no frontier."""
     section = section_of("enumeration", problem, *(str(rule) for rule in rules))
     known = notebook.read(section)
     frontier = problem.evaluate(_genotypes(problem, known.get("frontier", [])), metrics)
@@ -28,8 +28,9 @@ def enumerate_all(
     done = known.get("done", 0)
     report(done)
     for block in blocks(problem, metrics, done):
-        both = joined(frontier, block[frontier_rows(block)])
-        frontier = both[frontier_rows(both)]
+        if problem.objectives:
+            both = joined(frontier, block[frontier_rows(block)])
+            frontier = both[frontier_rows(both)]
         picks = [rule.better(old, block) for rule, old in zip(rules, picks, strict=True)]
         done += len(block)
         if notebook.due:

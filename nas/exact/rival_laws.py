@@ -13,7 +13,7 @@ from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import Problem
-from nas.study.asked_laws import predicting
+from nas.problem.settings import trained_on
 from objectives.composition import composition_of_all
 from objectives.loss_law.law import ULPS, Law
 from objectives.parts import Composition
@@ -42,9 +42,9 @@ class WorstRatio:
 
     def composition(self, scenario: Scenario) -> Composition:
         """It rises with each of the losses."""
+        laws = [law.at(scenario.precision.name) for law in self.laws]
         tokens = scenario.law.tokens if self.over_tokens else None
-        laws = [predicting(law.at(scenario.precision.name), tokens) for law in self.laws]
-        return composition_of_all(laws, self._of)
+        return composition_of_all(laws if tokens is None else [trained_on(law, tokens) for law in laws], self._of)
 
     def _of(self, losses: list[FloatArray]) -> FloatArray:
         regrets = [loss - least for loss, least in zip(losses, self.least, strict=True)]
@@ -85,7 +85,7 @@ def verdicts(problem: Problem, laws: tuple[Law, ...], rules: tuple[PickRule, ...
     Raises:
         UsageError: a user's own metric has a budget, or the space is too large for a law that is no function of sums.
     """
-    plain = _alone(problem, ("loss",), tuple(b for rule in rules for b in (rule.budget, *rule.within) if b))
+    plain = _alone(problem, (), tuple(b for rule in rules for b in (rule.budget, *rule.within) if b))
     picks = [solve(_under(plain, law), rules).picks for law in laws]
     return tuple(_verdict(plain, laws, rule, tuple(of_law[i] for of_law in picks)) for i, rule in enumerate(rules))
 
@@ -122,7 +122,7 @@ def _least_worst(problem: Problem, rule: PickRule, ratio: WorstRatio) -> Evaluat
     worst = Objective(WORST, function=ratio)
     priced = Budget(WORST, LARGEST_RATIO / 2.0)
     question = replace(rule, least=WORST, within=(*rule.within, priced))
-    first = _under(replace(problem, objectives=(worst,), functions=(worst,)), ratio.laws[0])
+    first = _under(replace(problem, functions=(worst,)), ratio.laws[0])
     return solve(first, (question,)).picks[0]
 
 

@@ -1,8 +1,13 @@
-"""Exact answers of a problem over settings: each setting's own by sums of parts, joined; without settings there is one."""
+"""Exact answers of a problem over settings: each setting's own by sums of parts, joined; without settings there is one.
 
-from collections.abc import Callable, Iterable
+A setting need not be searched for what another one beats: what is found in one prunes those after it.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
+
+import numpy as np
 
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.frontier import SumsOfParts
@@ -13,6 +18,8 @@ from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, of_all_settings
 from nas.search.notebook import Notebook
+
+FEW = 2000  # architectures of each setting that say which to solve first
 
 
 class SettingBySetting:
@@ -50,7 +57,10 @@ class SettingBySetting:
             UsageError: no objective depends on the architecture.
         """
         names = (*(objective.name for objective in objectives), *(budget.metric for budget in budgets))
-        found = self._joined((sums.frontier(objectives, budgets, report=report) for sums in self.each), names)
+        order = self._order(tuple(objective.name for objective in objectives), budgets)
+        found = self._joined(
+            order, names, lambda sums, known: sums.frontier(objectives, budgets, report=report, elsewhere=known)
+        )
         return None if found is None else found[frontier_rows(found)]
 
     def lowest(
@@ -59,29 +69,52 @@ class SettingBySetting:
         """The pick within budgets and one more, one row: the least of the loss or of another metric, ties broken as everywhere."""
         limits = (*budgets, *([] if asked is None else [asked]))
         names = (least, "total_ms", *(limit.metric for limit in limits))
-        found = self._joined((_lowest(sums, limits, asked, least) for sums in self.each), names)
+        order = self._order((least,), limits)
+        found = self._joined(order, names, lambda sums, known: _lowest(sums, limits, asked, least, known))
         row = None if found is None else best_row(found, asked, of=least)
         return None if found is None or row is None else found[row : row + 1]
 
-    def _joined(self, answers: Iterable[Evaluations | None], names: tuple[str, ...]) -> Evaluations | None:
-        """The settings' answers, in their order, with some of their metrics."""
-        parts = [
-            replace(part, metrics={name: part.metrics[name] for name in dict.fromkeys(names)})
-            for number, answer in enumerate(answers)
-            if answer is not None
-            for part in [of_all_settings(answer, number, self.problem)]
-        ]
-        return reduce(joined, parts) if parts else None
+    def _order(self, objectives: tuple[str, ...], budgets: tuple[Budget, ...]) -> list[int]:
+        """The settings' numbers: first those that hold most of the frontier of a few architectures, which prunes the others."""
+        if len(self.each) == 1:
+            return [0]
+        names = tuple(dict.fromkeys([*objectives, *(budget.metric for budget in budgets)]))
+        few = [np.concatenate([sums.good[:FEW], sums.random[:FEW]]) for sums in self.each]
+        evaluated = [sums.problem.evaluate(rows, names) for sums, rows in zip(self.each, few, strict=True)]
+        every = replace(reduce(joined, evaluated), objectives=objectives, budgets=budgets)
+        owner = np.repeat(np.arange(len(few)), [len(rows) for rows in few])
+        members = np.bincount(owner[frontier_rows(every)], minlength=len(few))
+        order: list[int] = np.argsort(-members, kind="stable").tolist()
+        return order
+
+    def _joined(
+        self,
+        order: list[int],
+        names: tuple[str, ...],
+        ask: Callable[[SumsOfParts, Evaluations | None], Evaluations | None],
+    ) -> Evaluations | None:
+        """The settings' answers with some of their metrics; each is asked with those before it."""
+        found: Evaluations | None = None
+        for number in order:
+            answer = ask(self.each[number], found)
+            if answer is not None:
+                kept = replace(answer, metrics={name: answer.metrics[name] for name in dict.fromkeys(names)})
+                part = of_all_settings(kept, number, self.problem)
+                found = part if found is None else joined(found, part)
+        return found
 
 
-def _lowest(sums: SumsOfParts, limits: tuple[Budget, ...], asked: Budget | None, least: str) -> Evaluations | None:
-    """One setting's pick: the frontier of what is minimised alone, ties broken as everywhere.
+def _lowest(
+    sums: SumsOfParts, limits: tuple[Budget, ...], asked: Budget | None, least: str, known: Evaluations | None
+) -> Evaluations | None:
+    """One setting's pick, or None where the best known of others is better: the frontier of what is minimised alone, ties broken as everywhere.
 
     Where all its architectures are the same in what is minimised, what breaks its ties decides first.
     """
     deciding = (least, *([asked.metric] if asked else []), "total_ms")
     first = next(metric for metric in deciding if sums.varies(metric))
     ties = ("total_ms",) if sums.varies("total_ms") else ()
-    best = sums.frontier((Objective(first),), limits, (least, "total_ms"), ties)
+    others = None if known is None or first != least else replace(known, objectives=(least,))
+    best = sums.frontier((Objective(first),), limits, (least, "total_ms"), ties, elsewhere=others)
     row = None if best is None else best_row(best, asked, of=least)
     return None if best is None or row is None else best[row : row + 1]

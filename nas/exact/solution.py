@@ -14,7 +14,6 @@ from nas.exact.enumeration import enumerate_all
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting
 from nas.search.notebook import Notebook
@@ -80,9 +79,10 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
     space = problem.space
-    partners = len(space.depths) * int(space.kv_gene.counts[space.frame_heads].sum())
+    partners = len(space.stacks) * int(space.kv_gene.counts[space.frame_heads].sum())
     if partners > PARTNERS:
-        return f"depth, width{', heads' if space.free_heads else ''} and KV heads alone have {partners:,} combinations"
+        axes = f"depth, {'layers, ' * space.mixed}width{', heads' * space.free_heads}"
+        return f"{axes} and KV heads alone have {partners:,} combinations"
     return ""
 
 
@@ -99,7 +99,7 @@ def solve(
     report: Callable[[int], None] = lambda covered: None,
     notebook: Notebook | None = None,
 ) -> ExactSolution:
-    """The exact answers; `report` is told how many more architectures are settled.
+    """The exact answers; `report` is told how many more architectures are settled. Without objectives the picks alone.
 
     Raises:
         UsageError: more architectures than can be covered.
@@ -152,13 +152,8 @@ def _by_parts(
     most: int | None = None,
 ) -> ExactSolution:
     sums = SettingBySetting(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
-    frontier = sums.frontier(problem.objectives, problem.budgets, report=report)
-    picks = tuple(
-        _dense_pick(problem, rule)
-        if rule.dense
-        else sums.lowest((*problem.budgets, *rule.within), rule.budget, rule.least)
-        for rule in rules
-    )
+    frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
+    picks = tuple(_pick(sums, frontier, rule) for rule in rules)
     effort = sums.effort
     said = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
@@ -171,12 +166,24 @@ def _by_parts(
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
 
 
+def _pick(sums: SettingBySetting, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
+    """A member of the frontier where the rule's pick must be one, else solved by itself; no frontier of some objectives is no pick."""
+    if frontier is None and sums.problem.objectives:
+        return None
+    if rule.dense:
+        return _dense_pick(sums.problem, rule)
+    if frontier is not None and rule.read_off(frontier):
+        row = rule.row(frontier)
+        return None if row is None else frontier[row : row + 1]
+    return sums.lowest((*sums.problem.budgets, *rule.within), rule.budget, rule.least)
+
+
 def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
     """The pick among dense architectures alone, which are a space of their own; None where there are none."""
     smaller = problem.space.dense
     if smaller is None:
         return None
-    alone = replace(problem, space=smaller, objectives=(Objective(rule.least),), questions=())
+    alone = replace(problem, space=smaller, objectives=(), questions=())
     found = solve(alone, (replace(rule, dense=False),)).picks[0]
     if found is None:
         return None

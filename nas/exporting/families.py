@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from nas.errors import UsageError
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
+from search_spaces.layer_kinds import COUNTS
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def family_of(architecture: Architectures) -> Family:
         faults.append(f"shared_expert_size {a.shared_expert_size[0]}")
     if a.norms_per_layer[0] != 2:
         faults.append(f"norms_per_layer {a.norms_per_layer[0]}")
+    faults += [f"{name} {getattr(a, name)[0]:d}" for name in (*COUNTS, "further_parameters") if getattr(a, name)[0]]
     sparse, qk_norm, bias = bool(a.n_experts[0] > 1), QK_NORMS[int(a.qk_norm[0])], bool(a.qkv_bias[0])
     for family in FAMILIES:
         if not faults and (family.sparse, family.qk_norm, family.qkv_bias) == (sparse, qk_norm, bias):

@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+from nas.errors import UsageError
 from objectives.installed import version_of
 
 
@@ -11,6 +12,18 @@ def transformers_version() -> str | None:
     if find_spec("torch") is None or find_spec("transformers") is None:
         return None
     return version_of("transformers")
+
+
+def refuse_missing(command: str) -> None:
+    """Refuse to begin without the packages that train and score models.
+
+    Raises:
+        UsageError: naming what to install.
+    """
+    absent = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    if absent:
+        text = f"expected torch and transformers, got no {' and no '.join(absent)}; pip install 'plas-codesign[hf]'"
+        raise UsageError(f"{command}: {text}")
 
 
 def built_parameters(folder: Path) -> dict[str, int]:

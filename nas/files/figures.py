@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nas.files.tables import write
 
@@ -49,6 +51,12 @@ def png(figure: Figure, *, dpi: int = 110) -> bytes:
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi, metadata={"Software": None})
     return drawn.getvalue()
+
+
+def plain_decades(axis: Axis) -> None:
+    """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def plain(text: str) -> str:

@@ -11,7 +11,7 @@ from nas.problem.problem import Problem
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.latency.roofline import (
     OperatorTime,
     PhaseTimes,
@@ -24,8 +24,10 @@ from objectives.loss_law.precision_cost import FITTED
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.columns import CODES, words
+from search_spaces.columns import CODES, worded
+from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
+from search_spaces.specification import OF_LAYERS
 
 BESIDES = ("ttft_ms", "tokens_per_second")  # what people ask of a device, whatever the study computes
 STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
@@ -199,14 +201,14 @@ def _columns(
 def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:
     """What must be resident, GB by part, each (n,): the parts of `memory.resident_parts_gb` with the linear weights split.
 
-    `experts` are all E experts and shared ones (of a dense model its FFN), `attention` the projections.
+    `experts` are all E experts, shared ones and dense FFNs, `attention` the projections of whatever mixes tokens.
     """
     groups = count(architectures)
     parts = memory.resident_parts_gb(architectures, groups, scenario)
     per_weight = scenario.precision.weight_bytes / memory.GB
     split = {
-        "experts": (groups.experts_total + groups.shared_expert) * per_weight,
-        "attention": groups.attention * per_weight,
+        "experts": (groups.experts_total + groups.shared_expert + groups.dense) * per_weight,
+        "attention": (groups.attention + groups.mixers) * per_weight,
     }
     return split | {name: column for name, column in parts.items() if name != "linear weights"}
 
@@ -246,5 +248,7 @@ def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]
 
 
 def _shown(side: Architectures, name: str) -> list[str]:
+    if name == OF_LAYERS:
+        return in_words(side)
     values = getattr(side, name)
-    return words(name, values).tolist() if name in CODES else [f"{value:g}" for value in values.tolist()]
+    return worded(name, values).tolist() if name in CODES else [f"{value:g}" for value in values.tolist()]

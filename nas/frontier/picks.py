@@ -10,6 +10,7 @@ from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
+from search_spaces.arrays import FloatArray
 
 BLOCK = 131_072
 COUNTS = ("params_total", "params_active")  # equal where there are no experts to choose from
@@ -66,6 +67,17 @@ class PickRule:
         limits = (*(() if self.budget is None else (self.budget,)), *self.within)
         return (*(limit.metric for limit in limits), *(COUNTS if self.dense else ()), self.least)
 
+    def read_off(self, frontier: Evaluations) -> bool:
+        """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less.
+
+        Who dominates a pick comes before it, unless it is beyond a limit that lies between two values of one rounding.
+        """
+        limits = (*(() if self.budget is None else (self.budget,)), *self.within)
+        deciding = {self.least, "total_ms", *(() if self.budget is None else (self.budget.metric,))}
+        if self.dense or set(frontier.objectives) != deciding or not {each.metric for each in limits} <= deciding:
+            return False
+        return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in limits)
+
     def row(self, evaluations: Evaluations) -> int | None:
         """Row of the pick, or None when nothing is feasible."""
         return best_row(evaluations, self.budget, self.within, dense=self.dense, of=self.least)
@@ -82,6 +94,12 @@ class PickRule:
         chosen = self.row(both)
         assert chosen is not None
         return both[chosen : chosen + 1]
+
+
+def _divides_ties(limit: Budget, values: FloatArray) -> bool:
+    """Whether a value beyond a limit is tied with it."""
+    beyond = values[values > limit.limit]
+    return bool((rounded(beyond) <= rounded(np.array([limit.limit]))).any())
 
 
 @dataclass(frozen=True, eq=False)

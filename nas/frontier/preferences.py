@@ -13,6 +13,7 @@ from nas.problem.rates import costs, rate_of
 from nas.study.configuration import split_budget
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.written_axes import CAPABILITIES
 
 FORMS = "frontier, best, knee, diverse:K or budget:metric=limit"
 
@@ -58,6 +59,10 @@ def parse_budget(text: str, metrics: tuple[str, ...], workload: Workload) -> Bud
     """
     try:
         metric, limit = split_budget(text)
+        if metric in CAPABILITIES:
+            raise ValueError(
+                f"{metric}: expected a metric, got what every design of a space can do at least; give it to python -m nas.run"
+            )
         rate = rate_of(metric, workload)
         if metric not in metrics and (rate is None or rate.cost not in metrics):
             known = (*metrics, *(name for name, cost in costs().items() if cost in metrics and name not in metrics))

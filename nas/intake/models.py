@@ -4,15 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 
 from nas.errors import UsageError
-from nas.intake.families import known, of_llama_cpp, read_config
+from nas.intake.families import known, of_llama_cpp
 from nas.intake.figure import Figure, Stated, Unusable
-from nas.study.baselines import baseline
+from nas.study.baselines import baseline, config_path
+from nas.study.model_configs import read_config
 from objectives.calibrating.formats import Format, format_of
 from objectives.counts import count, total
-from objectives.plugins import documents, normalised
+from objectives.plugins import documents
 from search_spaces.architectures import Architectures
 
 ANY = ""  # the name of models that a log does not name
@@ -79,9 +79,8 @@ def given_models(texts: Sequence[str]) -> dict[str, Model]:
 
 def _model(text: str, name: str) -> Model:
     """A published model, or the config.json of one that is called as the log calls it."""
-    path = Path(text)
-    if path.suffix == ".json" or (normalised(text) not in documents("search_spaces.models") and path.is_dir()):
-        path = path / "config.json" if path.is_dir() else path
+    path = config_path(text)
+    if path is not None:
         return Model(name or path.parent.name or path.stem, read_config(path))
     try:
         known_model = baseline(text)

@@ -68,6 +68,8 @@ def apart(profile: Mapping[str, Any]) -> str:
     compute, bandwidth = (profile.get(f"attention_{side}", 1.0) for side in ("compute", "bandwidth"))
     if (compute, bandwidth) != (1.0, 1.0):
         told.append(f"attention {compute:.2f} of these in compute, {bandwidth:.2f} in bandwidth")
+    if "decode_attention_compute" in profile:
+        told.append(f"in decoding {profile['decode_attention_compute']:.2f} in compute")
     if "cache_efficiency" in profile:
         told.append(f"cache efficiency {profile['cache_efficiency']:.3f}")
     if profile.get("experts"):

@@ -12,6 +12,7 @@ from nas.study.baselines import baseline
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 from search_spaces.columns import DEFAULTS
+from search_spaces.layer_kinds import COUNTS
 
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
 
@@ -36,7 +37,21 @@ def chosen(source: Path | None, how: str, models: Sequence[str], vocabulary: int
         raise UsageError(f"vocabulary: expected at least 0, got {vocabulary}; correct it")
     if vocabulary is not None:
         found = {name: each.with_vocabulary(vocabulary, tied=bool(each.tied[0])) for name, each in found.items()}
-    return {name: columns(each) for name, each in found.items()}
+    return {name: columns(_buildable(name, each)) for name, each in found.items()}
+
+
+def _buildable(name: str, architecture: Architectures) -> Architectures:
+    """What backends build: attention to the whole context in every layer.
+
+    Raises:
+        UsageError: layers that they do not have.
+    """
+    built = architecture.with_full_attention()
+    others = [column for column in COUNTS if getattr(built, column)[0]]
+    if others:
+        given = ", ".join(f"{column} {getattr(built, column)[0]:d}" for column in others)
+        raise UsageError(f"{name}: expected attention and an FFN in every layer, got {given}; leave it out")
+    return built
 
 
 def _of_run(source: Path, how: str) -> dict[str, Architectures]:

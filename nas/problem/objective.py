@@ -20,7 +20,8 @@ class Objective:
     """A metric to minimise: one of `objectives.metrics`, a user's `package.module:function`, or an installed package's.
 
     place: `package.module:function`, where a worker process imports the function; prior: the shipped metric that
-    approximates the user's function ("" where none does), for strategies that learn from few evaluations.
+    approximates the user's function ("" where none does), for strategies that learn from few evaluations; cost_s: seconds
+    that one architecture takes, as the function says (0: it does not).
     """
 
     name: str
@@ -29,6 +30,7 @@ class Objective:
     function: Callable[..., Any] | None = None
     place: str = ""
     prior: str = ""
+    cost_s: float = 0.0
 
     @property
     def wants_scenario(self) -> bool:

@@ -18,7 +18,7 @@ from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
@@ -131,15 +131,47 @@ class Problem:
         wanted = self.metric_names if names is None else names
         own = {f.name: f for f in self.functions}
         metrics = {name: assessment[name] for name in wanted if name not in own}
-        reasons = unusable({"loss": assessment["loss"], **metrics}, self.scenario.law)
-        for name in (n for n in wanted if n in own):
-            metrics[name], failures = (call or call_user_metric)(own[name], architectures, self.scenario)
+        called = [name for name in wanted if name in own]
+        screened = self.screened(assessment) if called else None
+        reasons = screened or unusable({"loss": assessment["loss"], **metrics}, self.scenario.law)
+        for name in called:
+            metrics[name], failures = self._of_users(own[name], architectures, screened, call or call_user_metric)
             if any(failures):
                 reasons = [a or b for a, b in zip(reasons or [""] * len(failures), failures, strict=True)]
         if reasons:
             failed = np.array([bool(reason) for reason in reasons])
             metrics = {name: np.where(failed, np.nan, column) for name, column in metrics.items()}
         return metrics, reasons
+
+    def screened(self, assessment: Assessment) -> list[str] | None:
+        """Why each architecture is not given to the user's metrics, "" where it is; None where all of them are.
+
+        Where one of these says what it costs, formulas come first: what they call unusable or over a budget is not called for.
+        """
+        own = {f.name for f in self.functions}
+        if not any(f.cost_s for f in self.functions):
+            return None
+        shipped = {name: assessment[name] for name in self.metric_names if name not in own}
+        reasons = unusable(shipped, self.scenario.law) or [""] * len(shipped["loss"])
+        for budget in (b for b in self.budgets if b.metric not in own):
+            values = shipped[budget.metric]
+            for row in np.flatnonzero(budget.violation(values) > 0).tolist():
+                reasons[row] = reasons[row] or f"screened: {budget.metric} {values[row]:.6g} > {budget.limit:g}"
+        return reasons if any(reasons) else None
+
+    def _of_users(
+        self, metric: Objective, architectures: Architectures, screened: list[str] | None, call: Caller
+    ) -> tuple[FloatArray, list[str]]:
+        """A user's metric of architectures that are not screened out; NaN and no reason for the others."""
+        if screened is None:
+            return call(metric, architectures, self.scenario)
+        rows: BoolArray = np.array([not reason for reason in screened], dtype=bool)
+        values, reasons = np.full(len(rows), np.nan), [""] * len(rows)
+        if rows.any():
+            values[rows], found = call(metric, architectures[rows], self.scenario)
+            for row, reason in zip(np.flatnonzero(rows).tolist(), found, strict=True):
+                reasons[row] = reason
+        return values, reasons
 
 
 def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:

@@ -34,22 +34,16 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """A published model, or any architecture, to compare with.
-
-    `n_local` of its layers attend to the last `window` tokens only; costs do not know it.
-    """
+    """A published model, or any architecture, to compare with."""
 
     label: str
     architecture: Architectures
-    n_local: int = 0
-    window: int = 0
 
     def mapping(self) -> dict[str, Any]:
         """The baseline as YAML content."""
         row = {name: getattr(self.architecture, name)[0].item() for name in SHAPE}
         further = {name: _plain(column[0]) for name, column in self.architecture.further_columns().items()}
-        local = {"n_local": self.n_local, "window": self.window} if self.n_local else {}
-        return {"name": self.label, **row, **further, **local}
+        return {"name": self.label, **row, **further}
 
 
 def _plain(value: Any) -> Any:

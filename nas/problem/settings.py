@@ -11,12 +11,18 @@ from types import MappingProxyType
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.columns import PRECISIONS
 
 
+def trained_on(law: Law, tokens: float) -> Law:
+    """The law of designs that are trained on so many tokens, what few bits cost them included."""
+    return law.model_copy(update={"tokens": tokens, "precision_tokens": None})
+
+
 def _trained_on(scenario: Scenario, tokens: int) -> Scenario:
-    return replace(scenario, law=scenario.law.model_copy(update={"tokens": float(tokens)}))
+    return replace(scenario, law=trained_on(scenario.law, float(tokens)))
 
 
 def _in_format(scenario: Scenario, place: int) -> Scenario:

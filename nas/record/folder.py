@@ -162,6 +162,8 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
     if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
         content["columns"] = resolved["columns"]
+    if name == "strategy" and resolved.get("asynchronous"):  # nor this
+        content["asynchronous"] = True
     training = TrainingConfig.model_validate(resolved.get("training") or {})
     if name == "scenario" and training != TrainingConfig():  # nor this
         content["training"] = resolved["training"]
@@ -260,7 +262,15 @@ def open_run(path: Path) -> OpenRun:
     return OpenRun(path, resolved, meta, store)
 
 
-CHANGEABLE = ("evaluations", "time_limit", "stop_when_stable", "workers", "evaluation_timeout", "optuna_storage")
+CHANGEABLE = (
+    "evaluations",
+    "time_limit",
+    "stop_when_stable",
+    "workers",
+    "resources",
+    "evaluation_timeout",
+    "optuna_storage",
+)
 
 
 def current(run: OpenRun) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.record.database import connect, digest, explained, meta_digest
 from nas.record.log import KNOWN, BatchRecord, Recorded
+from nas.record.under_way import UnderWay
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.specification import GENES
 
@@ -40,6 +41,7 @@ class RunStore:
         self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
         self.genes = genes
         self.connection = connect(path, readonly=readonly)
+        self.under_way = UnderWay(path, self.connection)
 
     def create(
         self,
@@ -84,6 +86,7 @@ class RunStore:
         """Add a batch's new rows, whole or not at all; rows are numbered from `start`."""
         with explained(self.path), self.connection:
             self._insert(start, record, evaluations, columns)
+            self.under_way.logged(evaluations.keys.tolist())
 
     def _insert(
         self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]
@@ -176,6 +179,7 @@ class RunStore:
         ]
         with explained(self.path), self.connection:
             self.connection.executemany(f"INSERT OR REPLACE INTO retried VALUES ({places})", content)
+            self.under_way.logged(found.keys.tolist())
 
     def retried(self, told: Evaluations) -> tuple[IntArray, Evaluations]:
         """Rows that were evaluated again, and what they gave."""

@@ -1,12 +1,10 @@
 """The page of an answer from a library of blocks: picks, layers along the frontier, how far scores add up, other answers."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from nas.block_frontier.study import Study
-from nas.reporting.markup import configuration, element, footer, paragraphs, section, table, text
+from nas.reporting.markup import configuration, element, footer, image, paragraphs, section, table, text
 from nas.reporting.page import page
 from objectives.written_text import in_a_command
 
@@ -24,7 +22,7 @@ def blocks_page(name: str, study: Study, resolved: Mapping[str, Any], pictures: 
         f"{summary['layers']} layers, {summary['replacements']:,} replacements, {summary['kinds']:,} kinds of block. "
         f"{' over '.join(study.names)}: {len(study.frontier):,} mixtures, {study.certainty()}."
     )
-    images = [_image(content, alt) for content, alt in zip(pictures, ALT, strict=True)]
+    images = [image(content, alt) for content, alt in zip(pictures, ALT, strict=True)]
     main = element(
         "main",
         section("Best within", _rows(study.pick_rows(), without=("blocks",))),
@@ -39,11 +37,6 @@ def blocks_page(name: str, study: Study, resolved: Mapping[str, Any], pictures: 
     )
     body = element("header", element("h1", text(name)), paragraphs([head], "quiet")) + main + footer()
     return page(name, body, {"metrics": []}, ())
-
-
-def _image(content: bytes, alt: str) -> str:
-    source = b64encode(content).decode("ascii")
-    return f'<img src="data:image/png;base64,{source}" alt="{escape(alt)}" style="max-width:100%">'
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], without: Sequence[str] = ()) -> str:

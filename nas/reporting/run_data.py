@@ -25,9 +25,12 @@ from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 from search_spaces.columns import CODES, SHAPE
+from search_spaces.space import SearchSpace
 
 DETAILED = 400  # frontier members that are taken apart
+WORDS = {name: list(words) for name, words in CODES.items()}  # that columns of numbers stand for
 MISSED = 3_000  # members of the exact frontier that the search did not find
+WORDS = {name: list(words) for name, words in CODES.items()}  # of columns that hold places among them
 HINT = "Click a point of the frontier, or focus it and press an arrow key."
 
 
@@ -48,6 +51,7 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "movable": list(rows.movable),
         "looser": rows.looser,
         "rows": _rows(outcome, rows),
+        "words": WORDS,
         "frontier": column(frontier),
         "frontierName": frontier_name(outcome),
         "optimal": _optimal(outcome, places),
@@ -95,14 +99,13 @@ def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "n": len(found),
         "index": column(rows.chosen),
         "metrics": {name: column(values, exactly=True) for name, values in found.metrics.items()},
-        "shape": _shape(architectures),
-        "words": {name: list(words) for name, words in CODES.items()},
+        "shape": _shape(architectures, outcome.study.problem.space),
     }
 
 
-def _shape(architectures: Architectures) -> dict[str, Any]:
+def _shape(architectures: Architectures, space: SearchSpace) -> dict[str, Any]:
     """The columns that make an architecture, and further ones that differ from their defaults; a word is its number."""
-    names = [*SHAPE, *architectures.further_columns()]
+    names = [*SHAPE, *architectures.further_columns(space.further)]
     return {name: column(getattr(architectures, name)) for name in names}
 
 
@@ -136,7 +139,7 @@ def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
         "common": int((~missed).sum()),
         "found": column(np.array([places[k] for k in exact.keys[~missed].tolist() if k in places], dtype=np.int64)),
         "metrics": {name: column(values) for name, values in problem.evaluate(genotypes).metrics.items()},
-        "shape": _shape(problem.architectures(genotypes)),
+        "shape": _shape(problem.architectures(genotypes), problem.space),
     }
 
 

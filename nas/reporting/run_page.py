@@ -6,12 +6,13 @@ from typing import Any
 from nas.answer.device_times import latency_certainty
 from nas.answer.drawn import convergence
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
+from nas.answer.lesson_lines import EXPLAINED, HEADER, learned_lines, pick_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
 from nas.answer.sentences import certainty, headline, limits, reading
 from nas.frontier.blind_axes import blind_lines
 from nas.frontier.diagnosis import lines
-from nas.reporting.markup import configuration, element, facts, footer, paragraphs, section, table, text
+from nas.reporting.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
 from nas.reporting.page import page
 from nas.reporting.rows import rows_of
 from nas.reporting.run_data import run_data
@@ -41,6 +42,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
                 _answer(outcome),
                 _explore(outcome, rows.why),
                 _under_laws(outcome),
+                _learned(outcome),
                 _compared(outcome),
                 _certain(outcome),
                 _repeat(written, resolved, versions),
@@ -111,6 +113,24 @@ def _under_laws(outcome: Outcome) -> str:
     said = paragraphs(verdict_lines(problem, answers))
     shown = table(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
     return section("If another law is right", said, shown, paragraphs(notes(answers.laws), "quiet"))
+
+
+def _learned(outcome: Outcome) -> str:
+    """What the strategy learned: sentences, the answers of the whole space as it is now believed to be, residuals."""
+    if (lessons := outcome.lessons) is None:
+        return ""
+    from nas.answer.lesson_pictures import learned_png
+
+    problem = outcome.study.problem
+    rows, drawn = pick_rows(problem, lessons), learned_png(lessons)
+    shown = table(HEADER, rows, "Picks of the whole space") + paragraphs([EXPLAINED], "quiet") if rows else ""
+    alt = "How far each value lies from what all others say of it, with the correction and by the prior alone"
+    return section(
+        "What was learned",
+        paragraphs(learned_lines(problem, lessons)),
+        shown,
+        "" if drawn is None else image(drawn, alt),
+    )
 
 
 _KEYS = (

@@ -7,7 +7,7 @@ from nas.answer.drawn import thinned
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.reporting.embedding import column
-from nas.reporting.run_data import axes_of, metric_of
+from nas.reporting.run_data import WORDS, axes_of, metric_of
 from nas.reporting.runs import MEANING, NamedRun, comparable
 from search_spaces.columns import SHAPE
 
@@ -28,6 +28,7 @@ def runs_data(runs: Sequence[NamedRun]) -> dict[str, Any]:
     return {
         "metrics": [metric_of(runs[0].outcome, name) for name in names],
         "axes": axes,
+        "words": WORDS,
         "curve": axes if curves and all(set(run.outcome.evaluations.objectives) == set(axes) for run in runs) else None,
         "runs": [{"name": r.name, **_members(r.outcome.study.problem, r.outcome.frontier, names, most)} for r in runs],
         "exact": _exact(runs, names, most),
@@ -44,7 +45,7 @@ def _members(problem: Problem, frontier: Evaluations, names: Sequence[str], most
         "n": len(kept),
         "of": len(frontier),
         "metrics": {name: column(kept.metrics[name]) for name in names},
-        "shape": {name: column(getattr(architectures, name)) for name in (*SHAPE, *problem.space.settings)},
+        "shape": {name: column(getattr(architectures, name)) for name in (*SHAPE, *problem.space.further)},
     }
 
 

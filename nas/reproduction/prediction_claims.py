@@ -17,7 +17,7 @@ from nas.reproduction.whole_spaces import PHASES, problem, whole
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.latency.roofline import phase_times
 from objectives.profile_choice import calibration_for
 from objectives.scenario import PRECISIONS

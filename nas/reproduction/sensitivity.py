@@ -8,7 +8,7 @@ from nas.frontier.dominance import non_dominated
 from nas.reproduction.claim import percent
 from nas.reproduction.whole_spaces import PHASES, Whole, whole
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.latency.roofline import phase_times
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from nas.errors import UsageError
 from nas.files.faults import Faults, Path
 from nas.problem.energy_words import about_energy
 from nas.problem.objective import Budget, Objective, built_in, limit_on_cost
@@ -22,20 +21,22 @@ from nas.search.discovery import parameters_of, strategy_module
 from nas.search.impossible import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notebook import Notebook
-from nas.search.scenarios import asked_of, beyond_in_formats, scenario_in_formats, with_preset
+from nas.search.placement import own_cluster, refuse_misplaced, refuse_unasynchronous
+from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
-from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats
+from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats, said_of_rivals
 from nas.study.asked_space import asked_space
 from nas.study.baselines import baseline_questions, baselines_of, beside_tokens
+from nas.study.capabilities import set_apart
 from nas.study.catalogue import named, named_device, named_laws, named_training_device
 from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
-from search_spaces.columns import SHAPE
+from search_spaces.columns import SHAPE, worded
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -87,8 +88,11 @@ class Study:
         if self.known is not None:
             known = as_seen(self.known.evaluations, self.handling, self.config.penalty_weight)
             start = start[~np.isin(self.problem.space.keys(start), known.keys)]
-        most = self.horizon or self.limit
-        brief = Brief(seen, self.config.seed, start, most, notebook or Notebook(), report, known)
+        most, kept, laws = self.horizon or self.limit, notebook or Notebook(), self.laws[1:]
+        asynchronous = self.config.asynchronous
+        brief = Brief(
+            seen, self.config.seed, start, most, kept, report, known=known, rivals=laws, asynchronous=asynchronous
+        )
         return built(strategy_module(self.config.algo), brief, self.parameters)
 
     def resolved(self) -> dict[str, Any]:
@@ -102,9 +106,7 @@ class Study:
             "law": scenario.law.mapping(),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
-            "calibration": "none"
-            if scenario.calibration is None
-            else scenario.calibration.model_dump(mode="json", exclude_none=True),
+            "calibration": recorded_calibration(self.config, scenario),
             "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
             "training": {**content["training"], "device": trainer and trainer.mapping()},
             "objectives": [objective.name for objective in problem.objectives],
@@ -120,13 +122,16 @@ class Study:
             "seed_from": self._start_rows() or None,
             "known": [] if self.known is None else [KNOWN_FILE],
             "known_as": {},
+            "executor": None,  # named anew by whoever goes on with the run
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         return {key: "none" if value is None else value for key, value in content.items()}
 
     def _start_rows(self) -> list[dict[str, Any]]:
-        columns = self.problem.space.architectures(self.start)
-        return [{name: int(getattr(columns, name)[i]) for name in SHAPE} for i in range(len(self.start))]
+        space = self.problem.space
+        designs, names = space.architectures(self.start), (*SHAPE, *space.mixes.names)
+        columns = (worded(name, getattr(designs, name)).tolist() for name in names)
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def assemble(
@@ -147,12 +152,14 @@ def assemble(
     device = named_device(raw, faults)
     trainer = named_training_device(raw, faults)
     objectives = objectives_of(raw, faults)
+    raw, least = set_apart(raw, faults)
     budgets = budgets_of(raw.get("budgets"), ("budgets",), objectives, faults)
     applications = applications_of(raw, budgets, objectives, faults)
     published = baselines_of(raw, faults)
     columns_of(raw, faults)
     parameters = parameters_of(raw, faults)
-    space = None if config is None or space is None else asked_space(config, space, faults)
+    space = None if config is None or space is None else asked_space(config, space, least, faults)
+    own_cluster(config, faults)
     faults.raise_if_any()
     assert config is not None
     assert space is not None
@@ -165,7 +172,8 @@ def assemble(
     problem, notices, note = _joined(
         config, SearchSpace(space), own, device, trainer, objectives, budgets, applications, baselines
     )
-    notices += [*alone, *about_tokens(config, (own, *others), axis)]
+    formats = problem.space.formats if problem.scenario.formats else [config.precision]
+    notices += [*alone, *about_tokens(config, (own, *others), axis), *said_of_rivals(own, others, formats)]
     study = _searched_by(parameters, config, problem, baselines, notices, note)
     return replace(study, laws=(own, *others)) if others else study
 
@@ -181,6 +189,7 @@ def _searched_by(
     """The study with its strategy, given what the strategy can do."""
     traits: Traits = strategy_module(config.algo).TRAITS
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
+    refuse_unasynchronous(config, traits)
     handling = handling_of(config, traits, problem, notices)
     notices += idle_workers(config, parameters, problem)
     start, known = start_of(config, traits, problem), known_of(config, problem)
@@ -221,8 +230,7 @@ def _joined(
         except ValueError as error:
             notices.append(f"baseline {known.label} is left out of the comparison: {error}")
     problem = replace(problem, questions=tuple(asked))
-    if config.evaluation_timeout is not None and config.workers is None:
-        raise UsageError("evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more")
+    refuse_misplaced(config, problem)
     return problem, notices, note
 
 

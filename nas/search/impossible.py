@@ -12,10 +12,10 @@ def refuse_impossible(problem: Problem) -> None:
     Raises:
         UsageError: the first of them.
     """
-    if problem.space.free_heads and problem.scenario.latency == "closed_form":
+    axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
+    if axes and problem.scenario.latency == "closed_form":
         raise UsageError(
-            f"latency: expected operator for n_heads as an axis of the space (d_q other than d), got closed_form with "
-            f"{problem.space.name}; use --latency operator"
+            f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
         )
     if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
         raise UsageError(

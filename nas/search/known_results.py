@@ -16,7 +16,7 @@ from nas.study.configuration import StudyConfig
 from objectives.plugins import importable
 from objectives.written_text import escaped
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from search_spaces.columns import words
+from search_spaces.columns import worded
 
 KNOWN_FILE = "known.csv"  # of a run's folder: its config.yaml names it, so that it can be repeated
 METRICS = "objectives.metrics"
@@ -42,7 +42,7 @@ class Known:
 
 def known_columns(found: Evaluations, problem: Problem) -> dict[str, AnyArray]:
     """Known results as a table that is known results again: architectures and the user's own metrics."""
-    columns = problem.architectures(found.genotypes).columns()
+    columns = problem.architectures(found.genotypes).columns(problem.space.further)
     return columns | {metric.name: found.metrics[metric.name] for metric in problem.functions}
 
 
@@ -139,7 +139,7 @@ def _reasons(given: Given, problem: Problem, keys: IntArray, own: Mapping[str, F
     found = np.full(len(given), "", dtype=object)
     _refuse_mixed_tokens(given, problem)
     formats, a = ("", problem.scenario.precision.name), given.architectures
-    other_format = ~np.isin(words("precision", a.precision).astype(str), formats)
+    other_format = ~np.isin(worded("precision", a.precision).astype(str), formats)
     checks: list[tuple[BoolArray, str]] = [
         (given.failed, "failed there"),
         (keys < 0, f"outside the space {problem.space.name}"),

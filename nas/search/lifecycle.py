@@ -20,12 +20,15 @@ from nas.record.log import Recorded, final
 from nas.record.store import FILE, SOLVING, RunStore
 from nas.search.archive import one_of
 from nas.search.assembly import Study
+from nas.search.asynchronous import AsynchronousSearch
 from nas.search.constraints import as_seen
+from nas.search.delegated import Delegated
 from nas.search.discovery import is_own
 from nas.search.known_results import KNOWN_FILE, known_columns
 from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
 from nas.search.worker_pool import Pace, WorkerPool
+from nas.study.configuration import StudyConfig
 from objectives.written_text import in_a_command
 from search_spaces.arrays import AnyArray
 
@@ -50,7 +53,7 @@ def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
 
 def with_columns(found: Evaluations, problem: Problem) -> tuple[Evaluations, dict[str, AnyArray]]:
     """Evaluations with the columns of their architectures."""
-    return found, problem.architectures(found.genotypes).columns()
+    return found, problem.architectures(found.genotypes).columns(problem.space.further)
 
 
 def store_of(problem: Problem, folder: Path) -> RunStore:
@@ -81,19 +84,22 @@ def version_changes(manifest: Manifest, study: Study) -> str:
     return ", ".join(f"{name} {was} -> {now[name]}" for name, was in before.items() if now.get(name, was) != was)
 
 
-def continuing(folder: Path, algo: str) -> str:
-    """The command that goes on with a run; a strategy of one's own is named again."""
-    return f"python -m nas.run --resume {in_a_command(folder)}{f' --algo {algo}' if is_own(algo) else ''}"
+def continuing(folder: Path, config: StudyConfig) -> str:
+    """The command that goes on with a run; a strategy of one's own and a cluster are named again."""
+    own = f" --algo {config.algo}" if is_own(config.algo) else ""
+    where = f" --executor {in_a_command(config.executor)}" if config.executor else ""
+    return f"python -m nas.run --resume {in_a_command(folder)}{own}{where}"
 
 
-def retrying(folder: Path) -> str:
+def retrying(folder: Path, config: StudyConfig) -> str:
     """The command that evaluates failed architectures of a run again."""
-    return f"python -m nas.run --resume {in_a_command(folder)} --retry-failed"
+    return f"{continuing(folder, config)} --retry-failed"
 
 
 def store_columns(problem: Problem) -> dict[str, str]:
     """Architecture columns of the store with their SQL types."""
-    columns = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64))).columns()
+    first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
+    columns = first.columns(problem.space.further)
     kinds = {"f": "REAL", "i": "INTEGER", "b": "INTEGER"}
     return {name: kinds.get(column.dtype.kind, "TEXT") for name, column in columns.items()}
 
@@ -117,15 +123,18 @@ def search_of(
 ) -> Search:
     """The search of a study, which replays what is recorded first; `settled` hears how far a solution is."""
     config, problem = study.config, study.problem
+    strategy = study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), settled)
+    shown = partial(as_seen, handling=study.handling, weight=config.penalty_weight)
+    known = None if study.known is None else study.known.evaluations
+    if pool is None or problem.analytic:
+        pace = None if problem.analytic else Pace(1)
+        return Search(problem, strategy, store, recorded, pace=pace, shown=shown, known=known)
+    delegated, pace = Delegated(problem, pool, store), Pace(4 * pool.at_once)
+    if config.asynchronous:
+        return AsynchronousSearch(problem, strategy, store, recorded, delegated, shown, known)
+    expect = delegated.expect
     return Search(
-        problem,
-        study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), settled),
-        store,
-        recorded,
-        evaluate=lambda genotypes: problem.evaluate(genotypes, call=pool.call if pool else None),
-        pace=None if problem.analytic else Pace(4 * config.workers if config.workers else 1),
-        shown=lambda found: as_seen(found, study.handling, config.penalty_weight),
-        known=None if study.known is None else study.known.evaluations,
+        problem, strategy, store, recorded, evaluate=delegated, expect=expect, pace=pace, shown=shown, known=known
     )
 
 

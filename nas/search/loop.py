@@ -20,6 +20,7 @@ from search_spaces.arrays import IntArray
 STALLED_ASKS = 20
 STALLED_ROWS = 500
 TELLING = 10  # evaluations that all fail for one reason before a metric is taken to be broken
+AHEAD = 4  # blocks that workers may have begun with when one of them is awaited
 
 
 @dataclass
@@ -48,8 +49,8 @@ class Search:
 
     A recorded log is replayed first: the strategy must ask for the recorded architectures again,
     and is told the recorded values without calling an objective; a stored state shortens this. `evaluate` turns new genotypes
-    into evaluations; `pace` cuts a batch into logged blocks; `shown` is what
-    the strategy is told; `known` are results from before, the log's first rows, which nobody is charged for.
+    into evaluations, and `expect` hears before which ones it will be given; `pace` cuts a batch into logged blocks; `shown` is
+    what the strategy is told; `known` are results from before, the log's first rows, which nobody is charged for.
     """
 
     def __init__(
@@ -60,13 +61,14 @@ class Search:
         recorded: Recorded | None = None,
         *,
         evaluate: Callable[[IntArray], Evaluations] | None = None,
+        expect: Callable[[IntArray], None] = lambda genotypes: None,
         pace: Pace | None = None,
         shown: Callable[[Evaluations], Evaluations] = lambda evaluations: evaluations,
         known: Evaluations | None = None,
     ) -> None:
         self.problem, self.strategy, self.store = problem, strategy, store
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
-        self.evaluate, self.shown = evaluate or problem.evaluate, shown
+        self.evaluate, self.expect, self.shown = evaluate or problem.evaluate, expect, shown
         self.known = recorded.known if recorded else known
         self.restorable = isinstance(strategy, Restorable)  # asked once: a protocol is slow to compare with
         self.front, self.pace = RunningFrontier(), pace
@@ -195,7 +197,9 @@ class Search:
             rest = rest[: max(remaining - known, 0)]
         done = 0
         while done < len(rest):
-            block = rest[done : done + (len(rest) if self.pace is None else self.pace.size)]
+            size = len(rest) if self.pace is None else self.pace.size
+            self.expect(rest[done : done + AHEAD * size])
+            block = rest[done : done + size]
             self._evaluate_block(block, asked)
             done += len(block)
         return known + len(rest) == len(new)
@@ -207,10 +211,15 @@ class Search:
         spent = self._spent("objectives", start)
         if self.pace is not None:
             self.pace.took(len(block), spent)
+        self._log(found, asked, spent)
+
+    def _log(self, found: Evaluations, asked: int, spent: float) -> None:
+        """Log what was evaluated, in so many seconds."""
         start = time.perf_counter()
         record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
         self._logged = self.progress.seconds["strategy"]
-        self.store.append(len(self.archive), record, found, self.problem.architectures(block).columns())
+        columns = self.problem.architectures(found.genotypes).columns(self.problem.space.further)
+        self.store.append(len(self.archive), record, found, columns)
         self._spent("store", start)
         self.archive.add(found)
         self.report(self)

@@ -1,6 +1,8 @@
 """What a configuration prices architectures in: device, law, formats, workload and calibration, also under another preset."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from nas.errors import UsageError
 from nas.files import yaml_source
@@ -83,6 +85,14 @@ def scenario_in_formats(
     return replace(own, formats=tuple(scenario for scenario, _ in found)), said
 
 
+def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
+    """The profile as plain content; where designs have formats of their own the word for those of the device, recorded too."""
+    if scenario.formats and config.calibration == "shipped":
+        return "shipped"
+    profile = scenario.calibration
+    return "none" if profile is None else profile.model_dump(mode="json", exclude_none=True)
+
+
 def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
     """A sentence for each way in which times are asked for that the calibration was not measured with."""
     outside = [] if calibration is None else transfers(calibration, asked)
@@ -90,13 +100,17 @@ def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
 
 
 def beyond_in_formats(scenario: Scenario, asked: Asked) -> list[str]:
-    """The same for the calibration of every format; what is not so of all of them names its own."""
-    each = scenario.formats or (scenario,)
+    """The same for the calibration of every format that designs may have."""
+    return beyond_of_each({one.precision.name: one.calibration for one in scenario.formats or (scenario,)}, asked)
+
+
+def beyond_of_each(profiles: Mapping[str, Calibration | None], asked: Asked) -> list[str]:
+    """The same for the calibration of each format; what is not so of all of them names its own."""
     found: dict[str, list[str]] = {}
-    for one in each:
-        for said in beyond_measured(one.calibration, replace(asked, precision=one.precision.name)):
-            found.setdefault(said, []).append(one.precision.name)
-    return [said if len(names) == len(each) else f"{' and '.join(names)}: {said}" for said, names in found.items()]
+    for name, calibration in profiles.items():
+        for said in beyond_measured(calibration, replace(asked, precision=name)):
+            found.setdefault(said, []).append(name)
+    return [said if len(names) == len(profiles) else f"{' and '.join(names)}: {said}" for said, names in found.items()]
 
 
 def _refuse_without_peak(config: StudyConfig, device: Device) -> None:

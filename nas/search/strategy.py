@@ -11,7 +11,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
 from nas.search.notebook import Notebook
-from search_spaces.arrays import AnyArray, IntArray
+from objectives.loss_law.law import Law
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Traits:
     constraints: whether it handles budgets itself; seedable: whether it starts from given designs;
     horizon: whether its schedule depends on the number of evaluations, so that an extended run
     differs from one asked for at once; objectives: how many it can handle at most (None: any);
-    informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out.
+    informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out;
+    asynchronous: whether it may be asked again before it was told everything (the laws are `Strategy`'s).
     """
 
     evaluations: int | None = 5000
@@ -35,6 +37,7 @@ class Traits:
     horizon: bool = False
     objectives: int | None = None
     informed: bool = False
+    asynchronous: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +45,11 @@ class Brief:
     """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
 
     start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
-    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps
-    its progress in `notebook` and tells `report` how many more architectures it has settled.
+    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps its progress in `notebook` and
+    tells `report` how many more architectures it has settled.
     known: evaluations from before the run, none of them failed, as `tell` would bring them; what is asked of them again is
-    answered and costs nothing.
+    answered and costs nothing. rivals: laws that the study asks besides the problem's own; asynchronous: whether it will be
+    asked again before it was told everything.
     """
 
     problem: Problem
@@ -55,6 +59,8 @@ class Brief:
     notebook: Notebook = field(default_factory=Notebook)
     report: Callable[[int], None] = lambda settled: None
     known: Evaluations | None = None
+    rivals: tuple[Law, ...] = ()
+    asynchronous: bool = False
 
     @property
     def known_rows(self) -> int:
@@ -75,17 +81,57 @@ class Brief:
 
 
 @dataclass(frozen=True, eq=False)
+class CorrectedPick:
+    """The answer to a question as the whole space is now believed to be, beside the answer of the formulas alone.
+
+    genotypes: of both, (2, g); evaluated: whether the first was; expected: of the first, by metric, its value and the ends
+    between which one measurement lies with 90 %; holds: the probability that each holds every limit; better: that the
+    first truly has the lower loss, None where that is no question, or the second hardly holds the limits.
+    """
+
+    question: str
+    genotypes: IntArray
+    evaluated: bool
+    expected: Mapping[str, tuple[float, float, float]]
+    holds: tuple[float, float]
+    better: float | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two differ."""
+        return bool((self.genotypes[0] != self.genotypes[1]).any())
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The values that taught a metric beside what all others say of each: by the model, by its prior on a straight line.
+
+    All (n,), in the metric's unit; by_prior is None of a metric without one. known: how many of them, the first, were known before.
+    """
+
+    values: FloatArray
+    expected: FloatArray
+    by_prior: FloatArray | None
+    log_scale: bool
+    known: int
+
+
+@dataclass(frozen=True, eq=False)
 class Lessons:
     """What a strategy learned besides what it was told.
 
     said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
-    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,).
+    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
+    learned from, by metric; picks: what the space's answers now are; files: corrections that have the form of a file, by its name.
     """
 
     said: tuple[str, ...]
     figures: Mapping[str, Mapping[str, Any]]
     genotypes: IntArray
     columns: Mapping[str, AnyArray]
+    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
+    picks: tuple[CorrectedPick, ...] = ()
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Strategy(Protocol):
@@ -95,7 +141,9 @@ class Strategy(Protocol):
     will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
     `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
     and the same answers give the same questions. A strategy that stops by itself says why in
-    `finished` (an attribute, absent or empty otherwise). One that models what it evaluates may have a method `lessons`,
+    `finished` (an attribute, absent or empty otherwise). One with the trait `asynchronous` may be asked again before everything
+    asked was told, and is then told rows in any order and grouping, each once; it never proposes what it proposed before, and
+    `at_most` is how many workers have nothing to do. One that models what it evaluates may have a method `lessons`,
     which gives `Lessons`, or None, of everything evaluated.
     """
 

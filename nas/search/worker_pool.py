@@ -1,100 +1,59 @@
-"""Evaluation of user metrics in worker processes, one architecture a task, whatever the workers do.
+"""User metrics on worker processes, one architecture a task, whatever the workers do.
 
 The driver alone owns strategy and log. Results do not depend on the number of workers; an
 exception, a value that is not finite, a timeout or a dead worker fails its own architecture only.
 """
 
-import os
-import signal
 import sys
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 
-from nas.errors import UsageError
+from nas.errors import PlasError
 from nas.problem.objective import Objective
-from nas.problem.problem import call_user_metric, failure
-from nas.study.own_modules import loaded
+from nas.search.in_worker import Answer, NotRunError, in_worker, overdue, prepare_worker
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
 
-Answer = tuple[float, str]
 GRACE_S = 60.0  # beyond the timeout, for starting a process, before a worker is killed from outside
+TRIES = 3  # of a task that did not come to run, and of connections without an answer, one after the other
+ENDING = (PlasError, NotRunError)  # errors of tasks that may end the run
 
 
-class Overdue(KeyboardInterrupt):
-    """Raised inside an evaluation whose time is up; not an Exception, so that user code does not catch it."""
+class UnreachableError(BrokenExecutor):
+    """The connection to the workers is gone; no task is to blame."""
 
 
-def in_worker(
-    name: str, architecture: Architectures, scenario: Scenario | None, timeout_s: float | None, place: str
-) -> Answer:
-    """A user metric of one architecture, in a worker, imported from its place: value and reason of failure.
-
-    The clock runs from here, so that starting a process or waiting in a queue costs no time.
-    Whatever the module or the function raises fails this architecture alone.
-
-    Raises:
-        UsageError: values of another shape or type, which no architecture would get right.
-    """
-    try:
-        with clock(timeout_s):
-            module, _, attribute = place.partition(":")
-            function = getattr(loaded(module), attribute)
-            metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function)
-            values, reasons = call_user_metric(metric, architecture, scenario)
-            return float(values[0]), reasons[0]
-    except UsageError:
-        raise
-    except Overdue:
-        return np.nan, overdue(name, timeout_s)
-    except BaseException as error:
-        return np.nan, failure(name, error)
+class WorkerDiedError(Exception):
+    """A task whose worker died, as often as the executor tries it."""
 
 
-def _interrupt(*_: object) -> None:
-    raise Overdue
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A metric of one architecture; `key` tells it from every other task: the architecture's, and the metric's name."""
+
+    key: tuple[int, str]
+    metric: Objective
+    architecture: Architectures
+    scenario: Scenario | None = None
 
 
-@contextmanager
-def clock(timeout_s: float | None) -> Iterator[None]:
-    """Raise `Overdue` in here when the time is up; an executor of threads has only the driver's clock."""
-    if timeout_s is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, timeout_s)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, previous)
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """A task that was sent, since when it is waited for, and whether a worker was seen with it."""
+
+    task: Task
+    since: float
+    seen: bool = False
 
 
-def overdue(name: str, timeout_s: float | None) -> str:
-    """The reason of a timeout."""
-    return f"{name}: timeout after {timeout_s:g} s"
-
-
-def prepare_worker(path: Sequence[str]) -> None:
-    """Workers import what the driver can import, leave Ctrl-C to the driver, and end when it is killed."""
-    sys.path[:] = list(path)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_driver, daemon=True).start()
-
-
-def _end_with_driver() -> None:
-    driver = parent_process()
-    if driver is not None:
-        driver.join()
-        os._exit(1)
+Arrival = tuple[Task, Answer]
 
 
 def process_pool(workers: int) -> Executor:
@@ -110,102 +69,149 @@ def end_at_once(executor: Executor) -> None:
 
 
 class WorkerPool:
-    """Calls user metrics through `concurrent.futures.Executor`s that may be killed and replaced."""
+    """Tasks through `concurrent.futures.Executor`s that may be killed and replaced, at most `workers` at once."""
 
     def __init__(self, workers: int, timeout_s: float | None, make: Callable[[int], Executor] = process_pool) -> None:
         self.workers, self.timeout_s, self.make = workers, timeout_s, make
         self.executor: Executor | None = None
+        self.waiting: deque[Task] = deque()
+        self.suspects: deque[Task] = deque()  # one of them killed its worker: alone, the guilty one is found
+        self.flying: dict[Future[Answer], Flight] = {}
+        self.alone = False
+        self.tries: Counter[tuple[int, str]] = Counter()
+        self.losses = 0
 
-    def call(
-        self, metric: Objective, architectures: Architectures, scenario: Scenario | None = None
-    ) -> tuple[FloatArray, list[str]]:
-        """Values (n,) and reasons of a user metric, in order; the scenario goes to one that takes it."""
-        given = scenario if metric.wants_scenario else None
+    @property
+    def at_once(self) -> int:
+        """Tasks that are sent before one of them is back."""
+        return self.workers
 
-        def submit(row: int) -> Future[Answer]:
-            what = (metric.name, architectures[row : row + 1], given, self.timeout_s, metric.place or metric.name)
-            return self._executor().submit(in_worker, *what)
+    def add(self, tasks: Iterable[Task]) -> None:
+        """Tasks to send, in order, as workers become free."""
+        self.waiting.extend(tasks)
 
-        answers: dict[int, Answer] = {}
-        waiting = deque(range(len(architectures)))
-        while waiting:
-            suspects = self._run(metric.name, submit, waiting, answers, self.workers)
-            for row in suspects:  # one of them killed its worker: alone, the guilty one is found
-                alone = deque([row])
-                if self._run(metric.name, submit, alone, answers, 1):
-                    answers[row] = (np.nan, f"{metric.name}: the worker process died")
-        rows = [answers[row] for row in range(len(architectures))]
-        return np.array([value for value, _ in rows]), [reason for _, reason in rows]
+    def arrivals(self) -> list[Arrival]:
+        """What has come back since, waited for where nothing has; nothing where nothing is under way.
 
-    def _run(
-        self,
-        name: str,
-        submit: Callable[[int], Future[Answer]],
-        waiting: deque[int],
-        answers: dict[int, Answer],
-        at_once: int,
-    ) -> list[int]:
-        """Work through `waiting`; rows in flight, or refused, when a worker died are returned."""
-        flying: dict[Future[Answer], tuple[int, float]] = {}
-        while waiting or flying:
-            while waiting and len(flying) < at_once:
-                row = waiting.popleft()
-                try:
-                    future = submit(row)
-                except BrokenExecutor:
-                    return sorted([row, *self._died(flying)])
-                flying[future] = (row, time.monotonic())
-            done, _ = wait(flying, timeout=self._patience(flying), return_when=FIRST_COMPLETED)
-            if any(isinstance(future.exception(), BrokenExecutor) for future in done):
-                return self._died(flying)
-            for future in done:
-                answers[flying.pop(future)[0]] = future.result()
-            self._end_overdue(name, flying, waiting, answers)
+        Raises:
+            UsageError: values of another shape or type, which no architecture would get right.
+            PlasError: the workers cannot be reached any more, or cannot run what they are sent.
+        """
+        while self.waiting or self.suspects or self.flying:
+            if found := self._send() or self._received():
+                return found + self._send()  # no worker waits while the driver works on what it got
         return []
 
-    def _executor(self) -> Executor:
+    def _send(self) -> list[Arrival]:
+        """Give the workers what they have room for, suspects alone; the one that is guilty, where that shows here."""
+        while self._room():
+            self.alone = bool(self.suspects)
+            task = (self.suspects or self.waiting).popleft()
+            try:
+                future = self.opened().submit(*self._sent(task))
+            except BrokenExecutor as error:
+                return self._broke(error, task)
+            self.flying[future] = Flight(task, time.monotonic())
+        return []
+
+    def _room(self) -> bool:
+        if self.suspects or (self.alone and self.flying):
+            return not self.flying
+        return bool(self.waiting) and len(self.flying) < self.at_once
+
+    def _sent(self, task: Task) -> tuple[Any, ...]:
+        """What a worker calls, and with what."""
+        name, given = task.metric.name, task.scenario if task.metric.wants_scenario else None
+        return in_worker, name, task.architecture, given, self.timeout_s, task.metric.place or name
+
+    def _received(self) -> list[Arrival]:
+        """Answers that are there, after waiting for one; broken executors and hanging tasks are seen to."""
+        wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
+        found: list[Arrival] = []
+        broken: BaseException | None = None
+        done = [future for future in self.flying if future.done()]
+        for future in sorted(done, key=lambda future: isinstance(future.exception(), ENDING)):
+            error = future.exception()
+            if found and isinstance(error, ENDING):
+                break  # it may end the run: what arrived beside it is kept first
+            if isinstance(error, BrokenExecutor):
+                broken = error
+            else:
+                found += self._settled(self.flying.pop(future).task, future, error)
+        self.losses = 0 if found else self.losses
+        return found + (self._broke(broken) if broken else self._end_overdue())
+
+    def _settled(self, task: Task, future: Future[Answer], error: BaseException | None) -> list[Arrival]:
+        """A task's answer; one that a worker could not run is sent again."""
+        if isinstance(error, WorkerDiedError):
+            return [(task, died(task))]
+        if not isinstance(error, NotRunError):
+            return [(task, future.result())]
+        self.tries[task.key] += 1
+        if self.tries[task.key] == TRIES:
+            raise PlasError(f"executor: expected workers that can evaluate {task.metric.name}, got {error}")
+        self.waiting.appendleft(task)
+        return []
+
+    def opened(self) -> Executor:
+        """The executor, a new one where there is none."""
         if self.executor is None:
             self.executor = self.make(self.workers)
         return self.executor
 
-    def _patience(self, flying: dict[Future[Answer], tuple[int, float]]) -> float | None:
+    def _broke(self, error: BaseException, *refused: Task) -> list[Arrival]:
+        """Replace a broken executor; what was under way starts again, the task that breaks it alone is answered."""
+        tasks = [*(flight.task for flight in self.flying.values()), *refused]
+        self.close()
+        if isinstance(error, UnreachableError):
+            self.losses += 1
+            if self.losses == TRIES:
+                raise PlasError(
+                    f"executor: {error}, {TRIES} times without an answer; what arrived is kept, go on with --resume"
+                )
+            self.waiting.extendleft(reversed(tasks))
+            return []
+        if self.alone:
+            return [(task, died(task)) for task in tasks]
+        self.suspects.extend(tasks)
+        return []
+
+    def _patience(self) -> float | None:
+        """Seconds until a task in flight may be overdue."""
         if self.timeout_s is None:
             return None
-        return max(0.0, min(start for _, start in flying.values()) + self.timeout_s + GRACE_S - time.monotonic())
+        oldest = min(flight.since for flight in self.flying.values())
+        return max(0.0, oldest + self.timeout_s + GRACE_S - time.monotonic())
 
-    def _died(self, flying: dict[Future[Answer], tuple[int, float]]) -> list[int]:
-        self.close()
-        return sorted(row for row, _ in flying.values())
-
-    def _end_overdue(
-        self,
-        name: str,
-        flying: dict[Future[Answer], tuple[int, float]],
-        waiting: deque[int],
-        answers: dict[int, Answer],
-    ) -> None:
-        """Fail what ignores its own clock; its worker is killed, so what flew beside it starts again."""
+    def _end_overdue(self) -> list[Arrival]:
+        """Fail what ignores its own clock."""
         if self.timeout_s is None:
-            return
-        now = time.monotonic()
-        late = [
-            row
-            for future, (row, start) in flying.items()
-            if now - start >= self.timeout_s + GRACE_S and not future.done()
-        ]
-        if not late:
-            return
-        for row in late:
-            answers[row] = (np.nan, overdue(name, self.timeout_s))
-        waiting.extendleft(sorted((row for row, _ in flying.values() if row not in late), reverse=True))
-        flying.clear()
+            return []
+        latest = time.monotonic() - self.timeout_s - GRACE_S
+        late = [f for f, flight in self.flying.items() if flight.since <= latest and not f.done()]
+        return self._stopped(late) if late else []
+
+    def _stopped(self, late: list[Future[Answer]]) -> list[Arrival]:
+        """Kill the workers of hanging tasks, which fail; what flew beside them starts again."""
+        tasks = [self.flying.pop(future).task for future in late]
+        self.waiting.extendleft(flight.task for flight in reversed(self.flying.values()))
         self.close()
+        return [(task, self._late(task)) for task in tasks]
+
+    def _late(self, task: Task) -> Answer:
+        return np.nan, overdue(task.metric.name, self.timeout_s)
 
     def close(self) -> None:
         """End the workers, also those that hang."""
         executor, self.executor = self.executor, None
+        self.flying.clear()
         if executor is not None:
             end_at_once(executor)
+
+
+def died(task: Task) -> Answer:
+    """The answer of a task that killed its worker."""
+    return np.nan, f"{task.metric.name}: the worker process died"
 
 
 class Pace:

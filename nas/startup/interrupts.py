@@ -2,11 +2,16 @@
 
 import os
 import signal
+import time
+from _thread import get_ident, start_new_thread
+from types import FrameType
 
 from nas.startup.import_path import is_program, started_with_m
 
 INTERRUPTED = 130
 LEFT_ALONE = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+IMPORTING = "<frozen importlib"  # how the files of Python's own import begin
+LATER = 0.002  # s
 
 
 def end_quietly(*_: object) -> None:
@@ -26,4 +31,20 @@ def take_over() -> None:
     """From here on both are an exception that the command answers."""
     for sent in LEFT_ALONE:
         if signal.getsignal(sent) is end_quietly:
-            signal.signal(sent, signal.default_int_handler)
+            signal.signal(sent, interrupt)
+
+
+def interrupt(sent: int, frame: FrameType | None) -> None:
+    """Raise as Python does, but never inside its import: a callback there prints the traceback and forgets the exception.
+
+    Raises:
+        KeyboardInterrupt: at once, or as soon as the module that is imported goes on.
+    """
+    if frame is None or not frame.f_code.co_filename.startswith(IMPORTING):
+        raise KeyboardInterrupt
+    start_new_thread(_interrupt_later, (get_ident(), sent))
+
+
+def _interrupt_later(thread: int, sent: int) -> None:
+    time.sleep(LATER)
+    signal.pthread_kill(thread, sent)

@@ -8,7 +8,7 @@ from nas.exact.solution import SMALL
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
 from nas.search.unseen import draw_unseen
-from nas.strategies._prior_columns import Designs, described
+from nas.strategies._prior_columns import Designs, Wanted, described
 from search_spaces.arrays import IntArray
 
 DRAWN = 20_000  # designs of a large space that a pool begins with
@@ -21,11 +21,11 @@ Liked = Callable[[Designs], IntArray]
 class Candidates:
     """Designs of a space with their shipped metrics; the same for the same seed and the same model."""
 
-    def __init__(self, problem: Problem, seed: int, names: tuple[str, ...]) -> None:
-        self.problem, self.names = problem, names
+    def __init__(self, problem: Problem, seed: int, wanted: Wanted) -> None:
+        self.problem, self.wanted = problem, wanted
         self.whole = problem.space.size <= SMALL
         keys = np.arange(problem.space.size) if self.whole else self._drawn(seed)
-        self.reference = described(problem, keys, names)
+        self.reference = described(problem, keys, wanted)
 
     def _drawn(self, seed: int) -> IntArray:
         generator = np.random.default_rng([seed, self.problem.space.size])
@@ -35,7 +35,7 @@ class Candidates:
         """The whole space; of a large one what was drawn of it, and the designs of some keys."""
         if self.whole:
             return self.reference
-        return described(self.problem, np.union1d(self.reference.keys, keys), self.names)
+        return described(self.problem, np.union1d(self.reference.keys, keys), self.wanted)
 
     def grown(self, pool: Designs, liked: Liked) -> Designs:
         """The whole space; of a large one a pool with the neighbours of what `liked` picks of it, in ever smaller steps.
@@ -45,5 +45,5 @@ class Candidates:
         for step in () if self.whole else STEPS:
             best = pool.genotypes[liked(pool)[:PARENTS]]
             near = self.problem.space.keys(self.problem.space.neighbours(best, step))
-            pool = pool.joined(described(self.problem, np.setdiff1d(near, pool.keys), self.names))
+            pool = pool.joined(described(self.problem, np.setdiff1d(near, pool.keys), self.wanted))
         return pool

@@ -10,11 +10,14 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
 from nas.strategies._evidence import Posterior, correlation, fitted
-from nas.strategies._prior_columns import Columns, Designs, Variables
+from nas.strategies._known import Known
+from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
+from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
 SAME = 1e-9  # relative; a shipped metric that is told otherwise is penalised, and learned as any other
 FAILURE = Objective("failure")
+LEAST = 4  # values, below which nothing is learned
 BLOCK = 4096  # designs whose correlations stay in the cache
 
 
@@ -28,11 +31,12 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One expensive metric on its own scale: what it may depend on, and how far it was found to."""
+    """One expensive metric on its own scale: what it may depend on, how far it was found to, and the values that taught it."""
 
     columns: Columns
     posterior: Posterior
     rows: slice | IntArray
+    values: FloatArray
 
     def mean(self, designs: Designs, near: FloatArray) -> FloatArray:
         """Expected values, (k,); `near` is the correlation of designs with all that were told, `rows` of which taught."""
@@ -47,6 +51,12 @@ class Model:
     ) -> FloatArray:
         """One function that the data allow, (k,)."""
         return self.posterior.drawn(self.columns.matrix(designs), near[:, self.rows], among, generator)
+
+    def covariance(self, designs: Designs, near: FloatArray, among: FloatArray) -> FloatArray:
+        """How uncertain the expected values of k designs are together, without the noise of a measurement, (k, k)."""
+        posterior = self.posterior
+        unit = posterior.covariance(self.columns.matrix(designs), near[:, self.rows], among)
+        return np.asarray(posterior.scale**2 * unit)
 
 
 class Nearness:
@@ -74,13 +84,17 @@ class Nearness:
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """Models by metric, learned at the variables of some designs; `failure` is how often designs like this one failed, where any did."""
+    """Models by metric, learned from designs that were told, the first `before` of them known before.
+
+    failure: how often designs like this one failed, where any did.
+    """
 
     problem: Problem
     models: dict[str, Model]
     failure: Model | None
     nearness: Nearness
     told: Designs
+    before: int = 0
 
     def guess(self, designs: Designs) -> Guess:
         """What is expected of designs."""
@@ -119,13 +133,18 @@ class Corrected:
         if budget.metric not in self.models:
             return self._within(budget, designs, means)
         model = self.models[budget.metric]
-        probability: FloatArray = ndtr((_limit(budget, model) - means[budget.metric]) / model.sd(designs, near))
-        return probability
+        return held(budget, model, means[budget.metric], model.sd(designs, near))
 
     def _within(self, budget: Budget, designs: Designs, values: dict[str, FloatArray]) -> FloatArray:
         if budget.metric not in self.models:
             return np.where(budget.violation(designs.known[budget.metric]) <= 0, 1.0, 0.0)
         return np.where(values[budget.metric] <= _limit(budget, self.models[budget.metric]), 1.0, 0.0)
+
+
+def held(budget: Budget, model: Model, mean: FloatArray, sd: FloatArray) -> FloatArray:
+    """The probability that one measurement of each design is within a limit, (n,)."""
+    found: FloatArray = ndtr((_limit(budget, model) - mean) / sd)
+    return found
 
 
 def _limit(budget: Budget, model: Model) -> float:
@@ -135,8 +154,7 @@ def _limit(budget: Budget, model: Model) -> float:
 
 def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objective]:
     """The metrics to be learned: the user's own that are minimised or limited, and what was told otherwise than it is known."""
-    named = {*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)}
-    own = [metric for metric in problem.functions if metric.name in named]
+    own = [metric for metric in problem.functions if metric.name in asked_of(problem)]
     shipped = [o for o in problem.objectives if o.name in asked.known]
     penalised = [
         o for o in shipped if not np.allclose(told.metrics[o.name][told.ok], asked.known[o.name][told.ok], SAME, 0.0)
@@ -145,47 +163,66 @@ def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objec
 
 
 class Learner:
-    """Learns models anew from everything told; keeps what only depends on the space."""
+    """Learns models anew from everything told and known besides; keeps what only depends on the space."""
 
-    def __init__(self, problem: Problem, reference: Designs) -> None:
-        self.problem, self.reference = problem, reference
+    def __init__(
+        self, problem: Problem, reference: Designs, known: Known | None = None, rivals: tuple[Law, ...] = ()
+    ) -> None:
+        self.problem, self.reference, self.known, self.rivals = problem, reference, known, rivals
         self.nearness = Nearness(reference)
         self.columns: dict[Objective, Columns] = {}
 
+    def enough(self, told: Evaluations) -> bool:
+        """Whether of every metric that is to be learned there are values to learn from."""
+        own = [m for m in self.problem.functions if m.name in asked_of(self.problem)]
+        if self.known is None or not own:
+            return bool(told.ok.sum() >= LEAST)
+        return all(np.isfinite(self._values(metric, told)).sum() >= LEAST for metric in own)
+
     def learned(self, told: Evaluations, designs: Designs) -> Corrected:
         """The problem as these evaluations let it appear; `designs` hold all that were told."""
-        asked = designs[np.searchsorted(designs.keys, told.keys)]
-        fine = np.flatnonzero(told.ok)
-        taught = slice(None) if told.ok.all() else fine
+        own = designs[np.searchsorted(designs.keys, told.keys)]
+        taught = own if self.known is None else self.known.designs.followed_by(own)
+        before = len(taught) - len(own)
         models = {
-            metric.name: self._model(metric, asked, taught, metric.scaled(told.metrics[metric.name][taught]))
-            for metric in expensive(self.problem, told, asked)
+            metric.name: self._model(metric, taught, self._values(metric, told))
+            for metric in expensive(self.problem, told, own)
         }
-        failed = np.where(told.ok, 0.0, 1.0)
-        failure = None if told.ok.all() else self._model(FAILURE, asked, slice(None), failed)
-        return Corrected(self.problem, models, failure, self.nearness, asked)
+        failed = np.concatenate([np.full(before, np.nan), np.where(told.ok, 0.0, 1.0)])
+        failure = None if told.ok.all() else self._model(FAILURE, taught, failed)
+        return Corrected(self.problem, models, failure, self.nearness, taught, before)
 
-    def _model(self, metric: Objective, asked: Designs, rows: slice | IntArray, values: FloatArray) -> Model:
+    def _values(self, metric: Objective, told: Evaluations) -> FloatArray:
+        """What is known and what was told of a metric, on its own scale, NaN where nothing was."""
+        own = metric.scaled(np.where(told.ok, told.metrics[metric.name], np.nan))
+        return own if self.known is None else np.concatenate([metric.scaled(self.known.values(metric)), own])
+
+    def _model(self, metric: Objective, taught: Designs, values: FloatArray) -> Model:
         if metric not in self.columns:
-            self.columns[metric] = Columns(self.problem, metric, self.reference, self.nearness.variables)
-        columns = self.columns[metric]
-        variables = self.nearness.variables(asked[rows])
-        found = fitted(columns.matrix(asked[rows]), columns.scheme, correlation(variables, variables), values)
-        return Model(columns, found, rows)
+            self.columns[metric] = Columns(self.problem, metric, self.reference, self.nearness.variables, self.rivals)
+        columns, there = self.columns[metric], np.isfinite(values)
+        rows = slice(None) if there.all() else np.flatnonzero(there)
+        variables = self.nearness.variables(taught[rows])
+        found = fitted(columns.matrix(taught[rows]), columns.scheme, correlation(variables, variables), values[rows])
+        return Model(columns, found, rows, values[rows])
 
 
-def as_known(problem: Problem) -> Callable[[Designs], Guess]:
-    """The problem before anything is told: priors in the place of expensive metrics; those without a prior are left out."""
+def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], Guess]:
+    """The problem before anything is told: priors in the place of expensive metrics; those without a prior are left out.
+
+    rival: the law that says them, where it is not the problem's own.
+    """
     own = {metric.name: metric for metric in problem.functions}
 
     def column(name: str, designs: Designs) -> FloatArray | None:
         of = own[name].prior if name in own else name
+        of = under(of, rival) if rival is not None and name in own and of in OF_LAW else of
         return designs.known[of] if of else None
 
     def guess(designs: Designs) -> Guess:
-        found = [(o, column(o.name, designs)) for o in problem.objectives]
+        told = [(o, column(o.name, designs)) for o in problem.objectives]
         with np.errstate(invalid="ignore"):
-            values = [o.scaled(of) for o, of in found if of is not None]
+            values = [o.scaled(of) for o, of in told if of is not None]
         holds = np.where(designs.ok, 1.0, 0.0)
         for budget in problem.budgets:
             of = column(budget.metric, designs)
@@ -193,6 +230,7 @@ def as_known(problem: Problem) -> Callable[[Designs], Guess]:
                 budget.metric not in own or own[budget.metric].unit == unit_of(own[budget.metric].prior)
             ):
                 holds = holds * np.where(budget.violation(of) <= 0, 1.0, 0.0)
-        return Guess(np.stack(values, axis=1) if values else np.zeros((len(designs), 0)), holds)
+        found = np.stack(values, axis=1) if values else np.zeros((len(designs), 0))
+        return Guess(found, np.where(np.isfinite(found).all(axis=1), holds, 0.0))
 
     return guess

@@ -81,11 +81,14 @@ class Posterior:
         self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator
     ) -> FloatArray:
         """One function that the data allow, at each of k designs, (k,); `among` is their correlation, (k, k)."""
+        root = root_of(self.covariance(columns, near, among))
+        return self.predicted(columns, near) + self.scale * (root @ generator.standard_normal(len(columns)))
+
+    def covariance(self, columns: FloatArray, near: FloatArray, among: FloatArray) -> FloatArray:
+        """How uncertain the expectations of k designs are together, in squares of `scale`, (k, k)."""
         known = self._whitened(columns, near)
-        covariance = (columns * self.variances) @ columns.T + self._smooth * among - known.T @ known
-        return self.predicted(columns, near) + self.scale * (
-            root_of(covariance) @ generator.standard_normal(len(columns))
-        )
+        found: FloatArray = (columns * self.variances) @ columns.T + self._smooth * among - known.T @ known
+        return found
 
     def _whitened(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The factor's inverse times the covariance of the rows told with other designs, (n, k)."""

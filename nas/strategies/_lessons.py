@@ -1,24 +1,28 @@
-"""What the models of expensive metrics learned, in words and as a table of the corrected frontier."""
+"""What the models of expensive metrics learned: in words, as a table of the corrected frontier, as picks and as files."""
 
 import numpy as np
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
-from nas.search.strategy import Lessons
+from nas.search.strategy import LeftOut, Lessons
 from nas.strategies._corrected import Corrected, Model
+from nas.strategies._corrected_files import files_of
+from nas.strategies._corrected_picks import TAIL, picks_of
 from nas.strategies._prior_columns import Designs
+from nas.strategies._words import size
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
-TAIL = 1.6448536269514722  # sds of a normal distribution beyond which 5 % lie
 LITTLE = 0.9  # of the spread of a metric that its prior leaves
 
 
-def lessons_of(corrected: Corrected, told: Evaluations, best: Designs, analytic: IntArray) -> Lessons:
-    """Of each metric how well designs are predicted that were left out; of the corrected frontier what is expected.
+def lessons_of(
+    corrected: Corrected, told: Evaluations, pool: Designs, best: Designs, analytic: IntArray, confidence: float
+) -> Lessons:
+    """Of each metric how well designs are predicted that were left out; of the whole space what is expected.
 
-    best: that frontier's designs; analytic: keys of the frontier before anything was told.
+    pool: designs that stand for the space; best: the corrected frontier's; analytic: keys of the frontier before anything was told.
     """
-    figures = {name: figures_of(model, told) for name, model in corrected.models.items()}
+    figures = {name: figures_of(corrected, model) for name, model in corrected.models.items()}
     said = [sentence(model.columns.metric, figures[name]) for name, model in corrected.models.items()]
     evaluated, before = np.isin(best.keys, told.keys), np.isin(best.keys, analytic)
     said.append(
@@ -30,29 +34,54 @@ def lessons_of(corrected: Corrected, told: Evaluations, best: Designs, analytic:
     for model in corrected.models.values():
         columns |= expected(model, best, near)
     columns |= {name: column for name, column in best.known.items() if name not in columns}
-    return Lessons(tuple(said), figures, best.genotypes, columns)
+    left_out = {name: left_out_of(corrected, model) for name, model in corrected.models.items()}
+    files, written = files_of(corrected, best)
+    picks = picks_of(corrected, told, pool, confidence)
+    return Lessons((*said, *written), figures, best.genotypes, columns, left_out, picks, files)
 
 
 def expected(model: Model, designs: Designs, near: FloatArray) -> dict[str, FloatArray]:
-    """The expected value of a metric under its name, and the ends between which one measurement lies with 90 %, each (k,)."""
+    """The expected value of a metric under its name, and the ends between which one measurement lies with 90 %, each (k,).
+
+    To six digits: further ones are those of the optimiser, not of the metric.
+    """
     metric, mean, sd = model.columns.metric, model.mean(designs, near), model.sd(designs, near)
     ends = {metric.name: mean, f"{metric.name}_low": mean - TAIL * sd, f"{metric.name}_high": mean + TAIL * sd}
-    return {name: np.exp(column) if metric.log_scale else column for name, column in ends.items()}
+    values = {name: np.exp(column) if metric.log_scale else column for name, column in ends.items()}
+    return {name: np.array([float(f"{value:.6g}") for value in column]) for name, column in values.items()}
 
 
-def figures_of(model: Model, told: Evaluations) -> dict[str, object]:
-    """How far designs that were left out are predicted, by the model and by the prior on a straight line; the noise; the spread."""
-    metric, posterior = model.columns.metric, model.posterior
-    values = metric.scaled(told.metrics[metric.name][told.ok])
-    return {
+def figures_of(corrected: Corrected, model: Model) -> dict[str, object]:
+    """How far designs that were left out are predicted, by the model and by each prior on a straight line; the noise; the spread."""
+    metric, posterior, values = model.columns.metric, model.posterior, model.values
+    laws = [model.columns.laws[name].name for name in model.columns.priors]
+    alone = {law: _rms(beside_a_line(posterior.columns[:, 1 + place], values)) for place, law in enumerate(laws)}
+    found: dict[str, object] = {
         "prior": metric.prior or None,
         "evaluations": len(values),
         "scale": "log" if metric.log_scale else "linear",
         "left_out_rmse": _rms(posterior.left_out),
-        "prior_alone_rmse": _rms(beside_a_line(posterior.columns[:, 1], values)) if metric.prior else None,
+        "prior_alone_rmse": alone[laws[0]] if laws else None,
         "spread": float(values.std()),
         "noise": posterior.noise,
     }
+    before = known_of(corrected, model)
+    found |= {"evaluations": len(values) - before, "known": before} if before else {}
+    return found | ({"priors_alone_rmse": alone} if len(alone) > 1 else {})
+
+
+def known_of(corrected: Corrected, model: Model) -> int:
+    """How many of the values that taught a metric were known before the search."""
+    return int((corrected.told.keys[model.rows] < 0).sum())
+
+
+def left_out_of(corrected: Corrected, model: Model) -> LeftOut:
+    """The values that taught a metric, and what all others say of each."""
+    metric, posterior, values = model.columns.metric, model.posterior, model.values
+    back = np.exp if metric.log_scale else np.asarray
+    line = back(values - beside_a_line(posterior.columns[:, 1], values)) if metric.prior else None
+    known = known_of(corrected, model)
+    return LeftOut(back(values), back(values - posterior.left_out), line, metric.log_scale, known)
 
 
 def beside_a_line(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -65,19 +94,22 @@ def beside_a_line(x: FloatArray, y: FloatArray) -> FloatArray:
 
 def sentence(metric: Objective, figures: dict[str, object]) -> str:
     """What was learned of one metric."""
-    said = f"{metric.name}: {figures['evaluations']} evaluations; left out, one is predicted to {_size(metric, figures['left_out_rmse'])}"
+    known = f" and {figures['known']} known results" if "known" in figures else ""
+    left_out, noise = figures["left_out_rmse"], figures["noise"]
+    assert isinstance(left_out, float)
+    assert isinstance(noise, float)
+    said = f"{metric.name}: {figures['evaluations']} evaluations{known}; left out, one is predicted to {size(metric, left_out)}"
     if metric.prior:
         alone, spread = figures["prior_alone_rmse"], figures["spread"]
         assert isinstance(alone, float)
         assert isinstance(spread, float)
-        said += f", by {metric.prior} alone on a straight line to {_size(metric, alone)}"
+        said += f", by {metric.prior} alone on a straight line to {size(metric, alone)}"
         said += ": it says little here" * (alone > LITTLE * spread)
-    return f"{said}; noise about {_size(metric, figures['noise'])}."
-
-
-def _size(metric: Objective, sd: object) -> str:
-    assert isinstance(sd, float)
-    return f"{100 * sd:.2g} %" if metric.log_scale else f"{sd:.2g}{' ' * bool(metric.unit)}{metric.unit}"
+    several = figures.get("priors_alone_rmse")
+    if isinstance(several, dict):
+        nearest = min(several, key=lambda name: several[name])
+        said += f"; of {len(several)} laws {nearest} comes closest, {size(metric, several[nearest])}"
+    return f"{said}; noise about {size(metric, noise)}."
 
 
 def _rms(values: FloatArray) -> float:

@@ -72,7 +72,7 @@ class OptunaStrategy(ABC):
         self.distributions = gene_distributions(self.space, encoding)
         self.constraints = [budget.metric for budget in brief.problem.budgets]
         self.start, self.seen = list(brief.start), KeyIndex()
-        self.pending: list[Trial] = []
+        self.pending: dict[int, Trial] = {}  # by the key of what was asked and is not told
         self.storage = InMemoryStorage()
         with quiet():
             directions = [StudyDirection.MINIMIZE] * len(brief.problem.objectives)
@@ -81,7 +81,7 @@ class OptunaStrategy(ABC):
 
     def ask(self, at_most: int) -> IntArray:
         """New architectures, given designs first; fewer than wanted only when the space has no more."""
-        self.pending, genotypes = [], [self.space.genotypes(np.zeros(0, dtype=np.int64))]
+        genotypes = [self.space.genotypes(np.zeros(0, dtype=np.int64))]
         with quiet():
             for _ in range(self._wanted(at_most)):
                 if len(proposed := self._propose()) == 0:
@@ -92,7 +92,7 @@ class OptunaStrategy(ABC):
     def tell(self, evaluations: Evaluations) -> None:
         """Objective values and violations as constraints; failed rows fail their trials."""
         rows = zip(
-            self.pending,
+            [self.pending.pop(key) for key in evaluations.keys.tolist()],
             usable(evaluations).tolist(),
             self._values(evaluations).tolist(),
             evaluations.violations.tolist(),
@@ -122,7 +122,7 @@ class OptunaStrategy(ABC):
                 self.study.tell(trial, state=TrialState.FAIL)
         if len(genotype):
             self._record(trial, drawn[0], genotype[0])
-            self.pending.append(trial)
+            self.pending[int(self.space.keys(genotype)[0])] = trial
         return genotype
 
     def _unseen(self, genotype: IntArray) -> IntArray:

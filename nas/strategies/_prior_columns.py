@@ -10,10 +10,13 @@ from nas.frontier.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.strategies._evidence import Group
-from objectives.latency.operators import phases
+from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
+from objectives.metrics.perplexity import LARGEST_LOSS
+from objectives.scenario import PRECISIONS as FORMATS
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.columns import PRECISIONS
 
 OF_LAW = ("loss", "perplexity")
 OF_PHASES = {
@@ -27,6 +30,7 @@ OF_PHASES = {
     "power_w": ("prefill", "decode"),
     "tokens_per_joule": ("prefill", "decode"),
 }
+BITS = np.array([8.0 * FORMATS[name or "fp16"].weight_bytes for name in PRECISIONS])  # those of the study are all alike
 LAUNCH_MS = 5e-3  # per operator instance: what calibrated devices show
 MEDIANS = {  # of the sd of weights, before anything is seen
     "prior": 1.0,
@@ -53,25 +57,56 @@ class Designs:
         known = {name: column[rows] for name, column in self.known.items()}
         return Designs(self.keys[rows], self.genotypes[rows], self.architectures[rows], known, self.ok[rows])
 
-    def joined(self, other: "Designs") -> "Designs":
-        """The designs of both, which have none in common."""
-        keys = np.concatenate([self.keys, other.keys])
-        order = np.argsort(keys)
+    def followed_by(self, other: "Designs") -> "Designs":
+        """These designs, then others."""
         return Designs(
-            keys[order],
-            np.concatenate([self.genotypes, other.genotypes])[order],
-            Architectures.concatenate([self.architectures, other.architectures])[order],
-            {name: np.concatenate([column, other.known[name]])[order] for name, column in self.known.items()},
-            np.concatenate([self.ok, other.ok])[order],
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.genotypes, other.genotypes]),
+            Architectures.concatenate([self.architectures, other.architectures]),
+            {name: np.concatenate([column, other.known[name]]) for name, column in self.known.items()},
+            np.concatenate([self.ok, other.ok]),
         )
 
+    def joined(self, other: "Designs") -> "Designs":
+        """The designs of both, which have none in common, in the order of their keys."""
+        both = self.followed_by(other)
+        return both[np.argsort(both.keys)]
 
-def described(problem: Problem, keys: IntArray, names: tuple[str, ...]) -> Designs:
-    """The designs of some keys, ascending, with shipped metrics by name; none of the user's functions is called."""
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of every design: shipped metrics by name, and the priors that rival laws predict as well."""
+
+    names: tuple[str, ...]
+    rivals: tuple[Law, ...] = ()
+    priors: tuple[str, ...] = ()
+
+    def columns(self, problem: Problem, architectures: Architectures) -> tuple[dict[str, FloatArray], BoolArray]:
+        """Metrics of designs, each (n,), and where the shipped ones are finite; none of the user's functions is called."""
+        known, reasons = problem.metrics(architectures, self.names)
+        for law in self.rivals:
+            loss = law.loss(architectures) if self.priors else np.zeros(0)
+            for name in self.priors:
+                known[under(name, law)] = np.exp(np.minimum(loss, LARGEST_LOSS)) if name == "perplexity" else loss
+        ok = np.array([not reason for reason in reasons]) if reasons else np.ones(len(architectures), dtype=bool)
+        return known, ok
+
+
+def asked_of(problem: Problem) -> set[str]:
+    """The metrics that are minimised or limited."""
+    return {*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)}
+
+
+def under(prior: str, law: Law) -> str:
+    """The name of what a rival law says in the place of a prior."""
+    return f"{prior} ({law.name})"
+
+
+def described(problem: Problem, keys: IntArray, wanted: Wanted) -> Designs:
+    """The designs of some keys, ascending, with what is wanted of them."""
     genotypes = problem.space.genotypes(keys)
-    assessment = problem.assess(problem.architectures(genotypes))
-    found = problem.evaluate(genotypes, names, assessment=assessment)
-    return Designs(keys, genotypes, assessment.architectures, found.metrics, found.ok)
+    architectures = problem.architectures(genotypes)
+    return Designs(keys, genotypes, architectures, *wanted.columns(problem, architectures))
 
 
 class Variables:
@@ -92,11 +127,14 @@ class Variables:
 class Columns:
     """The groups of columns of one metric, centred and scaled by the designs of a reference."""
 
-    def __init__(self, problem: Problem, metric: Objective, reference: Designs, variables: Variables) -> None:
+    def __init__(
+        self, problem: Problem, metric: Objective, reference: Designs, variables: Variables, rivals: tuple[Law, ...]
+    ) -> None:
         self.problem, self.metric, self.reference, self.variables = problem, metric, reference, variables
-        self.centres = {name: float(column.mean()) for name, column in self._law_logs(reference.architectures).items()}
-        prior = self._prior(reference)[reference.ok]
-        self.middle, self.width = (float(prior.mean()), float(prior.std()) or 1.0) if len(prior) else (0.0, 1.0)
+        own = problem.scenario.law
+        self.laws = {metric.prior: own} | {under(metric.prior, law): law for law in rivals if metric.prior in OF_LAW}
+        self.centres = {law.name: _means(law, reference.architectures) for law in self.laws.values()}
+        self.priors = {name: _ends(self._prior(name, reference)[reference.ok]) for name in self.laws if metric.prior}
 
     def matrix(self, designs: Designs) -> FloatArray:
         """A constant, the prior, its parts, the log variables, their squares and products, (n, p)."""
@@ -126,44 +164,53 @@ class Columns:
         free = {"variables": np.column_stack([variables, sparse]), "squares": squares}
         if not self.metric.prior:
             return free
-        prior = _finite((self._prior(designs)[:, None] - self.middle) / self.width)
-        return {"prior": prior, "parts": _finite(self._parts(designs)), **free}
+        prior = [(self._prior(name, designs) - middle) / width for name, (middle, width) in self.priors.items()]
+        parts = [self._parts(name, designs) for name in self.priors]
+        return {"prior": _finite(np.stack(prior, axis=1)), "parts": _finite(np.concatenate(parts, axis=1)), **free}
 
-    def _prior(self, designs: Designs) -> FloatArray:
-        """The prior on the metric's own scale, (n,); 0 without one."""
-        if not self.metric.prior:
-            return np.zeros(len(designs))
+    def _prior(self, name: str, designs: Designs) -> FloatArray:
+        """A prior on the metric's own scale, (n,)."""
         with np.errstate(invalid="ignore"):
-            return self.metric.scaled(designs.known[self.metric.prior])
+            return self.metric.scaled(designs.known[name])
 
-    def _parts(self, designs: Designs) -> FloatArray:
-        """How the prior changes with each of its coefficients, over the prior's own sd, (n, k); (n, 0) of one without parts."""
-        name = self.metric.prior
-        value = designs.known[name]
-        if name in OF_LAW:
-            parts = self._law_parts(designs.architectures)
-            slope = value if name == "perplexity" else np.ones(len(designs))
-        elif name in OF_PHASES:
-            times = time_parts(self.problem, designs, OF_PHASES[name])
+    def _parts(self, name: str, designs: Designs) -> FloatArray:
+        """How a prior changes with each of its coefficients, over the prior's own sd, (n, k); (n, 0) of one without parts."""
+        prior, value = self.metric.prior, designs.known[name]
+        if prior in OF_LAW:
+            parts = self._law_parts(self.laws[name], designs.architectures)
+            slope = value if prior == "perplexity" else np.ones(len(designs))
+        elif prior in OF_PHASES:
+            times = time_parts(self.problem, designs, OF_PHASES[prior])
             parts, slope = times / times[:, :-1].sum(axis=1, keepdims=True), value
         else:
             return np.zeros((len(designs), 0))
         if self.metric.log_scale:
             slope = slope / value
-        return parts * slope[:, None] / self.width
+        return parts * slope[:, None] / self.priors[name][1]
 
-    def _law_parts(self, architectures: Architectures) -> FloatArray:
-        """The law's terms and each times the centred logarithms of what it depends on, nats, (n, k)."""
-        law, logs = self.problem.scenario.law, self._law_logs(architectures)
+    def _law_parts(self, law: Law, architectures: Architectures) -> FloatArray:
+        """A law's terms and each times the centred logarithms of what it depends on, nats, (n, k)."""
+        logs, centres = law_logs(law, architectures), self.centres[law.name]
         parts: list[FloatArray] = []
         for name, term in law.terms(architectures).items():
             of = quantities(law, name)
-            parts += [term, *(term * (logs[q] - self.centres[q]) for q in of)] if of else []
+            parts += [term, *(term * (logs[q] - centres[q]) for q in of)] if of else []
         return np.stack(parts, axis=1) if parts else np.zeros((len(architectures), 0))
 
-    def _law_logs(self, architectures: Architectures) -> dict[str, FloatArray]:
-        law = self.problem.scenario.law
-        return {name: np.log(law.feature(architectures, name)) for name in quantities(law, "")}
+
+def law_logs(law: Law, architectures: Architectures) -> dict[str, FloatArray]:
+    """Logarithms of what a law depends on, each (n,)."""
+    return {name: np.log(law.feature(architectures, name)) for name in quantities(law, "")}
+
+
+def _means(law: Law, architectures: Architectures) -> dict[str, float]:
+    return {name: float(column.mean()) for name, column in law_logs(law, architectures).items()}
+
+
+def _ends(values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of what is finite, 0 and 1 where nothing tells."""
+    values = values[np.isfinite(values)]
+    return (float(values.mean()), float(values.std()) or 1.0) if len(values) else (0.0, 1.0)
 
 
 def quantities(law: Law, term: str) -> tuple[str, ...]:
@@ -175,10 +222,12 @@ def quantities(law: Law, term: str) -> tuple[str, ...]:
 
 
 def log_variables(architectures: Architectures) -> FloatArray:
-    """Logarithms of the six axes, (n, 6)."""
+    """Logarithms of whatever may be an axis, (n, 15): shape, heads beside the width, tokens, bits of a weight, 1 + layers of each kind, window."""
     a = architectures
-    columns = (a.depth, a.width, a.n_experts, a.top_k, a.expert_ffn_ratio, a.n_kv_heads)
-    return np.log(np.stack(columns, axis=1).astype(np.float64))
+    shape = (a.depth, a.width, a.n_experts, a.top_k, a.expert_ffn_ratio, a.n_kv_heads)
+    further = (a.head_dim, a.query_dim / a.width, np.maximum(a.tokens, 1), BITS[a.precision])
+    kinds = (1 + kind for kind in (a.n_local, a.window, a.n_kv_shared, a.n_linear, a.n_conv))
+    return np.log(np.stack([*shape, *further, *kinds], axis=1).astype(np.float64))
 
 
 def time_parts(problem: Problem, designs: Designs, asked: tuple[str, ...]) -> FloatArray:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict
 
 from nas.exact.solution import SMALL, ExactSolution, solve
 from nas.frontier.picks import PickRule
-from nas.problem.objective import built_in
 from nas.search.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 
@@ -49,15 +48,16 @@ class Exact:
 
     def _solved(self) -> Iterator[ExactSolution]:
         """The frontier with the picks of the study's own vocabulary, then the picks of every other, whose frontier is not asked for."""
-        problem, asked = self.brief.problem, self.brief.problem.questions
-        for vocabulary in {None: None, **{question.vocabulary: None for question in asked}}:
-            rules = [PickRule.of(q) for q in asked if q.vocabulary == vocabulary]
-            if vocabulary is None:
-                rules = list(dict.fromkeys([PickRule(None), *rules]))
-                yield solve(problem, tuple(rules), self.brief.report, self.brief.notebook)
-            else:
-                alike = replace(problem.with_vocabulary(vocabulary), objectives=(built_in("total_ms"),))
-                yield solve(alike, tuple(rules), notebook=self.brief.notebook)
+        problem = self.brief.problem
+        rules: dict[int, list[PickRule]] = {problem.vocabulary: [PickRule(None)]}
+        for question in problem.questions:
+            vocabulary = problem.with_vocabulary(question.vocabulary).vocabulary
+            rules.setdefault(vocabulary, []).append(PickRule.of(question))
+        own = rules.pop(problem.vocabulary)
+        yield solve(problem, tuple(dict.fromkeys(own)), self.brief.report, self.brief.notebook)
+        for vocabulary, others in rules.items():
+            alike = replace(problem.with_vocabulary(vocabulary), objectives=())
+            yield solve(alike, tuple(others), notebook=self.brief.notebook)
 
     def tell(self, evaluations: object) -> None:
         """Nothing is learned."""

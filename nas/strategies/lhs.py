@@ -7,7 +7,7 @@ from nas.search.strategy import Brief, Traits
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits()
+TRAITS = Traits(asynchronous=True)
 
 
 class Parameters(BaseModel):

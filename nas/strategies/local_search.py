@@ -12,7 +12,7 @@ from nas.strategies._front import Front
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits(seedable=True)
+TRAITS = Traits(seedable=True, asynchronous=True)
 COARSEST = 1 / 8  # of an axis; one value where it has fewer than 16, as every axis of the paper's space
 SHARE = 1 / 50  # of a large frontier, explored at once: its upkeep per ask grows with its members
 NEIGHBOUR, KICK, DRAW = range(3)  # ways to ask
@@ -57,7 +57,7 @@ class LocalSearch:
         self.explored: Counter[int] = Counter()
         self.ways: dict[int, int] = {}  # how each key was asked for
         self.paid = np.ones(3)  # new frontier values per design of each way, of late
-        self.asked = False
+        self.asked, self.asynchronous = False, brief.asynchronous
 
     def ask(self, at_most: int) -> IntArray:
         """Unknown neighbours of the next frontier members to explore, or a restart; the first design at first."""
@@ -70,7 +70,7 @@ class LocalSearch:
             while (times := self._times_explored()).min(initial=self.steps) < self.steps:
                 if len(near := self._new(self._neighbours(times), NEIGHBOUR)):
                     return near
-        return self._restart()
+        return self._restart(min(self.parameters.restart, at_most) if self.asynchronous else self.parameters.restart)
 
     def _new(self, genotypes: IntArray, way: int) -> IntArray:
         """Those that were never asked for, noted with the way in which they are."""
@@ -87,16 +87,17 @@ class LocalSearch:
         """Neighbours of some members with steps left, known ones too; of equally crowded members, some at random."""
         rows = self.generator.permutation(np.flatnonzero(times < self.steps))
         widest = np.argsort(-self.front.crowding()[rows], kind="stable")
-        chosen = rows[widest[: max(self.parameters.explored, int(SHARE * len(times)))]]
+        many = 1 if self.asynchronous else max(self.parameters.explored, int(SHARE * len(times)))
+        chosen = rows[widest[:many]]
         self.explored.update(self.front.keys[chosen].tolist())
         return self.space.neighbours(self.front.genotypes[chosen], COARSEST * 0.5 ** times[chosen])
 
-    def _restart(self) -> IntArray:
-        """Kicks and random architectures, each in proportion to what it brought of late, but a quarter at least."""
+    def _restart(self, n: int) -> IntArray:
+        """Kicks and random architectures, each in proportion to what it brought of late, but a quarter at least, (n, g)."""
         part = self.paid[KICK] / max(self.paid[KICK] + self.paid[DRAW], 1e-9)
-        wanted = round(self.parameters.restart * min(max(part, LEAST_PART), 1.0 - LEAST_PART))
+        wanted = int(n * min(max(part, LEAST_PART), 1.0 - LEAST_PART) + self.generator.random())
         kicked = self._new(self._kicks(wanted), KICK) if len(self.front) else self.front.genotypes
-        drawn = draw_unseen(self.space.size, self.seen, self.parameters.restart - len(kicked), self.generator)
+        drawn = draw_unseen(self.space.size, self.seen, n - len(kicked), self.generator)
         self.ways.update(dict.fromkeys(drawn.tolist(), DRAW))
         return np.concatenate([kicked, self.space.genotypes(drawn)])
 

@@ -13,7 +13,7 @@ from nas.search.unseen import draw_unseen
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-TRAITS = Traits(seedable=True)
+TRAITS = Traits(seedable=True, asynchronous=True)
 
 
 class Parameters(Variation):
@@ -117,20 +117,28 @@ class NSGA2:
         self.space, self.seen, self.parameters = brief.problem.space, brief.seen(), parameters
         self.random_state, self.immigrants = brief.generator, np.random.default_rng([brief.seed, 1])
         self.brood = Brood(self.space, self.seen, parameters)
-        self.asked = first_generation(brief, parameters.population, self.immigrants)
-        self.seen.add(self.space.keys(self.asked))
+        self.first, self.asynchronous = (
+            first_generation(brief, parameters.population, self.immigrants),
+            brief.asynchronous,
+        )
+        self.seen.add(self.space.keys(self.first))
         nothing = np.zeros(0)
-        self.kept = Individuals(self.asked[:0], np.zeros((0, len(brief.problem.objectives))), nothing, nothing)
+        self.kept = Individuals(self.first[:0], np.zeros((0, len(brief.problem.objectives))), nothing, nothing)
 
     def ask(self, at_most: int) -> IntArray:
-        """The first generation, then broods; what mating cannot fill is drawn at random from what is left."""
+        """The first generation, then broods; what mating cannot fill is drawn at random from what is left.
+
+        Without waiting a brood is as large as there are idle workers (steady state).
+        """
+        first, self.first = self.first, self.first[:0]
+        if len(first):
+            return first
+        size = min(self.parameters.offspring, at_most) if self.asynchronous else self.parameters.offspring
+        bred = first
         if len(self.kept):
-            genes = self.kept.genotypes.astype(np.float64)
-            bred = self.brood.bred(genes, self.parameters.offspring, self._pairs, self.random_state)
-            short = self.parameters.offspring - len(bred)
-            drawn = draw_unseen(self.space.size, self.seen, short, self.immigrants)
-            self.asked = np.concatenate([bred, self.space.genotypes(drawn)])
-        return self.asked
+            bred = self.brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)
+        drawn = draw_unseen(self.space.size, self.seen, size - len(bred), self.immigrants)
+        return np.concatenate([bred, self.space.genotypes(drawn)])
 
     def _pairs(self, n: int) -> IntArray:
         """Rows of n pairs of parents, each the winner of a tournament of two, (n, 2)."""
@@ -144,8 +152,8 @@ class NSGA2:
         violations = np.where(failed[:, None], FAILED, np.maximum(evaluations.violations, 0.0))
         violation = np.column_stack([violations, FAILED * failed]).sum(axis=1)
         values = np.where(failed[:, None], 0.0, evaluations.values)
-        most = self.parameters.population if len(self.kept) else len(self.asked)
-        genotypes = np.concatenate([self.kept.genotypes, self.asked])
+        most = self.parameters.population if len(self.kept) else max(len(evaluations), self.parameters.population)
+        genotypes = np.concatenate([self.kept.genotypes, evaluations.genotypes])
         values, violation = np.concatenate([self.kept.values, values]), np.concatenate([self.kept.violation, violation])
         rows, crowding = survivors(values, violation, most, self.random_state)
         self.kept = Individuals(genotypes[rows], values[rows], violation[rows], crowding)

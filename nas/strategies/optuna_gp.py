@@ -13,7 +13,7 @@ from nas.strategies._optuna import REPEATS, Repeats, quiet
 from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import FloatArray, IntArray
 
-TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4)
+TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4, asynchronous=True)
 
 
 class Parameters(BaseModel):

@@ -6,25 +6,28 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from nas.errors import UsageError
 from nas.frontier.dominance import non_dominated
 from nas.frontier.preferences import diverse
 from nas.problem.evaluations import Evaluations, joined
+from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Lessons, Traits
 from nas.search.unseen import draw_unseen
 from nas.strategies._candidates import Candidates
-from nas.strategies._corrected import Corrected, Guess, Learner, as_known
+from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known
 from nas.strategies._improvement import most_improving
+from nas.strategies._known import known_of, known_rows, refuse_untold
 from nas.strategies._lessons import lessons_of
-from nas.strategies._prior_columns import Designs
+from nas.strategies._prior_columns import OF_LAW, Designs, Wanted
 from nas.strategies._space_filling import latin_hypercube
 from nas.strategies._told import content
+from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True)
-LEAST = 4  # evaluations that did not fail, below which nothing is learned
 COMPARED = 300  # designs whose gain is measured
 DRAWN_NEAR = 250  # designs near the corrected frontier, and as many others, of which one state of affairs is drawn
 
@@ -48,6 +51,19 @@ class Parameters(BaseModel):
     confidence: float = Field(
         0.8, gt=0, lt=1, description="Least probability of holding the budgets, of designs not chosen by a draw"
     )
+    evidence_as: dict[str, str] = Field(
+        {}, description="Which column of the evidence is a metric's value, by metric, where it is not called so"
+    )
+    evidence: list[dict[str, Any]] = Field(
+        [],
+        description="Results that only teach: a table, a run folder, a folder of trainings, a list of these, or rows",
+    )
+
+    @field_validator("evidence", mode="before")
+    @classmethod
+    def _read(cls, given: Any, info: ValidationInfo) -> list[dict[str, Any]]:
+        """Rows in the place of files, so that a recorded study holds them."""
+        return known_rows(given, info.data.get("evidence_as", {}).values())
 
 
 class PriorGuided:
@@ -56,73 +72,83 @@ class PriorGuided:
     def __init__(self, brief: Brief, parameters: Parameters) -> None:
         self.problem, self.seed, self.start, self.parameters = brief.problem, brief.seed, brief.start, parameters
         self.space = brief.problem.space
-        self.told, self.known = brief.known, brief.known_rows
-        self.candidates = Candidates(self.problem, self.seed, shipped(brief))
-        self.learner = Learner(self.problem, self.candidates.reference)
+        self.told = nothing(brief.problem) if brief.known is None else brief.known
+        self.pending = np.zeros(0, dtype=np.int64)
+        self.rivals = brief.rivals
+        wanted = wanted_of(brief)
+        self.candidates = Candidates(self.problem, self.seed, wanted)
+        known = known_of(self.problem, parameters.evidence, parameters.evidence_as, wanted)
+        self.learner = Learner(self.problem, self.candidates.reference, known, brief.rivals)
+        self.held = np.zeros(0, dtype=np.int64) if known is None else known.complete(self.problem)
 
     def ask(self, at_most: int) -> IntArray:
         """First designs of the analytic frontier and a few drawn ones, then those that improve the corrected frontier most."""
-        generator, seen = np.random.default_rng([self.seed, self._count]), KeyIndex()
-        if self.told is not None:
-            seen.add(self.told.keys)
-        if self.told is None or self._count == self.known < LEAST:
-            return self._first(generator, seen)
-        if len(
+        waiting = [len(self.pending)] if len(self.pending) else []
+        generator, seen = np.random.default_rng([self.seed, len(self.told), *waiting]), KeyIndex()
+        taken, enough = np.concatenate([self.told.keys, self.pending, self.held]), self.learner.enough(self.told)
+        seen.add(taken)
+        if len(self.told) + len(self.pending) < LEAST and not enough:
+            asked = self._first(generator, seen)
+        elif len(
             given := self.start[seen.rows(self.space.keys(self.start)) < 0]
-        ):  # known results took the first batch's place
-            return given
-        chosen = self._improving(self.told, generator) if self.told.ok.sum() >= LEAST else self.told.keys[:0]
-        seen.add(chosen)
-        short = self.parameters.batch - len(chosen)
-        drawn = draw_unseen(self.space.size, seen, short, generator)
-        return self.space.genotypes(np.concatenate([chosen, drawn]))
-
-    @property
-    def _count(self) -> int:
-        return 0 if self.told is None else len(self.told)
+        ):  # evidence took the first batch's place
+            asked = given
+        else:
+            most = min(self.parameters.batch, at_most) if waiting else self.parameters.batch
+            chosen = self._improving(taken, most, generator) if enough else taken[:0]
+            seen.add(chosen)
+            drawn = draw_unseen(self.space.size, seen, most - len(chosen), generator)
+            asked = self.space.genotypes(np.concatenate([chosen, drawn]))
+        self.pending = np.concatenate([self.pending, self.space.keys(asked)])
+        return asked
 
     def tell(self, evaluations: Evaluations) -> None:
-        """Keep what was found."""
-        self.told = evaluations if self.told is None else joined(self.told, evaluations)
+        """Keep what was found, in whichever order it comes."""
+        self.pending = self.pending[~np.isin(self.pending, evaluations.keys)]
+        self.told = joined(self.told, evaluations) if len(self.told) else evaluations
 
     def state(self) -> dict[str, Any]:
         """How many rows were told, and their hash."""
-        digest = "" if self.told is None else hashlib.blake2b(content(self.told), digest_size=16).hexdigest()
-        return {"told": self._count, "digest": digest}
+        digest = hashlib.blake2b(content(self.told), digest_size=16).hexdigest() if len(self.told) else ""
+        return {"told": len(self.told), "digest": digest}
 
     def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
         """Know these rows, if they are those that the state was taken after."""
         digest = hashlib.blake2b(content(evaluations), digest_size=16).hexdigest()
         if state != {"told": len(evaluations), "digest": digest}:
             return False
-        self.told = evaluations
+        self.told, self.pending = evaluations, self.pending[:0]
         return True
 
     def _first(self, generator: np.random.Generator, seen: KeyIndex) -> IntArray:
-        """Given designs, some of the analytic frontier, and a Latin hypercube."""
-        seen.add(self.space.keys(self.start))
-        wanted = max(self.parameters.initial - len(self.start), 0)
-        guess = as_known(self.problem)
+        """Given designs, some of the analytic frontier of each law, and a Latin hypercube; none that was seen."""
+        start = self.start[seen.add(self.space.keys(self.start))]
+        wanted = max(self.parameters.initial - len(start), 0)
+        laws = (None, *self.rivals)
+        shares = np.array_split(np.arange(wanted), len(laws))
+        found = np.concatenate([self._analytic(len(some), law) for some, law in zip(shares, laws, strict=True)])
+        found = found[seen.add(found)]
+        short = wanted + self.parameters.drawn - len(found) + (len(start) == 0 and wanted == 0)
+        cube = latin_hypercube(self.space, seen, short, generator)
+        return np.concatenate([start, self.space.genotypes(found), cube])
+
+    def _analytic(self, wanted: int, rival: Law | None) -> IntArray:
+        """Keys of designs spread along the frontier before anything is told, under a law of several (None: the study's own)."""
+        guess = as_known(self.problem, rival)
         pool = self.candidates.grown(self.candidates.reference, lambda designs: front(guess(designs)))
         known = guess(pool)
         rows = front(known) if wanted and known.values.shape[1] else np.zeros(0, dtype=np.int64)
+        rows = rows[np.isfinite(known.values[rows]).all(axis=1)]  # a rival may say nothing of any
         picked = rows[diverse(normalised(known.values[rows], known.values[rows]), wanted)] if len(rows) else rows
-        keys = pool.keys[picked]
-        keys = keys[seen.add(keys)]
-        short = wanted + self.parameters.drawn - len(keys) + (len(self.start) == 0 and wanted == 0)
-        cube = latin_hypercube(self.space, seen, short, generator)
-        return np.concatenate([self.start, self.space.genotypes(keys), cube])
+        return pool.keys[picked]
 
-    def _improving(self, told: Evaluations, generator: np.random.Generator) -> IntArray:
-        """Keys of a batch, or of what of it improves anything."""
-        corrected = self.learned(told)
-        pool = self._pool(told, corrected)
-        explored = min(self.parameters.explored, self.parameters.batch)
-        guess, known = corrected.guess(pool), np.isin(pool.keys, told.keys)
-        chosen = self._best(guess, pool, known, self.parameters.batch - explored, generator)
-        for _ in range(
-            self.parameters.batch - len(chosen)
-        ):  # more than asked for where little improves what is expected
+    def _improving(self, taken: IntArray, most: int, generator: np.random.Generator) -> IntArray:
+        """Keys of a batch, or of what of it improves anything; of designs that are not told yet what is expected counts."""
+        corrected = self.learned(self.told)
+        pool = self._pool(taken, corrected)
+        guess, known = corrected.guess(pool), np.isin(pool.keys, taken)
+        chosen = self._best(guess, pool, known, most - min(self.parameters.explored, most), generator)
+        for _ in range(most - len(chosen)):  # more than asked for where little improves what is expected
             rows = self._worth_a_draw(guess, known, chosen, generator)
             some = pool[rows]
             one = self._best(corrected.drawn(some, generator), some, known[rows], 1, generator)
@@ -135,19 +161,20 @@ class PriorGuided:
 
     def lessons(self, told: Evaluations) -> Lessons | None:
         """What these evaluations teach of expensive metrics, and the frontier of the whole space as it is then expected to be."""
-        if told.ok.sum() < LEAST:
+        if not self.learner.enough(told):
             return None
         corrected = self.learned(told)
         if not corrected.models:
             return None
-        pool = self._pool(told, corrected)
+        pool = self._pool(told.keys, corrected)
         rows = front(corrected.guess(pool), self.parameters.confidence)
-        return lessons_of(corrected, told, pool[rows], pool.keys[front(as_known(self.problem)(pool))])
+        analytic = pool.keys[front(as_known(self.problem)(pool))]
+        return lessons_of(corrected, told, pool, pool[rows], analytic, self.parameters.confidence)
 
-    def _pool(self, told: Evaluations, corrected: Corrected) -> Designs:
-        """Designs that may be asked for, and those told."""
+    def _pool(self, taken: IntArray, corrected: Corrected) -> Designs:
+        """Designs that may be asked for, and those that were."""
         liked = lambda designs: front(corrected.guess(designs), self.parameters.confidence)  # noqa: E731
-        return self.candidates.grown(self.candidates.holding(told.keys), liked)
+        return self.candidates.grown(self.candidates.holding(taken), liked)
 
     def _worth_a_draw(
         self, guess: Guess, known: BoolArray, chosen: IntArray, generator: np.random.Generator
@@ -183,12 +210,21 @@ class PriorGuided:
         return rows[most_improving(points, before, count)]
 
 
-def shipped(brief: Brief) -> tuple[str, ...]:
-    """The shipped metrics that the search needs of every design: objectives, budgets, priors."""
+def wanted_of(brief: Brief) -> Wanted:
+    """What the search needs of every design: objectives, budgets and priors that are shipped, and what rival laws say."""
     problem = brief.problem
     own = {metric.name for metric in problem.functions}
     asked = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets), *problem.priors)
-    return tuple(dict.fromkeys(name for name in asked if name not in own))
+    names = tuple(dict.fromkeys(name for name in asked if name not in own))
+    return Wanted(names, brief.rivals, tuple(name for name in problem.priors if name in OF_LAW))
+
+
+def nothing(problem: Problem) -> Evaluations:
+    """No evaluation."""
+    none = {name: np.zeros(0) for name in problem.metric_names}
+    genotypes = problem.space.genotypes(np.zeros(0, dtype=np.int64))
+    names = tuple(objective.name for objective in problem.objectives)
+    return Evaluations(genotypes, np.zeros(0, dtype=np.int64), none, None, names, problem.budgets)
 
 
 def front(guess: Guess, confidence: float = 0.5) -> IntArray:
@@ -207,5 +243,14 @@ def normalised(values: FloatArray, ends: FloatArray) -> FloatArray:
 
 
 def build(brief: Brief, parameters: Parameters) -> PriorGuided:
-    """The strategy from its brief and parameters."""
+    """The strategy from its brief and parameters.
+
+    Raises:
+        UsageError: evidence or laws that tell nothing of what is to be learned.
+    """
+    refuse_untold(brief.problem, parameters.evidence, parameters.evidence_as)
+    if brief.rivals and not set(brief.problem.priors) & set(OF_LAW):
+        raise UsageError(
+            "laws: expected a metric of your own whose PRIOR is loss with several laws, got none; drop them, or add --algo exact"
+        )
     return PriorGuided(brief, parameters)

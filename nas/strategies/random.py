@@ -7,7 +7,7 @@ from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits()
+TRAITS = Traits(asynchronous=True)
 
 
 class Parameters(BaseModel):

@@ -10,7 +10,7 @@ from nas.search.strategy import Brief, Traits
 from nas.strategies._space_filling import filled
 from search_spaces.arrays import FloatArray, IntArray
 
-TRAITS = Traits()
+TRAITS = Traits(asynchronous=True)
 LENGTH = 2**30
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
-from objectives.loss_law.precision_cost import CAVEATS, FULL, unknown
+from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
 
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
@@ -102,10 +102,21 @@ def said_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
         look = "look" if len(few) > 1 else "looks"
         free = f"the loss does not see precision: {' and '.join(few)} {look} free; name a --precision-law"
         return [free] if few and len(formats) > 1 else []
-    said = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"] if few else []
-    unpriced = [name for name in few if unknown(law.precision_law, name)]
-    free = f"precision law {law.precision_law} has no constants for {' and '.join(unpriced)}: taken as free"
-    return said + ([free] if unpriced else [])
+    if not few:
+        return [
+            f"precision law {law.precision_law}: {' and '.join(formats)} costs nothing under it; name formats of few bits, "
+            "--precisions or --precision"
+        ]
+    said = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"]
+    lacking = without_constants(law.precision_law, few)
+    return said + [f"precision law {law.precision_law} has no constants for {each}" for each in lacking]
+
+
+def said_of_rivals(own: Law, rivals: Sequence[Law], formats: Sequence[str]) -> list[str]:
+    """What is doubtful of the same under rivals, beyond what is said of the study's law, each once."""
+    known = said_of_formats(own, formats)
+    said = [text for law in rivals if law.precision_law for text in said_of_formats(law, formats)]
+    return [text for text in dict.fromkeys(said) if text not in known]
 
 
 def priced_alone(law: Law) -> list[str]:

@@ -1,17 +1,25 @@
-"""The space of a study: the one it names, with the settings that it gives beside it."""
+"""The space of a study: the one it names, with the settings and lower limits that it gives beside it."""
+
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
 from nas.files.faults import Faults
+from nas.study.capabilities import within
 from nas.study.configuration import StudyConfig
 from search_spaces.specification import SpaceSpecification
 
 
-def asked_space(config: StudyConfig, space: SpaceSpecification, faults: Faults) -> SpaceSpecification:
-    """The space with the study's formats, and its tokens: several are its axis of them, one leaves it without."""
-    if config.tokens is None and not config.precisions:
+def asked_space(
+    config: StudyConfig, space: SpaceSpecification, limits: Mapping[str, int], faults: Faults
+) -> SpaceSpecification:
+    """The space with the study's formats, and its tokens: several are its axis of them, one leaves it without.
+
+    `limits` are lower ones on capabilities, which its conditions are then.
+    """
+    if config.tokens is None and not config.precisions and not limits:
         return space
-    content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    content = within(space, limits, faults)
     if config.precisions:
         content["axes"]["precision"] = list(dict.fromkeys(config.precisions))
     if config.tokens is not None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
@@ -13,11 +14,10 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
 from nas.study.configuration import StudyConfig
+from nas.study.model_configs import read_config
 from objectives.plugins import documents, normalised
 from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
-
-LOCAL = ("n_local", "window")  # layers with a sliding window, and its tokens
 
 
 def baselines_of(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
@@ -56,20 +56,28 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
         content = _model(normalised(item))
     else:
         content = dict(item)
-    columns = {key: value for key, value in content.items() if key not in ("name", "source", *LOCAL)}
-    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns), *_local(content))
+    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
+    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns))
 
 
-def _local(content: Mapping[str, Any]) -> tuple[int, int]:
-    """How many layers have a sliding window, and its tokens; 0 and 0 without.
+def model_named(text: str) -> Baseline:
+    """A published model by its name, or the one that a config.json, or a folder with one, describes.
 
     Raises:
-        ValueError: one without the other, or no positive integers.
+        UsageError: no such model, or a config.json that columns do not hold.
     """
-    given = [content.get(name, 0) for name in LOCAL]
-    if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given) or (given[0] > 0) != (given[1] > 0):
-        raise ValueError(f"n_local, window: expected two positive integers or neither, got {given}; correct them")
-    return given[0], given[1]
+    path = config_path(text)
+    if path is None:
+        return baseline(text)
+    return Baseline(shown_name(path.resolve().parent.name or path.stem), read_config(path))
+
+
+def config_path(text: str) -> Path | None:
+    """The config.json that a text names, itself or by its folder; None for a published model's name."""
+    path = Path(text)
+    if path.suffix == ".json":
+        return path
+    return path / "config.json" if normalised(text) not in documents("search_spaces.models") and path.is_dir() else None
 
 
 @lru_cache

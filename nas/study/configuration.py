@@ -8,8 +8,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
+from search_spaces.formats import Format
+from search_spaces.written_axes import CAPABILITIES
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
+CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
@@ -71,11 +74,25 @@ def split_budget(text: str) -> tuple[str, str]:
     metric, limit = metric.strip(), limit.strip()
     if sign not in ("=", "<=", ">="):
         least, most = f"{metric}>={limit}", f"{metric}<={limit}"
-        if is_rate(metric):
+        if is_rate(metric) or metric in CAPABILITIES:
             raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")
         remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
         raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")
     return metric, f"{'>=' * (sign == '>=')}{limit}"
+
+
+def cluster_address(value: Any) -> Any:
+    """The address of a cluster: `dask:tcp://host:8786`, or `dask:scheduler.json`, the file that its scheduler writes.
+
+    Raises:
+        ValueError: another form, with those that are meant.
+    """
+    value = none_word(value)
+    if value is not None and not (isinstance(value, str) and CLUSTER.match(value)):
+        raise ValueError(
+            f"expected dask:tcp://host:port or dask:scheduler.json, got {value!r}; write for example dask:tcp://127.0.0.1:8786"
+        )
+    return value
 
 
 def written_tokens(value: Any) -> Any:
@@ -128,7 +145,9 @@ class StudyConfig(BaseModel):
     laws: Annotated[
         list[str | dict[str, Any]],
         BeforeValidator(split_names),
-        Field(description="Other laws to hold the exact picks against: names, files or mappings"),
+        Field(
+            description="Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings"
+        ),
     ] = []
     tokens: Annotated[
         float | list[float] | None,
@@ -153,10 +172,10 @@ class StudyConfig(BaseModel):
         "jetson_agx_orin_64gb"
     )
     precision: Annotated[
-        Literal["fp16", "int8", "int4", "nvfp4", "fp32"], Field(description="Weights and linear operators")
+        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits")
     ] = "fp16"
     precisions: Annotated[
-        list[Literal["fp16", "int8", "int4", "nvfp4", "fp32"]],
+        list[Format],
         BeforeValidator(split_names),
         Field(description="Formats that designs may have, an axis of the space; left out: `precision` alone"),
     ] = []
@@ -245,11 +264,28 @@ class StudyConfig(BaseModel):
         BeforeValidator(none_word),
         Field(description="Processes that evaluate, one architecture each; none: in this process, a batch at once"),
     ] = None
+    asynchronous: Annotated[
+        bool,
+        Field(
+            strict=True, description="Ask whenever a worker is idle; the order of arrival decides what is asked next"
+        ),
+    ] = False
+    executor: Annotated[
+        str | None,
+        BeforeValidator(cluster_address),
+        Field(
+            description="Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone"
+        ),
+    ] = None
+    resources: Annotated[
+        dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
+        Field(description="What an evaluation takes of what a cluster's workers declare, such as GPU: 1"),
+    ] = {}
     evaluation_timeout: Annotated[
         float | None,
         Field(gt=0),
         BeforeValidator(none_word),
-        Field(description="Seconds for one architecture, with workers"),
+        Field(description="Seconds for one architecture, with workers or an executor"),
     ] = None
     optuna_storage: Annotated[
         Annotated[str, Field(min_length=1)] | None,

@@ -1,5 +1,6 @@
 """Objectives, budgets and applications by the names of metrics, a user's functions included."""
 
+import math
 import re
 from collections.abc import Mapping
 from types import ModuleType
@@ -80,7 +81,7 @@ def installed_metric(plug_in: entry_points.PlugIn) -> Objective:
 
 
 def _metric(name: str, place: str, module: ModuleType) -> Objective:
-    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE and PRIOR are its own."""
+    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE, PRIOR and COST_S are its own."""
     module_name, _, attribute = place.partition(":")
     function = getattr(module, attribute, None)
     if not callable(function):
@@ -92,7 +93,15 @@ def _metric(name: str, place: str, module: ModuleType) -> Objective:
             f"expected a metric of which less is better, got DIRECTION {direction!r} of {place}; return its negative or its reciprocal"
         )
     unit, log_scale = str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False))
-    return Objective(name, unit, log_scale, function, place, _prior(function, place))
+    return Objective(name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
+
+
+def _cost_s(function: Any, place: str) -> float:
+    """Seconds that a function says one architecture takes, its COST_S; 0 where it says nothing."""
+    cost = getattr(function, "COST_S", 0.0)
+    if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0.0 <= cost < math.inf:
+        raise UsageError(f"COST_S of {place}: expected seconds, 0 or more, got {cost!r}; correct it")
+    return float(cost)
 
 
 def _prior(function: Any, place: str) -> str:

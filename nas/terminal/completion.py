@@ -11,6 +11,7 @@ from typing import get_args, get_type_hints
 from nas.errors import UsageError
 from nas.files.faults import unknown
 from objectives.plugins import documents, importable
+from search_spaces.formats import FORMATS
 
 WORDS = "words"  # `plas completion words RUN --al` prints what the last word may become
 SCRIPTS = {
@@ -57,7 +58,7 @@ VALUES: dict[str, Names] = {
     "--budget": lambda: tuple(f"{name}=" for name in METRICS()),
     "--sweep": lambda: tuple(f"{name}=" for name in METRICS()),
     "--select": lambda: ("frontier", "best", "knee", "diverse:", "budget:"),
-    "--precision": lambda: ("fp16", "int8", "int4", "nvfp4", "fp32"),
+    "--precision": lambda: FORMATS,
     "--latency": lambda: ("operator", "closed_form"),
     "--attention": lambda: ("unfused", "fused"),
     "--constraints": lambda: ("native", "penalty", "reject"),

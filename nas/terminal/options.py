@@ -47,7 +47,11 @@ Device = Annotated[
 ]
 Precision = Annotated[
     str | None,
-    typer.Option("--precision", help="fp16, int8, int4, nvfp4 or fp32; default fp16.", rich_help_panel=DEVICE),
+    typer.Option(
+        "--precision",
+        help="fp16, int8, int4, nvfp4, fp32, or int4_kv8 with a KV cache of 8 bits; default fp16.",
+        rich_help_panel=DEVICE,
+    ),
 ]
 Precisions = Annotated[
     str | None,

@@ -166,7 +166,7 @@ def select(request: Selection) -> None:
         InfeasibleError: no mixture is within the budgets.
     """
     check_form(request.how)
-    _refuse_settings(request.path, [] if request.laws is None else ["laws"])
+    _refuse_settings(request.path, [*([] if request.laws is None else ["laws"]), *request.formats])
     if request.out is not None:
         _refuse_suffix(request.out)
         refuse_existing("--out", request.out)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,17 +11,17 @@ from nas.block_library.checking import Meaning, checked
 from nas.block_library.files import write_library
 from nas.block_library.library import Library, Row
 from nas.block_scoring import session
-from nas.block_scoring.session import Journal, Reading, Scorer
+from nas.block_scoring.session import Reading, Scorer
 from nas.block_scoring.variants import Variant
 from nas.errors import UsageError
-from nas.files.own_files import refuse_links
-from nas.files.tables import refuse_used, write
+from nas.exporting.transformers_check import refuse_missing
+from nas.files.tables import refuse_used
+from nas.measuring.journal import Record
 from nas.record import folder as run_folder
 from nas.terminal.console import say, say_json
 from nas.terminal.progress import Ticker
 from objectives.written_text import in_a_command
 
-IDENTITY = session.IDENTITY
 SCORE = "loss"
 
 
@@ -67,7 +66,7 @@ def measure(request: Request) -> None:
         UsageError: no model or text, a folder in use, a measurement of something else.
         PlasError: a loss that is not finite, a folder that cannot be written.
     """
-    session.refuse_missing()
+    refuse_missing("blocks")
     reading = request.how.reading()
     if request.out is None and request.resume:
         raise UsageError("--resume: expected the folder of the measurement, got none; name it with --out")
@@ -76,12 +75,11 @@ def measure(request: Request) -> None:
     found = session.scorer(request.model, reading)
     folder = request.out if request.resume and request.out else run_folder.create("blocks-library", request.out)
     with run_folder.locked(folder):
-        _identified(
-            folder, session.identity(found, reading, {"mixtures": request.how.mixtures, "seed": request.how.seed})
-        )
+        asked = {"mixtures": request.how.mixtures, "seed": request.how.seed}
+        record = session.record_of(folder, session.identity(found, reading, asked))
         mixtures = session.sampled(found.shapes, request.how.mixtures, request.how.seed)
         try:
-            losses = _scored(folder, found, [*session.replacements(found.shapes), *mixtures], quiet=request.quiet)
+            losses = _scored(record, found, [*session.replacements(found.shapes), *mixtures], quiet=request.quiet)
         except KeyboardInterrupt:
             again = f"the same command with --resume --out {in_a_command(folder)} goes on"
             raise KeyboardInterrupt(f"Interrupted, every score is kept; {again}") from None
@@ -93,34 +91,17 @@ def measure(request: Request) -> None:
     _say(request, folder, library, additivity)
 
 
-def _identified(folder: Path, wanted: dict[str, Any]) -> None:
-    """Keep what is measured; refuse to go on with something else."""
-    path = folder / IDENTITY
-    refuse_links(path, folder / session.JOURNAL)
-    if not path.is_file():
-        write(path, session.told(wanted))
-        return
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = {}
-    differing = [name for name in wanted if not isinstance(known, dict) or known.get(name) != wanted[name]]
-    if differing:
-        raise UsageError(
-            f"{folder}: expected the measurement that it holds, got another {', '.join(differing)}; name a new --out"
-        )
-
-
-def _scored(folder: Path, found: Scorer, todo: list[dict[int, Variant]], *, quiet: bool) -> dict[str, float]:
-    """The loss of each, those of the journal first."""
-    journal, ticker = Journal(folder), None
-    left = [chosen for chosen in todo if session.key(chosen) not in journal.known]
+def _scored(record: Record, found: Scorer, todo: list[dict[int, Variant]], *, quiet: bool) -> dict[str, float]:
+    """The loss of each, those of the record first."""
+    losses = {line["scored"]: line["loss"] for line in record.lines}
+    left = [chosen for chosen in todo if session.key(chosen) not in losses]
     ticker = Ticker(len(todo), quiet=quiet, start=len(todo) - len(left))
     for number, chosen in enumerate(left, len(todo) - len(left) + 1):
-        loss = journal.kept(session.key(chosen), found.loss(chosen))
+        loss = losses[session.key(chosen)] = found.loss(chosen)
+        record.add({"scored": session.key(chosen), "loss": loss})
         ticker(number, lambda loss=loss: f"loss {loss:.4f}")  # type: ignore[misc]
     ticker.close()
-    return journal.known
+    return losses
 
 
 def library_of(model: Path, found: Scorer, losses: dict[str, float]) -> Library:

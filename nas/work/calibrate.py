@@ -143,6 +143,8 @@ def energy_report(group: EnergyGroup) -> dict[str, Any]:
 def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     """Name and architecture of a row: a published model's name, or columns of an architecture.
 
+    Windows are left out: profiles are fitted with attention to the whole context in every layer, as the shipped ones were.
+
     Raises:
         ValueError: neither.
     """
@@ -152,7 +154,7 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
         known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))
     except UsageError as error:
         raise ValueError(f"model: {error}; or give the architecture's columns") from None
-    return known.label, known.architecture
+    return known.label, known.architecture.with_full_attention()
 
 
 def measured_rows(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.gain_sentences import described, gain_lines
-from nas.answer.model_remarks import blind_spots, head
+from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
 from nas.answer.restudied import study_of
 from nas.answer.sentences import count, describe, headline
@@ -15,12 +15,13 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
+from nas.frontier.contexts import AtContext, along_contexts
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
 from nas.search.scenarios import asked_of, beyond_measured
-from nas.study.baselines import architecture_from, baseline
+from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
@@ -45,6 +46,7 @@ class Request:
     config: str | None
     settings: list[str]
     flags: Mapping[str, Any]
+    contexts: bool
     json: bool
 
 
@@ -55,29 +57,27 @@ def explain(request: Request) -> None:
         UsageError: not exactly one architecture named, or unknown names.
         InfeasibleError: a run without a feasible architecture to choose.
     """
-    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
-    if len(named) != 1:
-        raise UsageError(
-            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
-        )
-    study, known = _from_run(request, request.run) if request.run is not None else _named(request)
+    study, known = _found(request)
     chosen = study.problem.with_own_vocabulary(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
+        contexts = along_contexts(study.problem, chosen) if request.contexts else []
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
     sparse = bool(chosen.n_experts[0] > 1)
     scenario = study.problem.pricing(chosen)
     doubts = [*_of_times(study, scenario, sparse=sparse), *about_energy(scenario, experts=sparse)]
-    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *doubts]
+    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *doubts]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
         rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
-        say_json({"architecture": known.label, **remarked, **asdict(explanation), "gains": bought, **rivals})
+        longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
+        say_json({"architecture": known.label, **remarked, **asdict(explanation), **longer, "gains": bought, **rivals})
         return
     _show(study, chosen, known.label, explanation, remarks)
+    _show_contexts(contexts)
     if study.laws:
         say()
         for line in design_lines(study.problem, study.laws, chosen):
@@ -87,6 +87,16 @@ def explain(request: Request) -> None:
             say(line)
     elif why_not:
         say(f"\nWhat more would buy is not said: {why_not}")
+
+
+def _found(request: Request) -> tuple[Study, Baseline]:
+    """The one architecture that was asked for, in its study."""
+    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
+    if len(named) != 1:
+        raise UsageError(
+            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
+        )
+    return _from_run(request, request.run) if request.run is not None else _named(request)
 
 
 def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
@@ -109,7 +119,7 @@ def _named(request: Request) -> tuple[Study, Baseline]:
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
         try:
-            known = baseline(request.model)
+            known = model_named(request.model)
         except UsageError as error:
             raise UsageError(f"--model: {error}") from None
     else:
@@ -239,6 +249,22 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     ]
     header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
     table((*header, "share", "bound by"), body, left=2, spare=("instances",))
+
+
+def _show_contexts(rows: list[AtContext]) -> None:
+    """Times and memory after each prompt; of caches and states, and of all."""
+    if not rows:
+        return
+    say(Styled("\nAlong the context", TITLE))
+    body = [
+        (
+            f"{row.tokens:,}",
+            *(f"{value:.4g}" for value in (row.prefill_ms, row.tpot_ms, row.cache_gb, row.resident_gb)),
+            "yes" if row.fits else "no",
+        )
+        for row in rows
+    ]
+    table(("prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits"), body, left=0)
 
 
 def _show_steps(e: Explanation) -> None:

@@ -16,7 +16,9 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.device import Calibration
+from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, summary
+from objectives.scenario import PRECISIONS
 
 Row = dict[str, Any]
 SPARE = (
@@ -39,7 +41,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         say_json(found if len(kinds) > 1 else found[kinds[0]])
         return
     for kind, rows in found.items():
-        _say_table(kind.capitalize(), rows)
+        _say_table(kind.replace("-", " ").capitalize(), rows)
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
             _say_table("Calibrated: median error on models held out", calibrated)
@@ -105,6 +107,30 @@ def laws() -> list[Row]:
             what = f"Broken: {error}."
         rows.append({"name": name, "what": f"{what} {installed(offers)}".strip()})
     return rows
+
+
+def precision_laws() -> list[Row]:
+    """Laws of what few bits cost, with the formats and caches that each has constants for."""
+    return [
+        {"name": name, "prices": ", ".join(priced(name)), "what": f"{SOURCES[name]}: {CAVEATS[name]}"}
+        for name in CAVEATS
+    ]
+
+
+def formats() -> list[Row]:
+    """Formats of designs with their bits of weights, of inputs of linear operators and of the KV cache."""
+    return [
+        {
+            "name": name,
+            "weight bits": 8 * found.weight_bytes,
+            "input bits": 8 * found.input_bytes,
+            "down input bits": 8 * found.of_down.input_bytes,
+            "KV bits": 8 * found.kv_bytes,
+            "peak": found.linear_peak,
+            "down peak": found.of_down.linear_peak,
+        }
+        for name, found in PRECISIONS.items()
+    ]
 
 
 def _described(content: Any) -> str:
@@ -175,7 +201,7 @@ def models() -> list[Row]:
             "depth": c["depth"],
             "width": c["width"],
             "experts": c["n_experts"],
-            "what": c["name"] + (", sliding window (costed as full attention)" if "window" in c else ""),
+            "what": c["name"] + (", sliding window" if "window" in c else ""),
         }
         for name, c in found
     ]
@@ -212,6 +238,8 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "spaces": spaces,
     "laws": laws,
     "forms": lambda: plugins("forms"),
+    "precision-laws": precision_laws,
+    "formats": formats,
     "devices": devices,
     "models": models,
     "metrics": lambda: plugins("metrics"),

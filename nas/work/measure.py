@@ -94,7 +94,7 @@ def carry_out(request: Request) -> None:
         f"next: plas calibrate {request.out / 'measured.csv'}"
     )
     for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
-        if window := windowed(known):
+        if window := windowed(known.architecture):
             say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
     if request.source is not None and request.source.is_dir():
         print_agreement(request.source, request.how, record.lines, plan.settings)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nas.answer.outcome import Outcome, conclude
 from nas.answer.outcome_files import summary, write_files
+from nas.answer.progress_file import ProgressFile, this_machine
 from nas.answer.screen import show
 from nas.answer.sentences import describe
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
@@ -37,16 +37,14 @@ from nas.search.lifecycle import (
     version_changes,
 )
 from nas.search.loop import Limits, Search
-from nas.search.worker_pool import WorkerPool
 from nas.study.blame import ForeignError
+from nas.study.configuration import StudyConfig
 from nas.study.layers import layered
 from nas.terminal.console import notice, say_json
 from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
+from nas.work.attached import Attached, attached, place, refuse_moving
 from nas.work.run_request import Request, announce, assembled, continued
-
-if TYPE_CHECKING:
-    from nas.answer.optuna_mirror import OptunaMirror
 
 
 def execute(request: Request) -> Path:
@@ -69,7 +67,7 @@ def execute(request: Request) -> Path:
         reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
         raise UsageError(
             f"objectives: expected values, got {len(outcome.evaluations):,} failures, {times:,} times {reason}; "
-            f"correct it, then go on with: {retrying(folder)}"
+            f"correct it, then go on with: {retrying(folder, outcome.study.config)}"
         )
     if len(outcome.frontier) == 0:
         raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
@@ -101,33 +99,18 @@ def ran(study: Study, request: Request) -> tuple[Outcome, Path]:
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
         try:
-            mirror = mirrored(study, folder, None)
+            besides = attached(study, folder, None)
         except UsageError:
             run_folder.discard(folder)
             raise
-        return begin(study, folder, request, mirror), folder
+        return begin(study, folder, request, besides), folder
 
 
-def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMirror | None":
-    """The run's copy in an Optuna storage, where one is wanted.
-
-    Raises:
-        UsageError: the storage cannot be used, or holds another run under this name.
-    """
-    if study.config.optuna_storage is None:
-        return None
-    from nas.answer.optuna_mirror import OptunaMirror
-
-    keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
-    identity = run_folder.fingerprints(study.resolved())
-    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
-
-
-def begin(study: Study, folder: Path, request: Request, mirror: "OptunaMirror | None") -> Outcome:
+def begin(study: Study, folder: Path, request: Request, besides: Attached) -> Outcome:
     """Lay out a run folder and search."""
     announce(study, request)
     store, manifest = laid_out(study, folder)
-    return searched(study, store, None, manifest, request, mirror)
+    return searched(study, store, None, manifest, request, besides)
 
 
 def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
@@ -153,15 +136,16 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
             raise UsageError(
                 f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {study.limit}; ask for more"
             )
-        mirror = mirrored(study, folder, recorded)
+        manifest = read_manifest(folder, study)
+        refuse_moving(manifest, request)
+        besides = attached(study, folder, recorded)
         announce(study, request)
         store = store_of(study.problem, folder)
-        manifest = read_manifest(folder, study)
         if (changed := version_changes(manifest, study)) and not request.quiet:
             notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
-        return searched(study, store, recorded, manifest, request, mirror), folder
+        return searched(study, store, recorded, manifest, request, besides), folder
 
 
 def begun_again(request: Request, folder: Path) -> Outcome:
@@ -172,10 +156,10 @@ def begun_again(request: Request, folder: Path) -> Outcome:
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
     study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
-    mirror = mirrored(study, folder, None)
+    besides = attached(study, folder, None)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
-    return begin(study, folder, request, mirror)
+    return begin(study, folder, request, besides)
 
 
 def searched(
@@ -184,29 +168,31 @@ def searched(
     recorded: Recorded | None,
     manifest: Manifest,
     request: Request,
-    mirror: "OptunaMirror | None",
+    besides: Attached,
 ) -> Outcome:
     """Search, and leave a run that can be continued whatever happens."""
-    config = study.config
+    config, mirror = study.config, besides.mirror
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
-    manifest.update(limit=study.limit)
+    manifest.update(limit=study.limit, host=this_machine())
     ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
     front = RunningFrontier()  # its own: what a search stops by is not touched
+    noted = ProgressFile(manifest.path)
 
     def report(search: Search) -> None:
         ticker(search.charged, lambda: best_so_far(search, front))
         if mirror is not None:
             mirror.follow(search)
+        noted()
 
     with ExitStack() as opened:
-        if mirror is not None:
-            opened.callback(mirror.close)
-        pool = WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
-        if pool is not None:
-            opened.callback(pool.close)
+        opened.callback(besides.close)
+        opened.callback(noted.close)
         opened.callback(store.close)
-        with left_to_continue(manifest, store, ticker, config.algo):
-            search = search_of(study, store, recorded, pool, solving.settled)
+        with left_to_continue(manifest, store, ticker, config):
+            place(manifest, study, besides.pool, request)
+            if request.retry_failed:
+                store.under_way.forget_failures()
+            search = search_of(study, store, recorded, besides.pool, solving.settled)
             with terminable():
                 if request.retry_failed and recorded is not None:
                     retry_failed(search, store, recorded)
@@ -231,7 +217,7 @@ def concluded(search: Search, study: Study, store: RunStore, folder: Path, reaso
 
 
 @contextmanager
-def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: str) -> Iterator[None]:
+def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config: StudyConfig) -> Iterator[None]:
     """Whatever ends the search, the manifest says how it ended and the message how to go on."""
     try:
         yield
@@ -240,16 +226,16 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, algo: 
         manifest.update(state="interrupted", ended=run_folder.now())
         raise KeyboardInterrupt(
             f"Interrupted after {len(batches := store.batches()) - known_in(batches):,} evaluations, all kept. "
-            f"Continue with: {continuing(manifest.path, algo)}"
+            f"Continue with: {continuing(manifest.path, config)}"
         ) from None
     except AllFailedError as error:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
-        raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path)}") from None
+        raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path, config)}") from None
     except ForeignError as error:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
-        raise ForeignError(f"{error}, then go on with: {continuing(manifest.path, algo)}") from error
+        raise ForeignError(f"{error}, then go on with: {continuing(manifest.path, config)}") from error
     except BaseException:
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now())

@@ -44,7 +44,7 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
     study = assemble(typed_storage(raw, request), origins)
-    if study.laws and study.config.algo != "exact":
+    if study.laws and study.config.algo != "exact" and not study.traits.informed:
         raise UsageError(
             f"laws: expected --algo exact with them, got {study.config.algo}; a regret needs the best there is under each law: "
             "add --algo exact"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.asked_anew import asked_anew
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.restudied import study_of
@@ -35,13 +36,14 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Request:
-    """What `select` was asked for."""
+    """What `select` was asked for; `formats` are keys of the study that change what its designs are, or lose."""
 
     path: Path
     how: str
     budgets: list[str]
     sweep: str | None
     laws: str | None
+    formats: dict[str, str]
     out: Path | None
     shown: int
     quiet: bool
@@ -60,13 +62,13 @@ def choose(request: Request) -> None:
         refuse_existing("--out", request.out)
     run = recorded_run(request.path)
     budgets = _budgets(run, request.budgets)
-    problem = solvable(run)
+    run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
     if request.sweep is not None:
         _sweep(request, run, problem, budgets)
         return
     pick = _pick_of(request.how, run)
     changed = budgets != run.evaluations.budgets
-    if problem is not None and (changed or pick is not None):
+    if problem is not None and (changed or pick is not None or request.formats):
         run = solved_within(run, problem, budgets, pick)
     else:
         run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
@@ -85,6 +87,15 @@ def choose(request: Request) -> None:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run)
     _said(request, run, rows)
+
+
+def _in_formats(request: Request, run: RecordedRun) -> tuple[RecordedRun, Problem]:
+    """The run asked anew, with what must be said of its formats."""
+    anew, study = asked_anew(run, request.formats)
+    if not request.quiet:
+        for text in study.notices:
+            notice(f"Warning: {text}")
+    return anew, study.problem
 
 
 def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:

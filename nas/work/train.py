@@ -3,13 +3,13 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
 from nas.exporting.recipe import Recipe
 from nas.exporting.tokenizer import Tokenizer, tokenizer_for
+from nas.exporting.transformers_check import refuse_missing
 from nas.exporting.writing import folder_names
 from nas.files.own_files import ENDING, inner_folder, made_folder
 from nas.files.tables import write
@@ -48,7 +48,7 @@ def carry_out(request: Request) -> None:
         PlasError: no space left, or every training failed.
     """
     begin = time.monotonic()
-    refuse_missing()
+    refuse_missing("train")
     how, sources = how_of(request), sources_of(request)
     tokenizer = tokenizer_for(request.tokenizer)
     recipe = recipe_of(request)
@@ -64,19 +64,6 @@ def carry_out(request: Request) -> None:
         session = _Session(request, how, corpus, folder, record)
         whole = session.run(left, None if request.time_limit is None else begin + request.time_limit)
     _show(request, folder, jobs, record, corpus, recipe, whole=whole)
-
-
-def refuse_missing() -> None:
-    """Refuse to begin without the packages that train.
-
-    Raises:
-        UsageError: naming what to install.
-    """
-    absent = [name for name in ("torch", "transformers") if find_spec(name) is None]
-    if absent:
-        raise UsageError(
-            f"train: expected torch and transformers, got no {' and no '.join(absent)}; pip install 'plas-codesign[hf]'"
-        )
 
 
 def folder_of(request: Request) -> Path:

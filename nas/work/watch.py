@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nas.answer.progress import Progress, RunFollower
+from nas.answer.progress_file import Elsewhere, going_on_elsewhere, read
 from nas.comparison.progress import PLAN, ComparisonFollower, ComparisonProgress
 from nas.errors import UsageError
 from nas.files.tables import finite
@@ -15,7 +16,7 @@ from nas.record.store import FILE, begun
 from nas.terminal.console import harmless, notice, say, say_json
 from objectives.written_text import in_a_command
 
-Follower = RunFollower | ComparisonFollower
+Follower = RunFollower | Elsewhere | ComparisonFollower
 LOOK_S = 0.2
 
 
@@ -76,6 +77,8 @@ def follower_of(path: Path) -> Follower | None:
     """What follows a folder; None where nothing has begun in it."""
     if (path / PLAN).is_file():
         return ComparisonFollower(path)
+    if going_on_elsewhere(path):
+        return Elsewhere(path) if read(path) else None
     return RunFollower(path) if begun(path / FILE) else None
 
 

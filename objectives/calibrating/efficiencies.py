@@ -14,11 +14,12 @@ from objectives.calibrating.least_squares import minimise
 from objectives.calibrating.prediction import Beside, predict_with_slopes
 from objectives.calibrating.terms import Terms
 from objectives.device import Calibration, Device, Peak
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import BoolArray, FloatArray
 
 PRIOR_WEIGHT = 0.02  # a prior one spread away weighs like a row 2 % off
 TAIL = 0.05  # log error from which a row pulls linearly
 LONGER = 4.0  # ratio of the longest context to the shortest from which attention is told apart
+NEAR = 0.1  # of the seconds of bytes, from which arithmetic may bind at lower efficiencies
 FITS = 0.5  # share of hits from which a model counts as one that the cache holds
 
 
@@ -49,6 +50,7 @@ PARAMETERS = {
     "prefill_overhead_us": Parameter(15.0, 1.2, 1e-3, 1e4),
     "attention_compute": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
     "attention_bandwidth": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
+    "decode_attention_compute": Parameter(0.5, 1.0, 0.005, 2.0),
     "cache_efficiency": Parameter(0.8, 0.5, 0.05, 2.0),
     "expert_compute": Parameter(1.0, 0.5, 0.05, 2.0, unused=1.0),
     "expert_bandwidth": Parameter(0.9, 0.1, 0.2, 1.0),
@@ -58,10 +60,22 @@ PARAMETERS = {
 }
 #: Coefficients that a group keeps only where they bring its held-out error down.
 OPTIONAL = (
-    *("prefill_bandwidth", "prefill_overhead_us", "attention_compute", "attention_bandwidth"),
+    *(
+        "prefill_bandwidth",
+        "prefill_overhead_us",
+        "attention_compute",
+        "attention_bandwidth",
+        "decode_attention_compute",
+    ),
     *("cache_efficiency", "expert_compute", "expert_bandwidth", "routing_overlap"),
 )
-_ABSENT = ("prefill_bandwidth", "prefill_overhead_us", "cache_efficiency")  # of a profile that does not keep them
+BELOW = ("estimate", "measured")  # rates that may lie below the peak: guessed, or what one program sustained
+_ABSENT = (
+    "prefill_bandwidth",
+    "prefill_overhead_us",
+    "decode_attention_compute",
+    "cache_efficiency",
+)  # of a profile that does not keep them
 _BASE = ("compute", "bandwidth")
 
 
@@ -84,10 +98,11 @@ class Freedom:
 
 
 def freedom(terms: Terms, device: Device, models: int, *, request: bool = False) -> Freedom:
-    """What rows can tell: τ and a request's constant of two models and both phases; an efficiency above 1 of an estimated peak.
+    """What rows can tell: τ and a request's constant of two models and both phases.
 
-    Prefill apart from decode needs both phases, attention contexts that differ by `LONGER`, experts rows with experts,
-    a cache models that it holds and others, efficiencies at another batch rows of that.
+    An efficiency may exceed 1 of a rate that lies `BELOW` the peak. Prefill apart from decode needs both phases, attention
+    contexts that differ by `LONGER`, its arithmetic in decoding rows where that is `NEAR` its bytes, experts rows with
+    experts, a cache models that it holds and others, efficiencies at another batch rows of that.
     """
     reading = terms.requests > 0
     both = bool(reading.any() and not reading.all())
@@ -100,6 +115,7 @@ def freedom(terms: Terms, device: Device, models: int, *, request: bool = False)
         "prefill_overhead_us": both,
         "attention_compute": _long(terms.lengths[reading]),
         "attention_bandwidth": _long(terms.lengths[~reading]),
+        "decode_attention_compute": _long(terms.lengths[~reading]) and _near(terms, ~reading),
         "cache_efficiency": bool((terms.hits > FITS).any() and (terms.hits[~reading] < FITS).any()),
         "expert_compute": bool((routed & reading).any()),
         "expert_bandwidth": bool((routed & ~reading).any()),
@@ -108,12 +124,18 @@ def freedom(terms: Terms, device: Device, models: int, *, request: bool = False)
         "beside_bandwidth": bool((terms.beside & ~reading).any()),
     }
     names = (*_BASE, *(name for name, can in told.items() if can))
-    return Freedom(names, 2.0 if device.confidence == "estimate" else 1.0)
+    return Freedom(names, 2.0 if device.confidence in BELOW else 1.0)
 
 
 def _long(lengths: FloatArray) -> bool:
     """Whether contexts differ enough to tell what grows with them."""
     return bool(len(lengths) and lengths.max() >= LONGER * max(lengths.min(), 1))
+
+
+def _near(terms: Terms, rows: BoolArray) -> bool:
+    """Whether arithmetic of the attention core comes near to its bytes at the datasheet's rates, as it does on processors."""
+    core = terms.attention & rows[:, None]
+    return bool((terms.compute[core] >= NEAR * terms.memory[core]).any())
 
 
 def fit(terms: Terms, free: Freedom) -> Calibration:
@@ -155,7 +177,7 @@ def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibr
     value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
     value |= {name: None for name in _ABSENT if name not in free.names}
     alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")
-    found: dict[str, Any] = {name: value[name] for name in (*alike, "cache_efficiency")}
+    found: dict[str, Any] = {name: value[name] for name in (*alike, "decode_attention_compute", "cache_efficiency")}
     if "second" in free.names:
         found[f"compute_efficiency_{second}"] = value["second"]
     launch = value["prefill_overhead_us"]

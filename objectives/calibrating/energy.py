@@ -18,7 +18,7 @@ from objectives.calibrating.terms import scenario_of, terms
 from objectives.counts import total
 from objectives.device import Calibration, Device, Energy
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import Phase, phases
+from objectives.latency.operator import Phase, phases
 from objectives.latency.work import phase_work
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF

@@ -82,9 +82,15 @@ def _bound(
     t: Terms, c: Calibration, share: FloatArray, speed: FloatArray, streamed: FloatArray
 ) -> tuple[FloatArray, Slopes]:
     """Seconds of the larger sides, (n,), and the slopes of the efficiencies; `streamed` is the share that experts get."""
-    attention, experts = c.factors("attention"), c.factors("experts")
+    reading, own = (t.requests > 0)[:, None], c.decode_attention_compute is not None
+    in_prefill, in_decode, experts = (
+        c.factors("attention", "prefill"),
+        c.factors("attention", "decode"),
+        c.factors("experts", "decode"),
+    )
     of_flops, of_bytes = (
-        np.where(t.attention, a, np.where(t.experts, e, 1.0)) for a, e in zip(attention, experts, strict=True)
+        np.where(t.attention, np.where(reading, p, d), np.where(t.experts, e, 1.0))
+        for p, d, e in zip(in_prefill, in_decode, experts, strict=True)
     )
     fewer, slope = _fewer_experts(t, c.routing_overlap)
     rate = of_bytes * np.where(t.experts, streamed[:, None], speed[:, None])
@@ -96,7 +102,8 @@ def _bound(
         "compute": -np.where(t.second_peak, 0.0, flops).sum(axis=1),
         "second": -np.where(t.second_peak, flops, 0.0).sum(axis=1),
         "bandwidth": -traffic.sum(axis=1),
-        "attention_compute": -np.where(t.attention, flops, 0.0).sum(axis=1),
+        "attention_compute": -np.where(t.attention & (reading | (not own)), flops, 0.0).sum(axis=1),
+        "decode_attention_compute": -np.where(t.attention & ~reading & own, flops, 0.0).sum(axis=1),
         "attention_bandwidth": -np.where(t.attention, traffic, 0.0).sum(axis=1),
         "expert_compute": -np.where(t.experts, flops, 0.0).sum(axis=1),
         "expert_bandwidth": -np.where(t.experts, traffic, 0.0).sum(axis=1),

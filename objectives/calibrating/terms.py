@@ -10,7 +10,7 @@ from objectives.calibrating.measurements import Measurement
 from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
 from objectives.latency.cache import hit_share, working_set
-from objectives.latency.operators import Phase, phases
+from objectives.latency.operator import Phase, phases
 from objectives.latency.roofline import OperatorTime, phase_times
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario

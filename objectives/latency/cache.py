@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import OF_PART, Phase, Values
+from objectives.latency.operator import Phase, Values
+from objectives.latency.operators import OF_PART
 from objectives.latency.work import total_work
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
@@ -46,5 +47,5 @@ def part_working_set(x: Dimensions, phase: Phase, scenario: Scenario, part: Part
     moved = total_work(OF_PART[part](x, phase, plain), phase)[1] / phase.passes
     if part != "ffn":
         return moved
-    left = (x.n_experts - x.touched_experts(phase.tokens)) * x.expert_size * x.width
+    left = x.kinds.experts * (x.n_experts - x.touched_experts(phase.tokens)) * x.expert_size * x.width
     return moved + 0.5 * _PRODUCTS * left * plain.precision.weight_bytes

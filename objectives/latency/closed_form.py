@@ -11,6 +11,7 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+from search_spaces.layer_kinds import COUNTS
 
 
 def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:
@@ -60,10 +61,12 @@ def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
         "causal": scenario.causal,
         "complete": scenario.complete,
         "int4_group_size": scenario.precision.weight_bytes not in (0.5, 1.0, 2.0),
+        f"precision {scenario.precision.name}": scenario.precision.of_down is not scenario.precision,
         "calibration": scenario.calibration is not None,
         "vocabulary": bool(architectures.vocabulary.any()),
         "shared_expert_size": bool(architectures.shared_expert_size.any()),
         "query_dim other than width": bool((architectures.query_dim != architectures.width).any()),
+        **{name: bool(getattr(architectures, name).any()) for name in COUNTS},
     }
     asked = [name for name, given in options.items() if given]
     if asked:

@@ -8,21 +8,14 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.cache import hits_of
-from objectives.latency.operators import (
-    CHUNK,
-    OF_PART,
-    Operator,
-    Phase,
-    Values,
-    attention_operators,
-    ffn_operators,
-    head_operators,
-    phases,
-)
+from objectives.latency.operator import CHUNK, Operator, Phase, Values, phases
+from objectives.latency.operators import OF_PART, ffn_operators, head_operators, mixer_operators
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+
+Line = tuple[Values, Values]  # constant and slope in S_kv
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,24 +47,43 @@ def time_operator(operator: Operator, phase: Phase, scenario: Scenario, hits: Fl
 
 def _from_memory(operator: Operator, phase: Phase, scenario: Scenario) -> OperatorTime:
     per_flop, per_byte = rates(operator, phase, scenario)
-    compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     bound = _bound(operator, phase, per_flop, per_byte)
-    if operator.flops_per_kv is None or operator.bytes_per_kv is None:
-        compute, memory = float(phase.passes) * compute, float(phase.passes) * memory
-    else:
-        compute = line_sum(compute, operator.flops_per_kv * per_flop, phase.first_kv, phase.last_kv)
-        memory = line_sum(memory, operator.bytes_per_kv * per_byte, phase.first_kv, phase.last_kv)
+    compute = _side(operator.flops * per_flop, operator.flops_per_kv, per_flop, operator, phase)
+    memory = _side(operator.bytes * per_byte, operator.bytes_per_kv, per_byte, operator, phase)
     seconds = operator.count * (bound + _fixed(operator, phase, scenario))
     return OperatorTime(operator, seconds, operator.count * compute, operator.count * memory, bound)
 
 
 def _bound(operator: Operator, phase: Phase, per_flop: Values, per_byte: Values) -> Values:
-    """Σ over passes of the larger side, seconds of one instance."""
+    """Σ over passes of the larger side, seconds of one instance; beyond a window both stay as they are there."""
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
         return float(phase.passes) * np.maximum(compute, memory)
-    slopes = operator.flops_per_kv * per_flop, operator.bytes_per_kv * per_byte
-    return sum_of_larger((compute, slopes[0]), (memory, slopes[1]), phase.first_kv, phase.last_kv)
+    a, b = (compute, operator.flops_per_kv * per_flop), (memory, operator.bytes_per_kv * per_byte)
+    if operator.window is None:
+        return sum_of_larger(a, b, phase.first_kv, phase.last_kv)
+    growing = _growing(operator.window, phase)
+    within = sum_of_larger(a, b, phase.first_kv, growing)
+    at_window = np.maximum(a[0] + a[1] * operator.window, b[0] + b[1] * operator.window)
+    return within + (phase.last_kv - growing) * at_window
+
+
+def _side(constant: Values, per_kv: Values | None, rate: float | Values, operator: Operator, phase: Phase) -> Values:
+    """Σ over passes of one side, seconds of one instance."""
+    if per_kv is None:
+        return float(phase.passes) * constant
+    slope = per_kv * rate
+    if operator.window is None:
+        return line_sum(constant, slope, phase.first_kv, phase.last_kv)
+    growing = _growing(operator.window, phase)
+    within = line_sum(constant, slope, phase.first_kv, growing)
+    return within + (phase.last_kv - growing) * (constant + slope * operator.window)
+
+
+def _growing(window: Values, phase: Phase) -> Values:
+    """The last context length up to which a layer with a window sees more from pass to pass."""
+    last: Values = np.clip(window, phase.first_kv - 1, phase.last_kv)
+    return last
 
 
 def _fixed(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
@@ -90,7 +102,7 @@ def rates(
     if hits is not None:
         (per_flop, slow), (_, fast) = (rates(operator, phase, each) for each in (scenario, scenario.in_cache()))
         return per_flop, (1.0 - hits) * slow + hits * fast
-    of_flops, of_bytes = scenario.factors(operator.kind)
+    of_flops, of_bytes = scenario.factors(operator.kind, phase.name)
     per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
     if operator.routed is None:
         return per_flop / of_flops, per_byte / of_bytes
@@ -120,13 +132,13 @@ def line_sum(constant: Values, slope: Values, first: Values, last: Values) -> Va
     return (last - first + 1) * (constant + slope * (0.5 * (first + last)))
 
 
-def sum_of_larger(a: tuple[Values, Values], b: tuple[Values, Values], first: int, last: int) -> Values:
+def sum_of_larger(a: Line, b: Line, first: int, last: Values) -> Values:
     """Σ_{s=first…last} max(a_0 + a_1 s, b_0 + b_1 s), exact in O(1).
 
     Two lines cross at most once: the flatter is the larger up to the crossing, the steeper after it.
     """
     (a_0, a_1), (b_0, b_1) = a, b
-    if first == last:
+    if isinstance(last, int) and first == last:
         return np.maximum(a_0 + a_1 * first, b_0 + b_1 * first)
     slope, gap = np.asarray(a_1 - b_1), np.asarray(b_0 - a_0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -161,7 +173,7 @@ def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
     return PhaseTimes(
         phase,
         hits,
-        timed(attention_operators(x, phase, scenario)),
+        timed(mixer_operators(x, phase, scenario)),
         timed(ffn_operators(x, phase, scenario)),
         timed(head_operators(x, phase, scenario)),
     )
@@ -173,7 +185,7 @@ def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) ->
     The scenarios differ in device and calibration alone: a layer's operators are built once for all of them, those
     of the FFN once for each overlap of routing.
     """
-    attention = list(attention_operators(x, phase, scenarios[0]))
+    attention = list(mixer_operators(x, phase, scenarios[0]))
     by_overlap = {scenario.routing_overlap: scenario for scenario in scenarios}
     ffns = {overlap: list(ffn_operators(x, phase, scenario)) for overlap, scenario in by_overlap.items()}
 

@@ -5,17 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from objectives.dimensions import Dimensions
-from objectives.latency.operators import (
-    CHUNK,
-    OF_PART,
-    Operator,
-    Phase,
-    Values,
-    attention_operators,
-    ffn_operators,
-    head_operators,
-    phases,
-)
+from objectives.latency.operator import CHUNK, Operator, Phase, Values, phases
+from objectives.latency.operators import OF_PART, ffn_operators, head_operators, mixer_operators
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -26,7 +17,7 @@ Work = Callable[[Dimensions, Phase, Scenario], FloatArray]
 
 def operator_work(operator: Operator, phase: Phase) -> tuple[Values, Values]:
     """FLOPs and bytes of all instances of an operator over a phase, each (n,): Σ over passes; S_kv from first to last."""
-    context = 0.5 * phase.passes * (phase.first_kv + phase.last_kv)
+    context = phase.context(operator.window)
     flops, moved = operator.flops * phase.passes, operator.bytes * phase.passes
     if operator.flops_per_kv is not None and operator.bytes_per_kv is not None:
         flops, moved = flops + operator.flops_per_kv * context, moved + operator.bytes_per_kv * context
@@ -43,7 +34,7 @@ def total_work(operators: Iterable[Operator], phase: Phase) -> tuple[Values, Val
 
 def phase_work(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray:
     """FLOPs and bytes of whole architectures over a phase, (2, n)."""
-    layer = total_work([*attention_operators(x, phase, scenario), *ffn_operators(x, phase, scenario)], phase)
+    layer = total_work([*mixer_operators(x, phase, scenario), *ffn_operators(x, phase, scenario)], phase)
     head = total_work(head_operators(x, phase, scenario), phase)
     return np.stack([x.depth * of_layer + of_head for of_layer, of_head in zip(layer, head, strict=True)])
 

@@ -5,13 +5,16 @@ was fitted to mixtures of experts: of few bits each prices dense models alone.
 
     qat         k D^γ_D (log2 g)^γ_G / N^γ_N            (Chen et al. 2025, D tokens, groups of g weights)
     multiplier  A (N·m)^−α − A N^−α                     (Frantar et al. 2025, m per format; A, α of `chinchilla_epoch`)
-    kumar       A N_eff^−α − A N^−α, N_eff = N Π(1 − e^(−P/γ))   (Kumar et al. 2024, P bits of weights and activations)
+    kumar       A N_eff^−α − A N^−α, N_eff = N Π(1 − e^(−P/γ))   (Kumar et al. 2024, P bits of weights, activations, KV cache)
+
+Of a KV cache of few bits `kumar` alone says something; of down projections with inputs of 8 bits `qat` alone. For the
+others such a cache is free, and such a format costs what all inputs at 4 bits cost; the answer says so.
 
 Source: arXiv 2505.14302, 2502.16440, 2411.04330; constants are transcriptions of the papers' tables.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -21,6 +24,7 @@ import numpy as np
 from objectives.loss_law.features import feature
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
 PrecisionLaw = Literal["qat", "multiplier", "kumar"]
 FULL = ("fp16", "fp32")  # what every law counts from: no cost
@@ -35,12 +39,12 @@ QAT: Constants = MappingProxyType(  # k, γ_N, γ_D, γ_G
         "W4A4, FC2 at 8 bits": (0.3519, 0.2637, 0.0964, 0.3407),
     }
 )
-QAT_OF = MappingProxyType({"int4": "W4A16", "nvfp4": "W4A4"})
+QAT_OF = MappingProxyType({"int4": "W4A16", "nvfp4": "W4A4", "nvfp4_down8": "W4A4, FC2 at 8 bits"})
 NVFP4_GROUP = 16
 MULTIPLIERS = MappingProxyType({"int4": 0.923, "nvfp4": 0.747})
 CHINCHILLA = (482.01, 0.3478)  # A, α of `chinchilla_epoch`
 KUMAR = (4299.0, 0.4965)  # A, α
-WEIGHTS, ACTIVATIONS = 2.6745, 2.2102  # γ
+WEIGHTS, ACTIVATIONS, KV_CACHE = 2.6745, 2.2102, 0.96  # γ
 BITS = MappingProxyType(  # with the γ of what has so many
     {
         "int8": ((8, WEIGHTS), (8, ACTIVATIONS)),
@@ -58,6 +62,13 @@ FITTED: MappingProxyType[PrecisionLaw, MappingProxyType[str, tuple[float, float]
 )
 
 
+SOURCES: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
+    {
+        "qat": "Chen et al. 2025, arXiv 2505.14302",
+        "multiplier": "Frantar et al. 2025, arXiv 2502.16440",
+        "kumar": "Kumar et al. 2024, arXiv 2411.04330",
+    }
+)
 CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
     {
         "qat": "of models trained at few bits, dense, 74 to 595 M parameters, 10 to 100 B tokens; constants transcribed",
@@ -102,14 +113,15 @@ class FewBits:
     def penalty(self, precision: str) -> Penalty | None:
         """What a format costs; None where that is nothing, or the law has no constants for it (`unknown`)."""
         name = precision or self.precision
-        if self.law == "qat" and name in QAT_OF:
-            k, gamma_n, gamma_d, gamma_g = QAT[QAT_OF[name]]
-            group = NVFP4_GROUP if name == "nvfp4" else self.group_size
+        base, operators = base_of(name), operators_of(name)
+        if self.law == "qat" and operators in QAT_OF:
+            k, gamma_n, gamma_d, gamma_g = QAT[QAT_OF[operators]]
+            group = NVFP4_GROUP if base == "nvfp4" else self.group_size
             return Penalty(self.law, k * self.tokens**gamma_d * math.log2(group) ** gamma_g, gamma_n, self.tokens)
-        if self.law == "multiplier" and name in MULTIPLIERS:
-            return self._fewer(*CHINCHILLA, MULTIPLIERS[name])
-        if self.law == "kumar" and name in BITS:
-            return self._fewer(*KUMAR, math.prod(-math.expm1(-bits / gamma) for bits, gamma in BITS[name]))
+        if self.law == "multiplier" and base in MULTIPLIERS:
+            return self._fewer(*CHINCHILLA, MULTIPLIERS[base])
+        if self.law == "kumar" and (few := _bits(name)):
+            return self._fewer(*KUMAR, math.prod(-math.expm1(-bits / gamma) for bits, gamma in few))
         return None
 
     def _fewer(self, a: float, alpha: float, left: float) -> Penalty:
@@ -147,6 +159,24 @@ class FewBits:
         return found
 
 
-def unknown(law: PrecisionLaw, precision: str) -> bool:
-    """Whether a law has no constants for a format of fewer bits, which is then taken as free."""
-    return precision not in FULL and FewBits(law, precision, TOKENS, GROUP).penalty("") is None
+def _bits(precision: str) -> tuple[tuple[int, float], ...]:
+    """What a format has of few bits: how many, with the γ of it."""
+    cache = kv_bits_of(precision)
+    return (*BITS.get(base_of(precision), ()), *([] if cache is None else [(cache, KV_CACHE)]))
+
+
+def priced(law: PrecisionLaw) -> list[str]:
+    """The formats that a law has constants for; last caches of few bits."""
+    known: dict[PrecisionLaw, Collection[str]] = {"qat": QAT_OF, "multiplier": MULTIPLIERS, "kumar": BITS}
+    return [*(name for name in FORMATS if name in known[law]), *(["kv8", "kv4"] if law == "kumar" else [])]
+
+
+def without_constants(law: PrecisionLaw, formats: Sequence[str]) -> list[str]:
+    """What a law has no constants for in some formats, and what is taken instead, a clause each."""
+    operators = list(dict.fromkeys(operators_of(name) for name in formats))
+    free = [name for name in operators if name not in FULL and FewBits(law, name, TOKENS, GROUP).penalty("") is None]
+    wider = [name for name in operators if name != base_of(name)] if law != "qat" else []
+    caches = sorted({bits for name in formats if (bits := kv_bits_of(name)) is not None}) if law != "kumar" else []
+    said = [f"{' and '.join(free)}: taken as free"] if free else []
+    said += [f"{name}: taken as {base_of(name)}, which costs more" for name in wider]
+    return said + [f"a KV cache of {' or '.join(map(str, caches))} bits: taken as free"] * bool(caches)

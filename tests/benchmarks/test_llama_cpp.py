@@ -141,3 +141,23 @@ def test_the_page_follows_from_the_table() -> None:
         assert part in page
     with TABLE.open(newline="", encoding="utf-8") as file:
         assert len({row["model"] for row in csv.DictReader(file)}) == len(rows_of(MODELS))
+
+
+@pytest.mark.skipif(not TABLE.exists(), reason="docs/llama-cpp.csv comes with the measurement of record")
+def test_decoding_from_longer_contexts_costs_by_query_head() -> None:
+    """What the page says: microseconds a layer and query head from 256 to 2,048 tokens, in q4_0, however many KV heads there are."""
+    steps = {
+        (row["model"], row["prompt_len"]): row
+        for row in rows_of(TABLE)
+        if (row["precision"], row["batch"], row["metric"]) == ("q4_0", "1", "tpot_ms")
+    }
+    models = {model for model, _ in steps}
+    of_heads, of_kv_heads = [], []
+    for model in models:
+        short, long = steps[model, "256"], steps[model, "2048"]
+        more = 1e3 * (float(long["value"]) - float(short["value"])) / int(long["depth"])
+        of_heads.append(more / int(long["n_heads"]))
+        of_kv_heads.append(more / int(long["n_kv_heads"]))
+    assert len(models) == 28
+    assert 18 < min(of_heads) < max(of_heads) < 33
+    assert max(of_kv_heads) > 20 * min(of_kv_heads)

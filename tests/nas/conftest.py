@@ -264,6 +264,7 @@ def concluded(studied: Callable[..., Study], tmp_path_factory: pytest.TempPathFa
             problem.metric_names,
             tuple(study.config.objectives),
             problem.budgets,
+            genes=problem.space.genes,
         )
         store.create({}, store_columns(study.problem))
         made = Search(problem, study.strategy(), store)

@@ -16,7 +16,7 @@ from objectives.plugins import documents
 from objectives.scenario import Scenario, precision
 from objectives.training import Training
 from search_spaces.architectures import Architectures, one
-from search_spaces.columns import QK_NORMS, SHAPE
+from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE, worded
 from search_spaces.space import SearchSpace
 
 ORIN = "jetson_agx_orin_64gb"
@@ -86,11 +86,14 @@ class Case:
     def setting(self) -> Any:
         """As the oracle takes it."""
         factors = self.calibration or Calibration()
+        base, *variations = self.precision.split("_")
         return self.oracle.Setting(
             fp16_peak=self.device.fp16,
             int8_peak=self.device.int8,
             bandwidth=self.device.bandwidth,
-            precision=self.precision,
+            precision=base,
+            kv_bits=next((int(name[2:]) for name in variations if name.startswith("kv")), None),
+            down_inputs_of_8_bits="down8" in variations,
             group_size=self.group_size,
             compute_efficiency_fp16=factors.compute_efficiency,
             compute_efficiency_int8=factors.compute_efficiency_int8 or factors.compute_efficiency,
@@ -102,6 +105,7 @@ class Case:
             prefill_overhead_s=None if factors.prefill_overhead is None else factors.prefill_overhead / 1e3,
             attention_compute=factors.attention_compute,
             attention_bandwidth=factors.attention_bandwidth,
+            decode_attention_compute=factors.decode_attention_compute,
             expert_compute=factors.expert_compute,
             expert_bandwidth=factors.expert_bandwidth,
             routing_overlap=factors.routing_overlap,
@@ -145,6 +149,7 @@ def cases(case: Case, devices: list[Device]) -> st.SearchStrategy[Case]:
         prefill_overhead=st.sampled_from([None, 0.0, "20 us"]),
         attention_compute=st.floats(0.1, 1.0),
         attention_bandwidth=st.floats(0.1, 1.0),
+        decode_attention_compute=st.none() | st.floats(0.001, 1.0),
         expert_compute=st.floats(0.1, 1.0),
         expert_bandwidth=st.floats(0.1, 1.0),
         routing_overlap=st.sampled_from([0.0, 0.45, 0.9]),
@@ -168,9 +173,12 @@ def cases(case: Case, devices: list[Device]) -> st.SearchStrategy[Case]:
 
 @pytest.fixture(scope="session")
 def random_architectures() -> Callable[..., Architectures]:
-    """`(n, seed, plain=False)`: architectures outside any space; plain ones suit the closed form."""
+    """`(n, seed, plain=False, kinds=False)`: architectures outside any space.
 
-    def draw(n: int, seed: int, *, plain: bool = False) -> Architectures:
+    Plain ones suit the closed form; `kinds`: layers of every kind.
+    """
+
+    def draw(n: int, seed: int, *, plain: bool = False, kinds: bool = False) -> Architectures:
         generator = np.random.default_rng(seed)
         head_dim = generator.choice([32, 64, 96, 128, 256], n)
         n_kv, gqa = generator.integers(1, 9, n), generator.integers(1, 9, n)
@@ -196,19 +204,52 @@ def random_architectures() -> Callable[..., Architectures]:
                 "tied": generator.random(n) < 0.5,
                 "vocabulary": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 200_000, n)),
             }
+        if kinds:
+            columns |= layer_kinds(generator, columns["n_experts"])
         return Architectures.from_columns(columns)
 
     return draw
 
 
+def layer_kinds(generator: np.random.Generator, experts: Any) -> dict[str, Any]:
+    """Columns of depth and of every layer kind, each in about two rows of three, with a cache for those that share one."""
+    n = len(experts)
+    some = {name: generator.random(n) < 0.65 for name in ("local", "linear", "conv", "dense", "shared")}
+    local, linear, conv = (np.where(some[name], generator.integers(1, 4, n), 0) for name in ("local", "linear", "conv"))
+    full = np.where(local + linear + conv > 0, generator.integers(0, 4, n), generator.integers(1, 4, n))
+    full_shared = np.where(some["shared"], generator.integers(0, np.maximum(full, 1)), 0)
+    local_shared = np.where(some["shared"], generator.integers(0, np.maximum(local, 1)), 0)
+    depth, keys, deltanet = full + local + linear + conv, generator.integers(1, 9, n), generator.random(n) < 0.5
+    dense = np.where(some["dense"] & (experts > 1), generator.integers(0, depth), 0)
+    return {
+        "depth": depth,
+        "n_local": local,
+        "window": np.where(local > 0, generator.choice([1, 3, 100, 512, 1024, 1030, 4096], n), 0),
+        "n_kv_shared": full_shared + local_shared,
+        "n_kv_shared_local": local_shared,
+        "n_linear": linear,
+        "linear_kind": np.where(linear > 0, np.where(deltanet, "deltanet", "mamba2"), "no"),
+        "linear_heads": np.where(linear > 0, keys * generator.integers(1, 5, n), 0),
+        "linear_key_heads": np.where(linear > 0, keys, 0),
+        "linear_key_dim": np.where(linear > 0, generator.choice([64, 96, 128], n), 0),
+        "linear_value_dim": np.where(linear > 0, generator.choice([32, 64, 128], n), 0),
+        "linear_kernel": np.where(linear > 0, generator.integers(1, 5, n), 0),
+        "n_conv": conv,
+        "conv_kernel": np.where(conv > 0, generator.integers(1, 5, n), 0),
+        "n_dense": dense,
+        "dense_size": np.where(dense > 0, generator.integers(1, 8193, n), 0),
+        "attention_gate": generator.random(n) < 0.5,
+        "further_parameters": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 10**9, n)),
+    }
+
+
 @pytest.fixture(scope="session")
 def as_reference(reference: ModuleType) -> Callable[[Architectures], list[Any]]:
-    """The oracle's scalar architectures of a batch."""
-    names = [*SHAPE, *("shared_expert_size", "shared_gate", "qkv_bias", "norms_per_layer", "tied", "vocabulary")]
+    """The oracle's scalar architectures of a batch; formats and tokens are no part of the oracle."""
+    names = [name for name in (*SHAPE, *DEFAULTS) if name not in ("precision", "tokens")]
 
     def convert(architectures: Architectures) -> list[Any]:
-        columns = {name: getattr(architectures, name).tolist() for name in names}
-        columns["qk_norm"] = [QK_NORMS[code] for code in architectures.qk_norm.tolist()]
+        columns = {name: worded(name, getattr(architectures, name)).tolist() for name in names}
         return [reference.Arch(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     return convert

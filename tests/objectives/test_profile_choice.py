@@ -56,6 +56,16 @@ def test_efficiencies_transfer_between_what_computes_alike(
         assert note.startswith(start + said)
 
 
+def test_a_variation_has_the_profile_of_its_base_and_says_so() -> None:
+    cached = calibration_for(board("int4"), Asked("int4_kv8"))[1]
+    assert cached == (
+        "calibrated (E, int4_kv8; measured with a KV cache as wide as activations, of which no data says how far off it is)"
+    )
+    both = calibration_for(board("nvfp4", "int4"), Asked("nvfp4_down8_kv4"))[1]
+    assert "measured with a KV cache as wide as activations and down projections like the others" in both
+    assert calibration_for(board("int4"), Asked("nvfp4_kv8"))[0] is None
+
+
 def test_another_batch_is_said() -> None:
     """A profile measured at another batch says what that was seen to miss by."""
     assert calibration_for(board("int4"), Asked("int4", 1))[1] == "calibrated (E, int4)"

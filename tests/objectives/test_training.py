@@ -14,6 +14,12 @@ from search_spaces.architectures import Architectures, one
 
 MOE = {"depth": 3, "width": 128, "n_kv_heads": 1, "expert_size": 96, "n_experts": 4, "top_k": 2}
 DENSE = {"depth": 2, "width": 256, "n_kv_heads": 2, "expert_size": 640, "vocabulary": 500}
+MIXED = {
+    **MOE, "depth": 9, "expert_size": 64, "n_dense": 2, "dense_size": 200,
+    "n_local": 3, "window": 5, "n_kv_shared": 2, "n_kv_shared_local": 1, "n_conv": 1, "conv_kernel": 3,
+    "n_linear": 2, "linear_kind": "deltanet", "linear_heads": 4, "linear_key_heads": 2, "linear_key_dim": 8,
+    "linear_value_dim": 16, "linear_kernel": 4,
+}  # fmt: skip
 SHARED = {**MOE, "shared_expert_size": 64, "head_dim": 32, "n_heads": 8, "n_kv_heads": 4}
 
 
@@ -27,6 +33,21 @@ def multiply_adds(shape: dict[str, int], position: int) -> int:
     layer += d * experts if experts > 1 else 0
     layer += 2 * d_q * position  # scores, and values by them
     return shape["depth"] * layer + shape.get("vocabulary", 0) * d
+
+
+def test_layers_of_several_kinds_are_trained_on_what_each_of_them_does() -> None:
+    """3 full layers (1 shares KV), 3 within a window (1 shares), 2 of Gated DeltaNet, 1 convolution; 2 FFNs are dense."""
+    d, d_q, d_m, length, window = 128, 128, 64, 12, 5
+    attention = 6 * 2 * d * d_q + 4 * 2 * d * d_m
+    inner, keys = 4 * 16, 2 * 2 * 8
+    linear = 2 * (d * (keys + inner + inner + 2 * 4) + inner * d)
+    convolution = d * 3 * d + d * d
+    ffns = 7 * (2 * 3 * d * 64 + d * 4) + 2 * 3 * d * 200
+    weights = 2 * (attention + linear + convolution + ffns)
+    scores = sum(4 * d_q * (3 * i + 3 * min(i, window)) for i in range(1, length + 1))
+    recurrences = length * 2 * 7 * 4 * 8 * 16
+    found = training_flops(one(MIXED), np.array([length]), length)
+    assert found[0] == pytest.approx(3 * (length * weights + scores + recurrences), rel=1e-12)
 
 
 def scenario(**training: object) -> Scenario:

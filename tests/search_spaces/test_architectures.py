@@ -138,6 +138,23 @@ def test_defaults_are_the_model_pages() -> None:
         "tied": True,
         "vocabulary": 0,
         "tokens": 0,
+        "n_local": 0,
+        "window": 0,
+        "n_kv_shared": 0,
+        "n_kv_shared_local": 0,
+        "n_linear": 0,
+        "linear_kind": "no",
+        "linear_heads": 0,
+        "linear_key_heads": 0,
+        "linear_key_dim": 0,
+        "linear_value_dim": 0,
+        "linear_kernel": 0,
+        "n_conv": 0,
+        "conv_kernel": 0,
+        "n_dense": 0,
+        "dense_size": 0,
+        "attention_gate": False,
+        "further_parameters": 0,
     }
     assert found.further_columns() == {}
 

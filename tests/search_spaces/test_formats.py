@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from search_spaces.architectures import Architectures
-from search_spaces.columns import PRECISIONS, words
+from search_spaces.columns import PRECISIONS, worded
 from search_spaces.space import SearchSpace
 
 AXES: dict[str, Any] = {
@@ -46,14 +46,14 @@ def test_formats_are_listed_in_one_order_and_read_back() -> None:
     drawn = own.architectures(own.sample(20, np.random.default_rng(0)))
     told = Architectures.from_columns({**drawn.columns()})
     np.testing.assert_array_equal(told.precision, drawn.precision)
-    assert set(words("precision", drawn.precision)) == {"fp16", "int4"}
+    assert set(worded("precision", drawn.precision)) == {"fp16", "int4"}
 
 
 def test_a_space_at_one_format_holds_its_designs() -> None:
     own = space(["fp16", "int4"])
     alone = own.at({"precision": PRECISIONS.index("int4")})
     assert 2 * alone.size == own.size
-    assert set(words("precision", alone.architectures(alone.genotypes(np.arange(alone.size))).precision)) == {"int4"}
+    assert set(worded("precision", alone.architectures(alone.genotypes(np.arange(alone.size))).precision)) == {"int4"}
     inside = own.find(alone.architectures(alone.genotypes(np.arange(alone.size))))
     assert (inside >= 0).all()
     plain = space(None)

@@ -18,7 +18,7 @@ from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.notebook import Notebook, section_of
 from objectives.metrics.perplexity import LARGEST_LOSS
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
 PARTNERS = 10_000_000  # combinations of depth, width and KV heads that fit into memory
 FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
@@ -61,11 +61,13 @@ class SumsOfParts:
         besides: tuple[str, ...] = (),
         ties: tuple[str, ...] = (),
         report: Callable[[int], None] = lambda covered: None,
+        elsewhere: Evaluations | None = None,
     ) -> Evaluations | None:
         """The feasible frontier with all ties, in file order; None when nothing is feasible.
 
         Its rows have the metrics of objectives and budgets, and those `besides`. Of tied ones those may lack that
-        others beat in the metrics `ties` and are no worse in any budget's.
+        others beat in the metrics `ties` and are no worse in any budget's. Members may lack, up to all of them, that
+        are dominated by `elsewhere`: feasible architectures of other settings, with these objectives.
 
         Raises:
             Exceeded: `most` items did not suffice.
@@ -78,7 +80,8 @@ class SumsOfParts:
         metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
         section = section_of("parts", problem)
         page = self.notebook.read(section)
-        known, effort = self._begun(problem, metrics, page), Effort(**page.get("effort", {}))
+        others = elsewhere.values if elsewhere is not None and decisive == objectives else None
+        known, effort = self._begun(problem, metrics, page, others), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
             deciding = (*(o.name for o in decisive), *ties)
             own, left_out = without_beaten(sums.restricted(tuple(dict.fromkeys([*needed, *ties]))), deciding)
@@ -110,15 +113,17 @@ class SumsOfParts:
         """Whether a metric depends on the architecture; one that does not decides nothing."""
         return self.sums[-1].varies(metric)
 
-    def _begun(self, problem: Problem, metrics: tuple[str, ...], page: dict[str, Any]) -> Incumbents:
+    def _begun(
+        self, problem: Problem, metrics: tuple[str, ...], page: dict[str, Any], elsewhere: FloatArray | None
+    ) -> Incumbents:
         """What is known before the first block: as noted, else good and random architectures."""
 
         def evaluated(keys: list[int]) -> Evaluations:
             return problem.evaluate(problem.space.genotypes(np.array(keys, dtype=np.int64)), metrics)
 
         if page:
-            return Incumbents.restored(page["known"], evaluated)
-        known = Incumbents()
+            return Incumbents.restored(page["known"], evaluated, elsewhere)
+        known = Incumbents(elsewhere)
         known.add(problem.evaluate(np.concatenate([self.good, self.random]), metrics))
         return known
 

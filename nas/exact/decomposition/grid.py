@@ -1,4 +1,4 @@
-"""A search space by parts: partners (depth, width, heads, KV heads) and a lattice of FFNs (E, K, m) per width."""
+"""A search space by parts: partners (depth, layers, width, heads, KV heads) and a lattice of FFNs (E, K, m) per width."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +26,14 @@ class Grid:
     def depths(self) -> IntArray:
         """Depth genes."""
         return _every(np.arange(len(self.space.depths)), self.stride)
+
+    @cached_property
+    def stacks(self) -> IntArray:
+        """Genes of depth and layers, (s, 2): of each chosen depth every stride-th of its mixes, the first and the last."""
+        valid = self.space.layers_gene.valid
+        mixes = [_every(np.flatnonzero(valid[depth]), self.stride) for depth in self.depths]
+        depths = np.repeat(self.depths, [len(each) for each in mixes])
+        return np.stack([depths, np.concatenate(mixes)], axis=1)
 
     @cached_property
     def widths(self) -> IntArray:
@@ -91,9 +99,10 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """What an FFN is combined with: genes of depth, width and KV heads, and the frame, (p,), the widths in order."""
+    """What an FFN is combined with: genes of depth, layers, width and KV heads, and the frame, (p,), the widths in order."""
 
     depth: IntArray
+    layers: IntArray
     width: IntArray
     frame: IntArray
     kv: IntArray
@@ -106,17 +115,19 @@ class Partners:
         pair = np.repeat(np.arange(len(counts)), counts)
         rank = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
         frame, kv = grid.frames[pair], space.kv_gene.nth[heads[pair], rank]
-        rows = np.repeat(np.arange(len(pair)), len(grid.depths))
-        return cls(np.tile(grid.depths, len(pair)), space.frames[frame[rows], 0], frame[rows], kv[rows])
+        rows = np.repeat(np.arange(len(pair)), len(grid.stacks))
+        depth, layers = np.tile(grid.stacks.T, len(pair))
+        return cls(depth, layers, space.frames[frame[rows], 0], frame[rows], kv[rows])
 
     def __len__(self) -> int:
         return len(self.depth)
 
     def __getitem__(self, rows: IntArray | BoolArray | slice) -> "Partners":
-        return Partners(self.depth[rows], self.width[rows], self.frame[rows], self.kv[rows])
+        columns = (self.depth, self.layers, self.width, self.frame, self.kv)
+        return Partners(*(column[rows] for column in columns))
 
     def architectures(self, space: SearchSpace) -> Architectures:
-        """Whole architectures with these depths, widths and heads, and the smallest dense or sparse FFN."""
+        """Whole architectures with these layers, widths and heads, and the smallest dense or sparse FFN."""
         experts = np.zeros(len(self), dtype=np.int64)
         top_k, ffn = space.top_k_gene.nth[experts, 0], space.ffn_gene.nth[self.width, 0]
         return space.architectures(self.genotypes(space, np.arange(len(self)), experts, top_k, ffn))
@@ -125,8 +136,8 @@ class Partners:
         self, space: SearchSpace, rows: IntArray, experts: IntArray, top_k: IntArray, ffn: IntArray
     ) -> IntArray:
         """Genotypes (n, g) of some of the partners, each with an FFN."""
-        depth, kv = self.depth[rows], self.kv[rows]
-        return space.composed(self.frame[rows], depth=depth, n_experts=experts, top_k=top_k, ffn=ffn, n_kv_heads=kv)
+        mixer = {"depth": self.depth[rows], "layers": self.layers[rows], "n_kv_heads": self.kv[rows]}
+        return space.composed(self.frame[rows], n_experts=experts, top_k=top_k, ffn=ffn, **mixer)
 
 
 def one_layer(architectures: Architectures) -> Architectures:

@@ -14,14 +14,16 @@ from search_spaces.arrays import BoolArray, FloatArray
 class Incumbents:
     """Feasible non-dominated architectures; ties are all kept.
 
-    New ones wait until there are enough to renew the table or, rarer, the frontier.
+    New ones wait until there are enough to renew the table or, rarer, the frontier. `elsewhere` are objective values,
+    (k, m), of feasible architectures of another space: they are not among the known, but whoever is behind them is behind.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: FloatArray | None = None) -> None:
         self.front: Evaluations | None = None
         self.waiting: list[Evaluations] = []
         self.unseen = 0
-        self.table: Table | None = None
+        self.elsewhere = elsewhere
+        self.table = None if elsewhere is None else Table(elsewhere)
 
     def add(self, evaluations: Evaluations) -> None:
         """Take in evaluated architectures."""
@@ -31,7 +33,7 @@ class Incumbents:
         self.waiting.append(kept)
         self.unseen += len(kept)
         known = 0 if self.front is None else len(self.front)
-        if self.table is None or sum(map(len, self.waiting)) > max(2000, known // 2):
+        if self.table is None or self.front is None or sum(map(len, self.waiting)) > max(2000, known // 2):
             self.settle()
         elif self.unseen > max(200, known // 50):
             self.table.add(np.concatenate([part.values for part in self.waiting]))
@@ -42,9 +44,12 @@ class Incumbents:
         if self.waiting:
             rows = distinct([*([] if self.front is None else [self.front]), *self.waiting])
             self.front = rows[frontier_rows(rows)]
-            self.table = Table(self.front.values)
+            self.table = self._table_of(self.front)
         self.waiting, self.unseen = [], 0
         return self.front
+
+    def _table_of(self, front: Evaluations) -> Table:
+        return Table(front.values if self.elsewhere is None else np.concatenate([front.values, self.elsewhere]))
 
     def noted(self) -> dict[str, Any]:
         """What `restored` needs, as plain content."""
@@ -56,12 +61,17 @@ class Incumbents:
         }
 
     @classmethod
-    def restored(cls, note: Mapping[str, Any], evaluated: Callable[[list[int]], Evaluations]) -> Self:
-        """The incumbents as they were noted; `evaluated` gives the architectures of keys."""
-        known = cls()
+    def restored(
+        cls,
+        note: Mapping[str, Any],
+        evaluated: Callable[[list[int]], Evaluations],
+        elsewhere: FloatArray | None = None,
+    ) -> Self:
+        """The incumbents as they were noted, besides what is known elsewhere; `evaluated` gives the architectures of keys."""
+        known = cls(elsewhere)
         if note["front"]:
             known.front = evaluated(note["front"])
-            known.table = Table(known.front.values)
+            known.table = known._table_of(known.front)
         if note["waiting"] and known.table is not None:
             known.waiting, known.unseen = [evaluated(note["waiting"])], note["unseen"]
             known.table.add(known.waiting[0].values[: len(note["waiting"]) - known.unseen])

@@ -1,65 +1,121 @@
-"""Heads that others beside the same width beat, whatever the depth and the FFN: no frontier and no pick needs them.
+"""Heads and mixes of layers that others beside the same width beat, whatever the FFN: no frontier and no pick needs them.
 
 Two attentions of one width differ by l · Δ_layer + Δ_once in every additive quantity, at each depth l and beside each
 FFN alike. Where one is the same or less in all of them, and less in one that is an objective by itself, every
 architecture with the other is dominated. "Less" is by more than sums and wholes can differ, and than a tie at 12
 digits; "the same" is to the last bit, as in a loss that does not see the heads. A metric that is a function of
-quantities must see no difference at all.
+quantities must see no difference at all. Heads are held against each other at all depths together, mixes of layers at
+one depth and beside the same heads and KV heads.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.sums import Bound, Sums
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MARGIN = 1e-9  # relative to the largest value beside the width
 AT_ONCE = 64
+CELLS = 1_000_000  # pairs of mixes that are held against each other at once
 
 
 def without_beaten(sums: Sums, deciding: tuple[str, ...]) -> tuple[Sums, int]:
-    """The sums without the heads that nobody needs who minimises the `deciding` metrics, and how many architectures have them."""
+    """The sums without the heads and mixes that nobody needs who minimises the `deciding` metrics, and how many architectures have them."""
     kept, grid = needed(sums, deciding), sums.grid
     if kept.all():
         return sums, 0
-    boxes, width = Boxes.whole(grid), sums.partners.width[:: len(grid.depths)]
+    boxes, (first, partners) = Boxes.whole(grid), np.unique(sums.pair, return_index=True, return_counts=True)[1:]
     ffns = np.bincount(boxes.width, boxes.volumes, minlength=len(grid.space.widths)).astype(np.int64)
-    return sums.kept(kept), len(grid.depths) * int(ffns[width[~kept]].sum())
+    left = partners * ffns[sums.partners.width[first]]
+    return sums.kept(kept), int(left[~kept].sum())
 
 
 def needed(sums: Sums, deciding: tuple[str, ...]) -> BoolArray:
-    """Which pairs of heads and KV heads (of `sums.attention`) some architecture that no other dominates may have, (pairs,)."""
+    """Which pairs (of `sums.attention`) some architecture that no other dominates may have, (pairs,)."""
     space, kept = sums.grid.space, np.ones(sums.attention.shape[2], dtype=bool)
     alone = [metric for metric, known in sums.compositions.items() if set(known.quantities) == {metric}]
     shared = {q for metric, known in sums.compositions.items() if metric not in alone for q in known.quantities}
     decisive = np.array([_decides(bound, alone, shared, deciding) for bound in sums.bounds])
-    if sums.problem.functions or not space.free_heads or not decisive.any():
+    if sums.problem.functions or not (space.free_heads or space.mixed) or not decisive.any():
         return kept
     frozen = np.array([quantity in shared for quantity, _ in sums.bounds])
-    width, scale = sums.partners.width[:: len(sums.grid.depths)], _largest(sums)
+    contest = Contest(np.array([sign for _, sign in sums.bounds], dtype=np.float64), _largest(sums), frozen, decisive)
+    return _needed_mixes(sums, contest) if space.mixed else _needed_heads(sums, contest)
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """When an attention beats another: sign and largest magnitude beside each width of every bound, and what may decide."""
+
+    sign: FloatArray
+    scale: FloatArray
+    frozen: BoolArray
+    decisive: BoolArray
+
+    def beats(self, here: FloatArray, there: FloatArray, width: IntArray, depths: tuple[float, ...]) -> BoolArray:
+        """Whether attentions beat others, both (bounds, 2, *shape) that broadcast, at every depth; `width` genes broadcast to shape."""
+        apart = there - here
+        shape = (-1, *[1] * (apart.ndim - 2))
+        sign, frozen = self.sign.reshape(shape), self.frozen.reshape(shape)
+        same = (apart == 0.0).all(axis=1)
+        gained = np.min([sign * (depth * apart[:, 0] + apart[:, 1]) for depth in depths], axis=0)
+        less = (gained > MARGIN * self.scale[:, width]) & ~frozen
+        return np.asarray((same | less).all(axis=0) & less[self.decisive].any(axis=0))
+
+
+def _needed_heads(sums: Sums, contest: Contest) -> BoolArray:
+    """Which heads others beside the same width do not beat at all depths, (pairs,)."""
+    kept = np.ones(sums.attention.shape[2], dtype=bool)
+    width = sums.partners.width[:: len(sums.grid.stacks)]
+    ends = float(sums.depth.min()), float(sums.depth.max())
     for each in sums.grid.widths:
         rows = np.flatnonzero(width == each)
-        kept[rows] = ~_beaten(sums, sums.attention[..., rows], scale[:, each], frozen, decisive)
+        kept[rows] = ~_beaten(contest, sums.attention[..., rows], np.full((1, 1), each), ends)
+    return kept
+
+
+def _beaten(contest: Contest, attention: FloatArray, width: IntArray, ends: tuple[float, float]) -> BoolArray:
+    """Which of some attentions beside a width, (bounds, 2, k), another beats at all depths.
+
+    Who beats another is less in the sum of the decisive quantities, and is beaten by nobody or by one who beats both: each
+    is held against those before it in the order of that sum which nobody beats.
+    """
+    scale = np.maximum(contest.scale[:, width[0, 0]], 1e-300)
+    weight = np.where(contest.decisive, contest.sign / scale, 0.0)
+    order = np.argsort(weight @ (ends[1] * attention[:, 0] + attention[:, 1]), kind="stable")
+    beaten = np.zeros(attention.shape[2], dtype=bool)
+    unbeaten: IntArray = order[:0]
+    for start in range(0, len(order), AT_ONCE):
+        block = order[start : start + AT_ONCE]
+        rivals = np.concatenate([unbeaten, block])
+        beaten[block] = contest.beats(attention[:, :, rivals, None], attention[:, :, None, block], width, ends).any(
+            axis=0
+        )
+        unbeaten = np.concatenate([unbeaten, block[~beaten[block]]])
+    return beaten
+
+
+def _needed_mixes(sums: Sums, contest: Contest) -> BoolArray:
+    """Which mixes others of the same depth, heads and KV heads do not beat, (partners,)."""
+    kept, stacks = np.ones(len(sums.partners), dtype=bool), sums.grid.stacks
+    every = np.arange(len(kept)).reshape(-1, len(stacks))
+    for depth in sums.grid.depths:
+        of_depth = every[:, stacks[:, 0] == depth]
+        step = max(1, CELLS // of_depth.shape[1] ** 2)
+        for start in range(0, len(of_depth), step):
+            rows = of_depth[start : start + step]
+            attention, width = sums.attention[..., rows], sums.partners.width[rows[:, :1, None]]
+            beaten = contest.beats(
+                attention[..., :, None], attention[..., None, :], width, (float(sums.depth[rows[0, 0]]),)
+            )
+            kept[rows] = ~beaten.any(axis=1)
     return kept
 
 
 def _decides(bound: Bound, alone: list[str], shared: set[str], deciding: tuple[str, ...]) -> bool:
     return bound[0] in alone and bound[0] in deciding and bound[0] not in shared
-
-
-def _beaten(sums: Sums, attention: FloatArray, scale: FloatArray, frozen: BoolArray, decisive: BoolArray) -> BoolArray:
-    """Which of some attentions, (bounds, 2, k), another beats; `scale` is that of the margin, (bounds,)."""
-    sign = np.array([sign for _, sign in sums.bounds], dtype=np.float64)[:, None, None]
-    ends = sums.depth.min(), sums.depth.max()
-    beaten = np.zeros(attention.shape[2], dtype=bool)
-    for start in range(0, attention.shape[2], AT_ONCE):
-        block = attention[:, :, start : start + AT_ONCE, None]
-        apart = attention[:, :, None, :] - block
-        same = (apart == 0.0).all(axis=1)
-        gained = np.minimum(*(sign * (depth * apart[:, 0] + apart[:, 1]) for depth in ends))
-        less = (gained > MARGIN * scale[:, None, None]) & ~frozen[:, None, None]
-        beaten |= ((same | less).all(axis=0) & less[decisive].any(axis=0)).any(axis=0)
-    return beaten
 
 
 def _largest(sums: Sums) -> FloatArray:

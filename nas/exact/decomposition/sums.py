@@ -47,7 +47,8 @@ class Sums:
     A bound is a quantity with the sign in which some metric depends on it: its least value over a
     box where the metric rises with it, its largest where it falls, both where it may do either. `attention`
     holds, per bound, what a layer and what all layers together have of every pair of heads and KV heads, (bounds,
-    2, pairs); `beside`, per bound and partner, base + l · attention_l + attention.
+    2, pairs), and `pair` the pair of each partner, (p,); where layers are of several kinds a layer is the mean of all,
+    and every partner a pair of its own. `beside` holds, per bound and partner, base + l · attention_l + attention.
     """
 
     problem: Problem
@@ -56,6 +57,7 @@ class Sums:
     compositions: Mapping[str, Composition]
     bounds: tuple[Bound, ...]
     depth: FloatArray
+    pair: IntArray
     attention: FloatArray
     beside: FloatArray
 
@@ -67,21 +69,24 @@ class Sums:
         compositions = {metric: known for metric, known in found.items() if known is not None}
         bounds = _bounds(compositions)
         depth = problem.space.depths[partners.depth].astype(np.float64)
-        attention = _attention(problem, bounds, partners[:: len(grid.depths)])
-        pair = np.arange(len(partners)) // len(grid.depths)
-        base = _base(problem, bounds, partners, len(grid.depths))
+        stacks = len(grid.stacks)
+        of_pair = 1 if problem.space.mixed else stacks
+        attention = _attention(problem, bounds, partners[::of_pair])
+        pair = np.arange(len(partners)) // of_pair
+        base = _base(problem, bounds, partners, stacks)
         beside = np.empty((len(bounds), len(partners)))
         for row, b, (layer, once) in zip(beside, base, attention, strict=True):
             row[:] = b + depth * layer[pair] + once[pair]
-        return cls(problem, grid, partners, compositions, bounds, depth, attention, beside)
+        return cls(problem, grid, partners, compositions, bounds, depth, pair, attention, beside)
 
     def kept(self, pairs: BoolArray) -> Self:
         """The same sums with the chosen pairs of heads and KV heads alone, at every depth."""
-        rows = np.repeat(pairs, len(self.grid.depths))
+        rows = pairs[self.pair]
         return replace(
             self,
             partners=self.partners[rows],
             depth=self.depth[rows],
+            pair=(np.cumsum(pairs) - 1)[self.pair[rows]],
             attention=self.attention[..., pairs],
             beside=self.beside[:, rows],
         )
@@ -153,15 +158,15 @@ class Sums:
 
 def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Partners) -> FloatArray:
     """What a layer and what all layers together add to every bound's quantity, (bounds, 2, pairs)."""
-    nothing = np.zeros(len(pairs))
-    shares = _shares(problem, bounds, one_layer(pairs.architectures(problem.space)), "attention")
+    nothing, whole = np.zeros(len(pairs)), pairs.architectures(problem.space)
+    shares = _shares(problem, bounds, whole if problem.space.mixed else one_layer(whole), "attention")
     found = [(sum(share.per_layer, nothing), sum(share.once, nothing)) for share in shares]
     return np.reshape(found, (len(bounds), 2, len(pairs)))
 
 
-def _base(problem: Problem, bounds: tuple[Bound, ...], partners: Partners, depths: int) -> list[FloatArray]:
+def _base(problem: Problem, bounds: tuple[Bound, ...], partners: Partners, stacks: int) -> list[FloatArray]:
     """What width and depth add to every bound's quantity, each (partners,): the same beside all heads."""
-    own = np.searchsorted(partners.width, partners.width) + np.arange(len(partners)) % depths
+    own = np.searchsorted(partners.width, partners.width) + np.arange(len(partners)) % stacks
     rows, back = np.unique(own, return_inverse=True)
     shares = _shares(problem, bounds, partners[rows].architectures(problem.space), "base")
     return [sum(share.once, np.zeros(len(rows)))[back] for share in shares]

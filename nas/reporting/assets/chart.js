@@ -160,6 +160,7 @@ function drawStrips(plot, c) {
 function parameter(name, row) {
   const s = ROWS.shape;
   if (name === "query_dim") return s.n_heads[row] * s.head_dim[row];
+  if (name === "n_full") return fullLayers(s, row);
   if (name === "tokens") return s.tokens[row] / 1e9;
   return name === "ffn_ratio" ? s.top_k[row] * s.expert_size[row] / s.width[row] : s[name][row];
 }

@@ -34,13 +34,31 @@ function valueText(metric, value) {
   return metric.startsWith("params_") ? count(value) : number(value);
 }
 
+const KINDS = ["n_local", "n_linear", "n_conv"];
+
+function fullLayers(shape, i) {
+  return KINDS.reduce((left, name) => left - (shape[name]?.[i] ?? 0), shape.depth[i]);
+}
+
+function layersText(shape, i) {
+  const full = fullLayers(shape, i), shared = shape.n_kv_shared?.[i] ? `, ${shape.n_kv_shared[i]} share KV` : "";
+  if (full === shape.depth[i]) return shared && ` (full${shared})`;
+  const called = {
+    n_local: () => `within ${shape.window[i].toLocaleString("en")}`,
+    n_linear: () => DATA.words.linear_kind[shape.linear_kind[i]],
+    n_conv: () => "of convolution",
+  };
+  const others = KINDS.filter(name => shape[name]?.[i]).map(name => `${shape[name][i]} ${called[name]()}`);
+  return ` (${[...(full ? [`${full} full`] : []), ...others].join(" + ")}${shared})`;
+}
+
 function designText(shape, i) {
   const experts = shape.n_experts[i] === 1 ? "dense" : `E ${shape.n_experts[i]} K ${shape.top_k[i]}`;
   const gqa = Number((shape.n_heads[i] / shape.n_kv_heads[i]).toPrecision(4));
   const ratio = Number((shape.expert_size[i] / shape.width[i]).toPrecision(4));
-  const format = shape.precision ? `${DATA.rows.words.precision[shape.precision[i]]}, ` : "";
+  const format = shape.precision ? `${DATA.words.precision[shape.precision[i]]}, ` : "";
   const tokens = shape.tokens?.[i] ? `, ${number(shape.tokens[i] / 1e9)} B tokens` : "";
-  return `${format}l ${shape.depth[i]}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}`;
+  return `${format}l ${shape.depth[i]}${layersText(shape, i)}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}`;
 }
 
 function metricOf(name) {

@@ -39,7 +39,7 @@ function described(row) {
 }
 
 function shapeText(name, row) {
-  const value = ROWS.shape[name][row], words = DATA.rows.words[name];
+  const value = ROWS.shape[name][row], words = DATA.words[name];
   return words ? words[value] : number(value);
 }
 

@@ -139,6 +139,7 @@ def test_a_distance_is_to_a_frontier_of_the_same_study(small: nas.Study, paper: 
         (found.frame, "expected a Frontier, got DataFrame"),
         (paper.solve(), "expected a frontier of the same space"),
         (small.replace(objectives=["loss", "memory_gb"]).solve(), "expected a frontier of the same objectives"),
+        (small.replace(law="sparsity_iso").solve(), "expected losses of one law, got hw_codesign and sparsity_iso"),
     ):
         with pytest.raises(nas.UsageError, match=said):
             found.distance_to(other)

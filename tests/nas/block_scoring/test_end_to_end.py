@@ -52,8 +52,8 @@ def test_measured_chosen_assembled(
     assert len(parent) == 1
     assert sum(float(row["loss"]) > min(parent) for row in rows) > 30
 
-    whole = Path("library/scores.log").read_text()
-    Path("library/scores.log").write_text(whole[: len(whole) // 2])
+    whole = Path("library/scores.jsonl").read_text()
+    Path("library/scores.jsonl").write_text(whole[: len(whole) // 2])
     table = Path("library/library.csv").read_bytes()
     assert typed(blocks, monkeypatch, *told, "--out", "library", "--resume") == 0
     assert Path("library/library.csv").read_bytes() == table

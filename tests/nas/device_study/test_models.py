@@ -77,7 +77,7 @@ def test_a_loss_is_given_only_where_the_law_can_tell_it(request_for: Ask) -> Non
     assert not known["smollm2_360m"].extrapolates
 
 
-def test_what_costs_do_not_know_is_said(request_for: Ask) -> None:
+def test_what_the_law_does_not_know_is_said(request_for: Ask) -> None:
     (rows,) = rows_of(request_for(devices="h100_sxm", models="gemma_3_1b"))
     assert any("Sliding window" in remark for remark in rows[0].remarks)
     with pytest.raises(UsageError, match="--models: expected a published model"):

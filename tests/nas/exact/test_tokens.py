@@ -57,8 +57,8 @@ def seeing(chance: Chance, number: int) -> Law:
     return law
 
 
-def with_tokens(chance: Chance, problem: Problem, law: Law) -> tuple[Problem, Evaluations]:
-    """The problem with an axis of tokens, trained somewhere, with objectives and budgets on training too; and all of it evaluated."""
+def over_tokens(chance: Chance, problem: Problem, law: Law) -> Problem:
+    """The problem under a law, with an axis of tokens and trained somewhere; nothing is asked of it."""
     content = problem.space.mapping()
     counts = np.exp([chance.share(np.log(1e8), np.log(1e12)) for _ in range(chance.one(1, 2, 3))])
     content["axes"]["tokens"] = sorted({int(count) for count in counts})
@@ -71,14 +71,23 @@ def with_tokens(chance: Chance, problem: Problem, law: Law) -> tuple[Problem, Ev
     scenario = replace(problem.scenario, law=law, training=training)
     columns = tuple(dict.fromkeys([*problem.columns, *TRAINING]))
     space = SearchSpace.from_mapping(content)
-    problem = replace(problem, space=space, scenario=scenario, columns=columns, objectives=(), budgets=())
-    whole = problem.evaluate(space.genotypes(np.arange(space.size)))
+    return replace(problem, space=space, scenario=scenario, columns=columns, objectives=(), budgets=())
+
+
+def asked(chance: Chance, problem: Problem) -> tuple[Problem, Evaluations]:
+    """The problem with objectives and budgets, on training too; and all of it evaluated."""
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     usable, pool = np.flatnonzero(whole.ok).tolist(), [*problem.metric_names, *TRAINING]
     objectives = tuple(dict.fromkeys(chance.few(chance.generator.permutation(pool).tolist(), 1, 4)))
     limited = dict.fromkeys(chance.few(pool, 0, 4)) if usable else ()
     budgets = tuple(Budget(name, float(whole.metrics[name][chance.one(*usable)])) for name in limited)
     problem = replace(problem, objectives=tuple(map(built_in, objectives)), budgets=budgets)
     return problem, replace(whole, objectives=objectives, budgets=budgets)
+
+
+def with_tokens(chance: Chance, problem: Problem, law: Law) -> tuple[Problem, Evaluations]:
+    """The problem with an axis of tokens under a law, objectives and budgets, and all of it evaluated."""
+    return asked(chance, over_tokens(chance, problem, law))
 
 
 def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
@@ -164,12 +173,13 @@ def test_a_killed_solution_goes_on_in_every_setting(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("nas.search.notebook.SAVE_EVERY_S", 0.0)
     raw = {"law": "sparsity_iso", "tokens": [10**9, 10**11], "baselines": [], "default_budget": "none", "space": TINY}
     problem, kept = assemble(raw, {}).problem, ["{}"]
+    rules = (PickRule(Budget("memory_gb", 0.2)),)  # which no member of the frontier need be
     with by_parts(small_steps=True):
-        expected = solve(problem, (PickRule(None),))
+        expected = solve(problem, rules)
         deaths = 0
         while deaths < LARGEST_DEATHS:
             try:
-                found = solve(problem, (PickRule(None),), notebook=Notebook(json.loads(kept[0]), Mortal(kept, 2)))
+                found = solve(problem, rules, notebook=Notebook(json.loads(kept[0]), Mortal(kept, 2)))
                 break
             except Killed:
                 deaths += 1

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nas.frontier.dominance import frontier_rows
 from nas.frontier.picks import PickRule, answers, best_row
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -90,6 +91,48 @@ def test_blocks_give_the_pick_of_the_whole(
     assert (kept is None) == (row is None)
     if kept is not None and row is not None:
         assert kept.keys.tolist() == [whole.keys[row]]
+
+
+OBJECTIVES = (("loss", "total_ms"), ("loss", "decode_ms"), ("loss", "decode_ms", "total_ms"))
+
+
+@given(
+    st.lists(st.tuples(ROW, st.sampled_from([20.0, 20.0 * BEYOND])), min_size=1, max_size=20),
+    st.sampled_from([None, DECODE, Budget("total_ms", 1.0)]),
+    st.sampled_from([(), (DECODE,)]),
+    st.sampled_from(OBJECTIVES),
+)
+def test_a_pick_read_off_a_frontier_is_that_of_the_whole(
+    rows_of: Callable[..., Evaluations],
+    rows: list[tuple[tuple[float, ...], float]],
+    budget: Budget | None,
+    within: tuple[Budget, ...],
+    objectives: tuple[str, ...],
+) -> None:
+    three = [(loss, at_limit if decode == 20.0 else decode, total) for (loss, decode, total), at_limit in rows]
+    whole = rows_of(dict(zip(("loss", "decode_ms", "total_ms"), zip(*three, strict=True), strict=True)), objectives)
+    front, rule = whole[frontier_rows(whole)], PickRule(budget, within)
+    if not rule.read_off(front):
+        return
+    expected, found = rule.row(whole), rule.row(front)
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert front.keys[found] == whole.keys[expected]
+
+
+def test_a_pick_is_read_off_where_the_objectives_alone_order_designs(rows_of: Callable[..., Evaluations]) -> None:
+    two = rows_of({"loss": [1.0, 2.0], "decode_ms": [20.0, 3.0], "total_ms": [30.0, 4.0]})
+    total = PickRule(Budget("total_ms", 10.0))
+    assert PickRule(None).read_off(two)
+    assert total.read_off(two)
+    assert not PickRule(DECODE).read_off(two)
+    assert not PickRule(None, (DECODE,)).read_off(two)
+    assert not PickRule(None, dense=True).read_off(two)
+    three = rows_of({name: [1.0, 2.0] for name in ("loss", "decode_ms", "total_ms")}, OBJECTIVES[-1])
+    assert PickRule(DECODE).read_off(three)
+    assert not total.read_off(three)  # of ties in loss and total_ms one may have the lower decode_ms
+    divided = rows_of({"loss": [1.0], "decode_ms": [1.0], "total_ms": [10.0 * BEYOND]})
+    assert not total.read_off(divided)
 
 
 @pytest.mark.parametrize(

@@ -311,3 +311,15 @@ def test_a_page_of_several_runs_is_drawn_with_any_axes(
         page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
     assert page.run("return document.querySelectorAll('img').length") == 0
     assert "seed2" in page.text("main")
+
+
+def test_a_page_of_runs_with_formats_is_drawn(
+    tiny: dict[str, Any], run_of: RunOf, page: Any, inside: Callable[..., Any]
+) -> None:
+    runs = [run_of("formats", space=tiny, precisions=["fp16", "int4"]), run_of("one", space=tiny)]
+    assert inside("report", *runs, "--out", "runs.html", "--quiet").code == 0
+    page.open(Path("runs.html"))
+    page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
+    shown = page.run("return sourceOf(RUNS[0]).data.design")
+    assert {text.partition(",")[0] for text in shown} <= {"fp16", "int4"}
+    assert page.complaints() == []

@@ -14,6 +14,7 @@ from nas.reporting.runs import NamedRun, comparable, differing, distinct_names, 
 from nas.reporting.runs_data import runs_data
 from nas.reporting.runs_page import runs_page
 from nas.work.report import Request, report
+from tests.nas.reporting.told import decoded
 
 Concluded = Callable[..., Outcome]
 
@@ -56,6 +57,13 @@ def test_runs_of_other_objectives_have_no_common_volume(concluded: Concluded) ->
     page = runs_page(named([concluded(30), concluded(30, objectives=["loss", "memory_gb"])]))
     assert "No hypervolume" in page
     assert runs_data(named([concluded(30), concluded(30, objectives=["loss", "memory_gb"])]))["curve"] is None
+
+
+def test_designs_with_formats_of_their_own_are_told_by_words(concluded: Concluded) -> None:
+    content = runs_data(named([concluded(30, precisions=["fp16", "int4"]), concluded(30)]))
+    places = decoded(content["runs"][0]["shape"]["precision"])
+    assert {content["words"]["precision"][int(place)] for place in places} <= {"fp16", "int4"}
+    assert "precision" not in content["runs"][1]["shape"]
 
 
 def test_losses_of_different_laws_are_on_no_common_scale(concluded: Concluded) -> None:

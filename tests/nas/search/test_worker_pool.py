@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from nas.errors import UsageError
+from nas.errors import PlasError, UsageError
 from nas.files.yaml_source import dump
 from nas.problem.objective import Objective
 from nas.search import worker_pool as evaluating
-from nas.search.worker_pool import Pace, WorkerPool
+from nas.search.in_worker import Answer, NotRunError
+from nas.search.worker_pool import TRIES, Pace, Task, UnreachableError, WorkerDiedError, WorkerPool
 from search_spaces.architectures import Architectures, stack
 
 Inside = Callable[..., Any]
@@ -112,6 +113,17 @@ class Fragile(AtOnce):
         return future
 
 
+def answered(pool: WorkerPool) -> dict[int, Answer]:
+    """Everything that a pool was asked, once it is back; each is answered once."""
+    found: dict[int, Answer] = {}
+    while arrived := pool.arrivals():
+        keys = [task.key[0] for task, _ in arrived]
+        assert not found.keys() & keys
+        assert len(set(keys)) == len(keys)
+        found.update(zip(keys, (answer for _, answer in arrived), strict=True))
+    return found
+
+
 @pytest.fixture
 def called() -> Iterator[Callable[..., tuple[list[float], list[str]]]]:
     """A user's metric evaluated on architectures of 1, 2, 3 … layers in a pool that is closed afterwards."""
@@ -119,8 +131,9 @@ def called() -> Iterator[Callable[..., tuple[list[float], list[str]]]]:
 
     def call(name: str, count: int, *arguments: Any) -> tuple[list[float], list[str]]:
         made.append(WorkerPool(*arguments))
-        values, reasons = made[-1].call(Objective(name), architectures(count))
-        return values.tolist(), reasons
+        made[-1].add(Task((i, name), Objective(name), architectures(count)[i : i + 1]) for i in range(count))
+        answers = answered(made[-1])
+        return [answers[i][0] for i in range(count)], [answers[i][1] for i in range(count)]
 
     yield call
     for pool in made:
@@ -227,8 +240,87 @@ def test_a_module_that_only_the_driver_can_import_fails_every_architecture(
 
 def test_no_process_is_started_for_nothing() -> None:
     pool = WorkerPool(2, None, lambda _: pytest.fail("an executor was made"))
-    values, reasons = pool.call(Objective("nobody:fn"), architectures(2)[:0])
-    assert (len(values), reasons) == (0, [])
+    pool.add([])
+    assert pool.arrivals() == []
+    pool.close()
+
+
+class Faulty(AtOnce):
+    """Answers with an error so many times for one of some depths, then with its value."""
+
+    def __init__(self, error: BaseException, times: dict[int, int]) -> None:
+        self.error, self.times = error, times
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """A future that is done."""
+        depth = int(args[1].depth[0])
+        if not self.times.get(depth):
+            return super().submit(fn, *args, **kwargs)
+        self.times[depth] -= 1
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+def test_nobody_is_to_blame_for_a_lost_connection_and_what_arrived_beside_it_stays(
+    called: Called, user_module: Written
+) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
+    made = Faulty(UnreachableError("cut"), {2: 2, 5: 1, 8: 2})
+    check(name, called(name, 9, 3, None, lambda _: made), {})
+    assert set(made.times.values()) == {0}
+
+
+def test_a_connection_that_never_answers_ends_the_run_with_how_to_go_on(called: Called, user_module: Written) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
+    made: list[int] = []
+
+    def make(workers: int) -> Executor:
+        made.append(workers)
+        return Faulty(UnreachableError("cut"), {1: 9})
+
+    with pytest.raises(
+        PlasError, match=r"^executor: cut, 3 times without an answer; what arrived is kept, .* --resume$"
+    ):
+        called(name, 1, 1, None, make)
+    assert len(made) == TRIES
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_a_worker_could_not_run_is_sent_again_so_often(times: int, called: Called, user_module: Written) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
+    made = Faulty(NotRunError("no such module there"), {3: times})
+    if times < TRIES:
+        check(name, called(name, 5, 2, None, lambda _: made), {})
+        return
+    with pytest.raises(PlasError, match=f"^executor: expected workers that can evaluate {name}, got no such module"):
+        called(name, 5, 2, None, lambda _: made)
+
+
+def test_a_task_whose_worker_died_as_often_as_it_is_tried_fails_alone(called: Called, user_module: Written) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
+    answer = called(name, 6, 2, None, lambda _: Faulty(WorkerDiedError("four times"), {4: 1}))
+    check(name, answer, {4: "the worker process died"})
+
+
+def test_what_arrived_beside_an_answer_that_ends_the_run_is_handed_on_first(user_module: Written) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2 if a.depth[0] != 2 else 'much'\n") + ":fn"
+    pool = WorkerPool(4, None, MAKES["at once"])
+    pool.add(Task((i, name), Objective(name), architectures(4)[i : i + 1]) for i in range(4))
+    assert sorted(task.key[0] for task, _ in pool.arrivals()) == [0, 2, 3]
+    with pytest.raises(UsageError, match=name):
+        pool.arrivals()
+
+
+def test_workers_are_busy_again_before_what_they_found_is_handed_on(user_module: Written) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
+    pool = WorkerPool(2, None, ThreadPoolExecutor)
+    pool.add(Task((i, name), Objective(name), architectures(7)[i : i + 1]) for i in range(7))
+    left = 7
+    while arrived := pool.arrivals():
+        left -= len(arrived)
+        assert len(pool.flying) == min(2, left)
+    assert left == 0
     pool.close()
 
 

@@ -31,12 +31,6 @@ from search_spaces.arrays import FloatArray, IntArray
 Made = Callable[..., Problem]
 
 
-@pytest.fixture(scope="module")
-def bare(problem_of: Made) -> Made:
-    """Problems without the default budget, over the tiny space unless another is given."""
-    return lambda **raw: problem_of(**{"default_budget": "none", "baselines": [], "applications": {}, **raw})
-
-
 def own(
     name: str, prior: str, function: Callable[[Architectures], FloatArray], *, log_scale: bool = False
 ) -> Objective:
@@ -79,7 +73,7 @@ def started(problem: Problem, seed: int = 0, start: IntArray | None = None, **gi
 def searched(problem: Problem, most: int, strategy: PriorGuided | None = None, **given: Any) -> Evaluations:
     """Everything that a search of so many evaluations, or a few more, was told."""
     strategy = strategy or started(problem, **given)
-    while strategy.told is None or len(strategy.told) < most:
+    while len(strategy.told) < most:
         strategy.tell(problem.evaluate(strategy.ask(most)))
     return strategy.told
 

@@ -14,6 +14,7 @@ from nas.search.assembly import Study, assemble
 from nas.study.configuration import StudyConfig, split_budgets
 from nas.study.layers import layered, parsed_settings
 from objectives.plugins import documents, importable
+from search_spaces.formats import FORMATS
 
 Written = Callable[[str], str]
 
@@ -307,7 +308,10 @@ def test_six_mistakes_are_six_lines_with_line_numbers_and_the_nearest_names(writ
         ("objectives: [los]", "did you mean loss?"),
         ("objectives: [loss, loss]", "1: objectives.1: expected each objective once, got 'loss' twice"),
         ("objectives:\n- loss\n- 7", "3: objectives.1: expected text, got 7"),
-        ("precision: fp8", "1: precision: expected fp16, int8, int4, nvfp4 or fp32, got 'fp8'; did you mean fp32?"),
+        (
+            "precision: fp8",
+            f"1: precision: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got 'fp8'; did you mean fp32?",
+        ),
         ("preset: devise", "1: preset: expected paper or device, got 'devise'; did you mean device?"),
         ("algo: nsga3x", "did you mean nsga3?"),
         ("algo: nsga2\nparams: {populaton: 5}", "2: params.populaton: unknown key; did you mean population?"),

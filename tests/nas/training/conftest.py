@@ -52,7 +52,7 @@ def trained(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.Monkey
     script = folder / "worker.py"
     script.write_text(STAND_IN)
     monkeypatch.setattr("nas.training.crew.SCRIPT", script)
-    monkeypatch.setattr("nas.work.train.refuse_missing", lambda: None)
+    monkeypatch.setattr("nas.work.train.refuse_missing", lambda command: None)
 
     def run(*flags: str, source: str = "list.csv", data: str = "text.txt", tokens: str = "256") -> Any:
         usual = ("--tokens", tokens, "--sequence-length", "32", "--batch", "2", "--out", "trained")

@@ -90,7 +90,16 @@ def test_the_screen_says_what_a_pick_is_right_under(tmp_path: Path, capsys: pyte
 
 
 def chosen(run: Path, how: str, **given: Any) -> Choosing:
-    asked = {"budgets": [], "sweep": None, "laws": None, "out": None, "shown": 20, "quiet": True, "json": True}
+    asked = {
+        "budgets": [],
+        "sweep": None,
+        "laws": None,
+        "formats": {},
+        "out": None,
+        "shown": 20,
+        "quiet": True,
+        "json": True,
+    }
     return Choosing(run, how, **{**asked, **given})
 
 

@@ -19,9 +19,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from nas.answer import progress_file
 from nas.answer.progress import RunFollower
 from nas.record.store import FILE
 from nas.work import open as opening
+from nas.work import run as running
 
 Inside = Callable[..., Any]
 
@@ -231,3 +233,45 @@ def test_open_follows_no_link_and_opens_nothing_but_a_report(copied: Path, insid
     assert "got a link" in inside("open", copied).err
     assert inside("open", copied / "config.yaml").code == 2
     assert inside("open", tmp_path / "nowhere").code == 2
+
+
+def test_a_run_on_another_machine_is_watched_by_its_file_and_its_store_is_left_alone(
+    copied: Path, inside: Inside
+) -> None:
+    changed(copied, state="running", host="a-machine-far-away")
+    written = RunFollower(copied).look().json()
+    answer = inside("watch", copied, "--once")
+    assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
+    (copied / "progress.json").write_text(json.dumps({**written, "evaluations": 41, "run": "theirs"}))
+    (copied / FILE).unlink()
+    found = json.loads(inside("watch", copied, "--once", "--json").out)
+    assert (found["evaluations"], found["run"], found["state"]) == (41, str(copied), "running")
+    for nonsense in ("", "[]", "{}", "null", json.dumps({**written, "evaluations": "many"})):
+        (copied / "progress.json").write_text(nonsense)
+        assert inside("watch", copied, "--once").code == 2
+    (copied / "progress.json").unlink()
+    (copied / "progress.json").symlink_to("/dev/zero")
+    assert inside("watch", copied, "--once").code == 2
+
+
+def test_a_run_notes_where_it_stands_while_it_goes_on(
+    finished: Path, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Eager(progress_file.ProgressFile):
+        def __call__(self) -> None:
+            self.due = 0.0
+            super().__call__()
+            seen.append(progress_file.read(tmp_path / "run"))
+
+    monkeypatch.setattr(running, "ProgressFile", Eager)
+    assert inside("run", "--config", finished, "--out", "run", "--quiet").code == 0
+    assert [found.evaluations for found in seen] == sorted(found.evaluations for found in seen)
+    assert seen[-1].evaluations == 60
+    assert seen[-1].state == "running"
+    assert not (tmp_path / "run" / "progress.json").exists()
+    assert "dashboard of its cluster" not in inside("watch", "run", "--once").out
+    changed(tmp_path / "run", state="running", dashboard="http://10.0.0.1:8787/status\x1b[2J")
+    assert "dashboard of its cluster: http://10.0.0.1:8787/status" in inside("watch", "run", "--once").out
+    assert "\x1b" not in inside("watch", "run", "--once").out

@@ -7,6 +7,8 @@ import pytest
 
 from objectives.calibrating.efficiencies import PARAMETERS, fit, freedom
 from objectives.calibrating.group import calibrate, groups
+from objectives.calibrating.measurements import Measurement
+from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.device import Calibration, Device
 from objectives.latency.roofline import latency_ms
@@ -76,9 +78,9 @@ def test_decode_alone(board: Device, law: Law) -> None:
     assert done.profile.held_out.keys() == {"decode"}
 
 
-@pytest.mark.parametrize(("confidence", "most"), [("verified", 1.0), ("estimate", 2.0)])
+@pytest.mark.parametrize(("confidence", "most"), [("verified", 1.0), ("estimate", 2.0), ("measured", 2.0)])
 def test_more_than_the_peak(board: Device, law: Law, confidence: str, most: float) -> None:
-    """An efficiency above 1 is refused unless the peak is an estimate, and a bound that binds is said."""
+    """An efficiency above 1 is refused unless the peak is an estimate or was measured, and a bound that binds is said."""
     rows = [replace(row, ms=row.ms / 10) for row in shown(board, law)]
     device = board.model_copy(update={"confidence": confidence})
     done = calibrate(rows, device, law, "test")
@@ -107,3 +109,27 @@ def test_held_out_ratios(board: Device, law: Law) -> None:
     for phase in ("prefill", "decode"):
         assert len(done.profile.held_out[phase]) == 3
         np.testing.assert_allclose(done.profile.held_out[phase], 1.0, atol=0.03)
+
+
+def at_lengths(board: Device, law: Law, truth: Calibration) -> list[Measurement]:
+    """Models with as many KV heads as heads and with fewer, at short and long contexts, as a board with `truth` shows them."""
+    rows = shown(board, law, ("Qwen3-0.6B", "Qwen2.5-0.5B", "OLMoE-1B-7B", "Gemma-2-2B"), "fp16")
+    rows = [replace(row, prompt=prompt) for row in rows for prompt in (16, 256, 4096)]
+    return [replace(row, ms=float(ms)) for row, ms in zip(rows, predict(terms(rows, board, law), truth), strict=True)]
+
+
+def test_attention_of_decoding_on_a_processor(board: Device, law: Law) -> None:
+    """Where arithmetic comes near the bytes, decode steps tell a factor of their own, and no longer follow that of the prefill."""
+    slow = board.model_copy(update={"fp16": 0.4e12, "bandwidth": 2e10})
+    truth = TRUE.model_copy(update={"attention_compute": 0.5, "decode_attention_compute": 0.05})
+    done = calibrate(at_lengths(slow, law, truth), slow, law, "test")
+    assert done.profile.decode_attention_compute == pytest.approx(0.05, rel=0.1)
+    assert done.profile.attention_compute == pytest.approx(0.5, rel=0.2)
+    assert np.median(np.abs(np.array(done.profile.held_out["decode"]) - 1.0)) < 0.02
+
+
+def test_attention_of_decoding_where_bytes_bind_alone(board: Device, law: Law) -> None:
+    """On a board with much arithmetic to its bandwidth nothing tells such a factor: there is none."""
+    fast = board.model_copy(update={"fp16": 4e14, "bandwidth": 2e11})
+    done = calibrate(at_lengths(fast, law, TRUE), fast, law, "test")
+    assert done.profile.decode_attention_compute is None

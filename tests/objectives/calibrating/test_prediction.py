@@ -23,6 +23,7 @@ WHOLE = Calibration(
     prefill_overhead="14 us",
     attention_compute=0.5,
     attention_bandwidth=0.8,
+    decode_attention_compute=0.3,
     expert_compute=0.7,
     expert_bandwidth=0.85,
     routing_overlap=0.4,

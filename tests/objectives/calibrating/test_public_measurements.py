@@ -29,6 +29,7 @@ APART = (
     "prefill_overhead",
     "attention_compute",
     "attention_bandwidth",
+    "decode_attention_compute",
     "cache_efficiency",
     "expert_compute",
     "expert_bandwidth",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from objectives.device import Calibration, Device
 from objectives.latency import closed_form
-from objectives.latency.operators import quantise
+from objectives.latency.operator import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
 from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures, one
@@ -56,6 +56,7 @@ WHOLE_CALIBRATION = Calibration(
     prefill_overhead="15 us",
     attention_compute=0.4,
     attention_bandwidth=0.7,
+    decode_attention_compute=0.02,
     expert_compute=0.6,
     expert_bandwidth=0.9,
     routing_overlap=0.45,
@@ -109,15 +110,28 @@ def test_operator_model_under_each_option(
     assert_agrees(chosen, architectures, as_reference(architectures), np.arange(200))
 
 
+@pytest.mark.parametrize("precision", ["fp16_kv8", "int8_kv4", "int4_kv8"])
+@pytest.mark.parametrize(
+    "option", ["group size", "fused", "calibration with every coefficient", "a cache that holds a part"]
+)
+def test_a_kv_cache_of_few_bits(
+    case: Any, precision: str, option: str, random_architectures: Draw, as_reference: Convert
+) -> None:
+    architectures = random_architectures(100, 29)
+    chosen = case.but(precision=precision, output_tokens=3).but(**OPTIONS[option])
+    assert_agrees(chosen, architectures, as_reference(architectures), np.arange(100))
+
+
+@pytest.mark.parametrize("precision", ["nvfp4", "nvfp4_down8", "nvfp4_down8_kv8"])
 @pytest.mark.parametrize("option", [*OPTIONS, "calibration of fp4"])
 def test_nvfp4_where_the_device_has_an_fp4_peak(
-    case: Any, option: str, devices: list[Any], random_architectures: Draw, as_reference: Convert
+    case: Any, precision: str, option: str, devices: list[Any], random_architectures: Draw, as_reference: Convert
 ) -> None:
-    """4.5 bits of weights and of inputs at the FP4 peak."""
+    """4.5 bits of weights and of inputs at the FP4 peak, those of down projections perhaps of 8 at the INT8 peak."""
     options = OPTIONS | {"calibration of fp4": {"calibration": FP4_CALIBRATION}}
     thor = next(each for each in devices if each.name == "NVIDIA Jetson AGX Thor")
     architectures = random_architectures(200, 23)
-    chosen = case.but(device=thor, precision="nvfp4", output_tokens=3).but(**options[option])
+    chosen = case.but(device=thor, precision=precision, output_tokens=3).but(**options[option])
     assert_agrees(chosen, architectures, as_reference(architectures), np.arange(200))
 
 
@@ -282,6 +296,12 @@ def test_closed_form_refuses_architectures_that_it_does_not_cover(
     closed_form.latency_ms(covered, chosen)
     with pytest.raises(ValueError, match=f"expected operator for {named}, got closed_form"):
         closed_form.latency_ms(Architectures.concatenate([covered, other]), chosen)
+
+
+def test_the_closed_form_has_one_peak_for_all_linear_operators(case: Any, random_architectures: Draw) -> None:
+    chosen = case.but(latency="closed_form", precision="nvfp4_down8", device=SMALL_CACHE)
+    with pytest.raises(ValueError, match=r"expected operator for .*precision nvfp4_down8"):
+        closed_form.latency_ms(random_architectures(3, 1, plain=True), chosen.scenario)
 
 
 def test_every_option_that_the_closed_form_lacks_is_named_at_once(case: Any, random_architectures: Draw) -> None:

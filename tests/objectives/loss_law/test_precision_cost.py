@@ -10,7 +10,7 @@ from nas.study.catalogue import load_law
 from objectives.composition import composition_of
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
-from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, unknown
+from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, without_constants
 from search_spaces.architectures import Architectures
 
 AT = np.array([358e6])
@@ -75,11 +75,52 @@ def test_the_multiplier_is_chinchilla_epoch_of_fewer_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "precision", "said"),
-    [("qat", "int8", True), ("multiplier", "int8", True), ("kumar", "int8", False), ("qat", "fp16", False)],
+    ("law", "formats", "said"),
+    [
+        ("qat", ["fp16", "int8", "int4"], ["int8: taken as free"]),
+        ("multiplier", ["int8"], ["int8: taken as free"]),
+        ("kumar", ["int8", "int4_kv8", "nvfp4_kv4"], []),
+        ("qat", ["fp16", "fp32", "nvfp4_down8"], []),
+        ("qat", ["int4_kv8", "fp16_kv4"], ["a KV cache of 4 or 8 bits: taken as free"]),
+        (
+            "multiplier",
+            ["nvfp4", "nvfp4_down8_kv8"],
+            ["nvfp4_down8: taken as nvfp4, which costs more", "a KV cache of 8 bits: taken as free"],
+        ),
+        ("kumar", ["nvfp4_down8"], ["nvfp4_down8: taken as nvfp4, which costs more"]),
+    ],
 )
-def test_formats_without_constants_are_known_as_such(law: Any, precision: str, said: bool) -> None:
-    assert unknown(law, precision) == said
+def test_what_a_law_has_no_constants_for_is_said(law: Any, formats: list[str], said: list[str]) -> None:
+    assert without_constants(law, formats) == said
+
+
+def test_down_projections_with_inputs_of_8_bits_cost_what_the_paper_says() -> None:
+    k, gamma_n, gamma_d, gamma_g = 0.3519, 0.2637, 0.0964, 0.3407
+    found, all_at_4 = (FewBits("qat", name, 10e9, 128).penalty("") for name in ("nvfp4_down8", "nvfp4"))
+    assert found is not None
+    assert all_at_4 is not None
+    assert found.nats(AT)[0] == pytest.approx(k * 10e9**gamma_d * 4**gamma_g / 358e6**gamma_n, rel=1e-12)
+    assert found.nats(AT)[0] < all_at_4.nats(AT)[0]
+    assert FewBits("multiplier", "nvfp4_down8", 10e9, 128).penalty("") == FewBits(
+        "multiplier", "nvfp4", 10e9, 128
+    ).penalty("")
+
+
+@pytest.mark.parametrize(("bits", "nats"), [(8, 2.9e-5), (4, 0.0019)])
+def test_kumar_alone_prices_a_kv_cache_of_few_bits(bits: int, nats: float) -> None:
+    a, alpha = KUMAR
+    left = 1 - math.exp(-bits / 0.96)
+    found = FewBits("kumar", f"fp16_kv{bits}", 10e9, 128).penalty("")
+    assert found is not None
+    assert found.nats(AT)[0] == pytest.approx(a * 358e6**-alpha * (left**-alpha - 1), rel=1e-9)
+    assert found.nats(AT)[0] == pytest.approx(nats, rel=0.01)
+    both = FewBits("kumar", f"int4_kv{bits}", 10e9, 128).penalty("")
+    assert both is not None
+    assert both.nats(AT)[0] == pytest.approx(a * 358e6**-alpha * ((left * (1 - math.exp(-4 / 2.6745))) ** -alpha - 1))
+    for law in ("qat", "multiplier"):
+        assert FewBits(law, f"fp16_kv{bits}", 10e9, 128).penalty("") is None
+        plain, cached = (FewBits(law, name, 10e9, 128).penalty("") for name in ("int4", f"int4_kv{bits}"))
+        assert plain == cached
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -1,0 +1,237 @@
+"""Workers of a dask cluster in the place of processes: connected to, counted, lost, found again.
+
+dask alone decides where a task runs and starts it again when its worker dies; nothing here schedules.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from nas.errors import PlasError, UsageError
+from nas.problem.problem import one_line
+from nas.search.in_worker import Answer, NotRunError, Place, at_worker, place_of, version_here
+from nas.search.worker_pool import Arrival, Task, UnreachableError, WorkerDiedError, WorkerPool
+from objectives.installed import DISTRIBUTION
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_S = 10.0
+RECONNECT_S = 120.0  # a scheduler that is started again needs its time
+COUNT_S = 5.0  # between two looks at how many workers there are
+TALKATIVE = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado.application")
+
+
+class Cluster(Executor):
+    """distributed's client as an executor whose errors say whose fault it was."""
+
+    def __init__(self, client: "Client", needs: Mapping[str, float]) -> None:
+        self.client, self.needs = client, dict(needs)
+        self.executor = client.get_executor(pure=False, resources=self.needs or None)
+        self.sent: dict[Future[Any], tuple[str, Future[Any]]] = {}
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """A task's future.
+
+        Raises:
+            UnreachableError: the connection is gone.
+        """
+        answer: Future[Any] = Future()
+        key = f"plas-{uuid4().hex}"
+        try:
+            inner = self.executor.submit(fn, *args, key=key, **kwargs)
+        except Exception as error:
+            raise UnreachableError(f"expected a dask scheduler, got {one_line(error)}") from None
+        self.sent[answer] = (key, inner)
+        inner.add_done_callback(partial(self._pass_on, answer))
+        return answer
+
+    def _pass_on(self, answer: Future[Any], inner: Future[Any]) -> None:
+        """The outcome of dask's future; its memory there is released with it."""
+        self.sent.pop(answer, None)
+        if inner.cancelled():
+            answer.set_exception(UnreachableError("the connection to the dask scheduler was lost"))
+        elif (error := inner.exception()) is None:
+            answer.set_result(inner.result())
+        else:
+            answer.set_exception(translated(error))
+
+    def running_on(self, answer: Future[Any]) -> str | None:
+        """The address of the worker that a task was given to; None while it waits for one."""
+        key = self.sent.get(answer, ("", None))[0]
+        with suppress(Exception):
+            return next((worker for worker, keys in self.client.processing().items() if key in keys), None)
+        return None
+
+    def stop(self, answer: Future[Any], worker: str) -> None:
+        """Give a task up and restart its worker, where a nanny can; what it had besides goes to another."""
+        _, inner = self.sent.pop(answer)
+        inner.cancel()
+        with suppress(Exception):
+            self.client.restart_workers([worker], timeout=CONNECT_S, raise_for_error=False)
+
+    def slots(self) -> int:
+        """Evaluations that run at the same time: threads of workers that have what one needs.
+
+        Raises:
+            OSError: the scheduler does not answer.
+        """
+        return sum(room_of(worker, self.needs) for worker in self._workers().values())
+
+    def _workers(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    @property
+    def dashboard(self) -> str:
+        """The address of dask's dashboard; "" of a scheduler without one."""
+        with suppress(Exception):
+            return str(self.client.dashboard_link or "")
+        return ""
+
+    def description(self) -> str:
+        """What was connected to, in a line."""
+        workers, slots = len(self._workers()), self.slots()
+        needed = "".join(f" with {name} {amount:g}" for name, amount in self.needs.items())
+        waits = "" if slots else f"; evaluations wait for a worker{needed}"
+        seen = f"; dashboard {self.dashboard}" if self.dashboard else ""
+        several = "s" if workers != 1 else ""
+        return f"Cluster {self.client.scheduler.address}: {workers} worker{several}, {slots} evaluations at once{waits}{seen}"
+
+    def versions(self) -> dict[str, str | BaseException]:
+        """Version of this project on each worker, or what happened when it was asked."""
+        found: dict[str, str | BaseException] = self.client.run(version_here, on_error="return")
+        return found
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, which drops what it was asked; its workers stay."""
+        with suppress(Exception):
+            self.client.close(timeout=CONNECT_S)
+
+
+def translated(error: BaseException) -> BaseException:
+    """A task's error as the pool knows it: of the user's function, of its worker, or of what the worker lacks."""
+    if isinstance(error, UsageError):
+        return error
+    if type(error).__name__ == "KilledWorker":
+        return WorkerDiedError(one_line(error))
+    return error if isinstance(error, NotRunError) else NotRunError(f"{type(error).__name__}: {one_line(error)}")
+
+
+def room_of(worker: Mapping[str, Any], needs: Mapping[str, float]) -> int:
+    """Evaluations that a worker takes at once, by its threads and what it declares."""
+    declared = worker.get("resources") or {}
+    return min([int(worker["nthreads"]), *(int(declared.get(name, 0) / amount) for name, amount in needs.items())])
+
+
+def connected(address: str, needs: Mapping[str, float], patience_s: float) -> Cluster:
+    """A cluster by the address of its scheduler, `tcp://host:8786`, or the file that it writes, `scheduler.json`.
+
+    Raises:
+        UsageError: the extra is missing, nobody answers, or the workers have another version of this project.
+    """
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"executor: expected the package distributed, got none installed ({error.name}); pip install 'plas-codesign[dask]'"
+        ) from None
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    where = {"scheduler_file" if address.endswith(".json") else "address": address}
+    try:
+        if "scheduler_file" in where:
+            Path(address).stat()  # the client would wait for one
+        cluster = Cluster(Client(**where, timeout=patience_s, set_as_default=False, name="plas"), needs)
+    except Exception as error:
+        raise UsageError(
+            f"executor: expected a dask scheduler at {address}, got {one_line(error)}; start one with 'dask scheduler'"
+        ) from None
+    refuse_other_versions(cluster)
+    return cluster
+
+
+def refuse_other_versions(cluster: Cluster) -> None:
+    """Refuse workers that could not do what this driver asks.
+
+    Raises:
+        UsageError: with the first such worker.
+    """
+    here = version_here()
+    for worker, found in cluster.versions().items():
+        if found == here or isinstance(found, OSError):  # it ends, or does not answer in time
+            continue
+        got = one_line(found) if isinstance(found, BaseException) else found
+        cluster.shutdown()
+        raise UsageError(
+            f"executor: expected {DISTRIBUTION} {here} on every worker, got {got} on {worker}; install it in their environment"
+        )
+
+
+class ClusterPool(WorkerPool):
+    """Tasks on a cluster, as many at once as it has room for, or `workers` where that is less; its size may change."""
+
+    def __init__(
+        self, address: str, needs: Mapping[str, float], workers: int | None = None, timeout_s: float | None = None
+    ) -> None:
+        super().__init__(workers or sys.maxsize, timeout_s)
+        self.address, self.needs = address, needs
+        self.executor = self.cluster = connected(address, needs, CONNECT_S)
+        self.slots, self.counted = self.cluster.slots(), time.monotonic()
+        self.places: dict[str, Place] = {}
+
+    @property
+    def at_once(self) -> int:
+        """One for every slot of the cluster; one where it has none yet."""
+        if self.executor is not None and time.monotonic() - self.counted >= COUNT_S:
+            with suppress(Exception):
+                self.slots = self.cluster.slots()
+            self.counted = time.monotonic()
+        return max(1, min(self.slots, self.workers))
+
+    def opened(self) -> Executor:
+        """The cluster; one that was lost is waited for.
+
+        Raises:
+            PlasError: it does not come back.
+        """
+        if self.executor is None:
+            try:
+                self.executor = self.cluster = connected(self.address, self.needs, RECONNECT_S)
+            except UsageError as error:
+                raise PlasError(f"{error}; what arrived is kept, go on with --resume") from None
+        return self.executor
+
+    def _sent(self, task: Task) -> tuple[Any, ...]:
+        _, *what = super()._sent(task)
+        module = (task.metric.place or task.metric.name).partition(":")[0]
+        if module not in self.places:
+            self.places[module] = place_of(module)
+        return at_worker, self.places[module], *what
+
+    def _patience(self) -> float:
+        patience = super()._patience()
+        return COUNT_S if patience is None else min(COUNT_S, patience)
+
+    def _stopped(self, late: list[Future[Answer]]) -> list[Arrival]:
+        """Restart the workers of tasks that hang, which fail; one that waits for a worker has its time before it.
+
+        dask does not say when a task began: one that is found running is given its time once more.
+        """
+        found: list[Arrival] = []
+        for future in late:
+            flight, worker = self.flying[future], self.cluster.running_on(future)
+            if worker is not None and flight.seen:
+                self.cluster.stop(future, worker)
+                found.append((self.flying.pop(future).task, self._late(flight.task)))
+            else:
+                self.flying[future] = replace(flight, since=time.monotonic(), seen=worker is not None)
+        return found

@@ -1,0 +1,71 @@
+"""Where a study's own metrics are evaluated: in this process, in others, or on a cluster that the user himself names."""
+
+from nas.errors import UsageError
+from nas.files.faults import Faults
+from nas.problem.problem import Problem
+from nas.search.cluster import ClusterPool
+from nas.search.discovery import able_to
+from nas.search.strategy import Traits
+from nas.search.worker_pool import WorkerPool
+from nas.study.configuration import StudyConfig
+
+
+def pool_of(config: StudyConfig) -> WorkerPool | None:
+    """The workers that a study asks for, if any; processes start when they are needed, a cluster is connected to now.
+
+    Raises:
+        UsageError: the cluster cannot be used.
+    """
+    if config.executor is not None:
+        address = config.executor.partition(":")[2]
+        return ClusterPool(address, config.resources, config.workers, config.evaluation_timeout)
+    return WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
+
+
+def own_cluster(config: StudyConfig | None, faults: Faults) -> None:
+    """A cluster is connected to only where the user himself names it: its scheduler may run code here."""
+    if config is not None and config.executor is not None and not faults.typed(("executor",)):
+        where = "on the command line" if faults.coded is None else "in the call"
+        what = f"--executor {config.executor}" if faults.coded is None else f"executor={config.executor!r}"
+        faults.add(
+            ("executor",),
+            f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
+        )
+
+
+def refuse_misplaced(config: StudyConfig, problem: Problem) -> None:
+    """Refuse what means something only where workers evaluate.
+
+    Raises:
+        UsageError: with what to add or to drop.
+    """
+    if config.executor is not None and problem.analytic:
+        raise UsageError(
+            "executor: expected an objective or a budget of your own, got shipped formulas alone, which are computed here; drop it"
+        )
+    if config.resources and config.executor is None:
+        raise UsageError(
+            f"resources: expected --executor with them, got {', '.join(config.resources)} without; add it, or drop them"
+        )
+    if config.asynchronous and (problem.analytic or (config.workers is None and config.executor is None)):
+        raise UsageError(
+            "asynchronous: expected an objective of your own and workers that evaluate it, got none; add --workers or --executor, "
+            "or drop it"
+        )
+    if config.evaluation_timeout is not None and config.workers is None and config.executor is None:
+        raise UsageError(
+            "evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more, or --executor"
+        )
+
+
+def refuse_unasynchronous(config: StudyConfig, traits: Traits) -> None:
+    """Say so when a strategy must be told everything before it is asked again.
+
+    Raises:
+        UsageError: with those that need not.
+    """
+    if config.asynchronous and not traits.asynchronous:
+        raise UsageError(
+            f"asynchronous: expected a strategy that need not wait ({', '.join(able_to('asynchronous'))}), got {config.algo}; "
+            "choose one, or drop it"
+        )

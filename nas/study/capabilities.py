@@ -1,0 +1,75 @@
+"""What designs must at least be able to do, `full_layers>=4`, written among the budgets: conditions of the space.
+
+Loss laws do not see of which kinds layers are. Nothing but such limits keeps the cheapest kind from winning everywhere.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nas.files.faults import Faults
+from nas.study.configuration import split_budgets
+from search_spaces.mixes import Mixes
+from search_spaces.specification import FULL_LAYERS, SpaceSpecification
+from search_spaces.written_axes import CAPABILITIES, Conditions
+
+
+def set_apart(raw: Mapping[str, Any], faults: Faults) -> tuple[Mapping[str, Any], dict[str, int]]:
+    """The study without lower limits on capabilities among its budgets, and these limits by name."""
+    try:
+        budgets = split_budgets(raw.get("budgets") or {})
+    except ValueError:  # said with the budgets
+        return raw, {}
+    if not isinstance(budgets, dict) or not CAPABILITIES.keys() & budgets.keys():
+        return raw, {}
+    found = dict[str, int]()
+    for name in CAPABILITIES:
+        try:
+            found |= {name: _least(name, budgets[name])} if name in budgets else {}
+        except ValueError as error:
+            faults.add(("budgets", name), str(error))
+    return {**raw, "budgets": {name: limit for name, limit in budgets.items() if name not in CAPABILITIES}}, found
+
+
+def _least(name: str, written: Any) -> int:
+    """The limit of `>=4`.
+
+    Raises:
+        ValueError: no whole number of at least 1, or another side.
+    """
+    text = str(written).strip()
+    number = text.removeprefix(">=").strip()
+    if not text.startswith(">="):
+        raise ValueError(f"expected {name}>=limit, at least, got {name}={written}; write for example '{name}>=4'")
+    if not number.isdecimal() or int(number) < 1:
+        raise ValueError(
+            f"expected a whole number of at least 1, got {number}; no loss law sees the layers' kinds, and without a lower "
+            "limit the cheapest would win everywhere: raise it"
+        )
+    return int(number)
+
+
+def within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults) -> dict[str, Any]:
+    """The space's content within the limits, without depths that none of its mixes of layers is within at."""
+    content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if space.axes.layers is None:
+        for name in limits:
+            faults.add(
+                ("budgets", name),
+                f"expected a space with axes.layers, got {space.name}, whose layers are all of full attention; drop it",
+            )
+        return content
+    own = {
+        name: value
+        for name, value in content["conditions"].items()
+        if "full_layers" not in limits or name not in FULL_LAYERS
+    }
+    content["conditions"] = own | {CAPABILITIES[name]: limit for name, limit in limits.items()}
+    valid = Mixes.of(space.axes.depth, space.axes.layers, Conditions.model_validate(content["conditions"])).valid
+    content["axes"]["depth"] = [space.axes.depth[i] for i in np.flatnonzero(valid.any(axis=1)).tolist()]
+    if not content["axes"]["depth"]:
+        asked = " and ".join(f"{name} >= {limit:,}" for name, limit in limits.items())
+        faults.add(("budgets",), f"expected limits that some layers of {space.name} meet, got {asked}; lower one")
+        return space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return content

@@ -1,0 +1,173 @@
+"""Layer kinds that a Hugging Face config.json describes, family by family, as columns of an architecture.
+
+Source: the configuration and modelling classes of transformers 5.23.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Config = Mapping[str, Any]
+Columns = dict[str, Any]
+KIND_OF = {
+    "full_attention": "full",
+    "attention": "full",
+    "sliding_attention": "local",
+    "linear_attention": "linear",
+    "mamba": "linear",
+    "conv": "conv",
+}
+
+
+def whole(config: Config, key: str, default: int | None = None) -> int:
+    """A positive integer of a config.json.
+
+    Raises:
+        ValueError: another value, or one value a layer.
+    """
+    value = config.get(key, default)
+    value = default if value is None else value
+    if isinstance(value, list) and value:
+        if len(set(map(str, value))) > 1:
+            raise ValueError(f"{key}: expected one value for all layers, got several; such layers have no columns here")
+        value = value[0]
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{key}: expected a positive integer, got {str(value)[:60]!r}")
+    return value
+
+
+def layers(config: Config, otherwise: Callable[[int], str]) -> list[str]:
+    """The mixer of each layer: full, local, linear or conv; `otherwise` says it where the config does not.
+
+    Raises:
+        ValueError: another kind, or not one a layer.
+    """
+    depth, given = whole(config, "num_hidden_layers"), config.get("layer_types")
+    if given is None:
+        return [otherwise(i) for i in range(depth)]
+    if not isinstance(given, list) or len(given) != depth:
+        raise ValueError(f"layer_types: expected {depth} names, got {str(given)[:60]!r}")
+    for name in given:
+        if name not in KIND_OF:
+            raise ValueError(f"layer_types: expected some of {', '.join(KIND_OF)}, got {str(name)[:60]!r}")
+    return [KIND_OF[name] for name in given]
+
+
+def attention_alone(config: Config) -> Columns:
+    """Full attention, but for windows that a config switches on (Qwen2 and 3) or has everywhere (Mistral, Phi-3)."""
+    window, first = config.get("sliding_window"), config.get("max_window_layers", 0)
+    switched = config.get("use_sliding_window", config.get("model_type") in ("mistral", "mixtral", "phi3"))
+    if not switched or window is None:
+        return {}
+    return _local(config, layers(config, lambda i: "local" if i >= first else "full"), whole(config, "sliding_window"))
+
+
+def windows(period: int, window: int) -> Callable[[Config], Columns]:
+    """Every layer of a period within a window but the last one."""
+
+    def read(config: Config) -> Columns:
+        every = whole(config, "sliding_window_pattern", period)
+        kinds = layers(config, lambda i: "local" if (i + 1) % every else "full")
+        return _local(config, kinds, whole(config, "sliding_window", window))
+
+    return read
+
+
+def _local(config: Config, kinds: list[str], window: int) -> Columns:
+    count = kinds.count("local")
+    return {"n_local": count, "window": window} if count else {}
+
+
+def gemma3n(config: Config) -> Columns:
+    """Windows, KV caches that the last layers share, and AltUp, LAUREL and per-layer embeddings as further parameters."""
+    kinds = layers(config, lambda i: "local" if (i + 1) % 5 else "full")
+    shared = int(config.get("num_kv_shared_layers", 15))
+    sharing = kinds[len(kinds) - shared :] if shared else []
+    depth, d = len(kinds), whole(config, "hidden_size")
+    n, rank = whole(config, "altup_num_inputs", 4), whole(config, "laurel_rank", 64)
+    own, table = whole(config, "hidden_size_per_layer_input", 256), whole(config, "vocab_size_per_layer_input", 262_144)
+    altup = d + n * n + n**3 + n * d + d
+    laurel, inputs = 2 * d * rank + d, 2 * d * own + d
+    once = table * depth * own + d * depth * own + own + 2 * (n - 1) * d * d
+    return {
+        **_local(config, kinds, whole(config, "sliding_window", 512)),
+        "n_kv_shared": len(sharing),
+        "n_kv_shared_local": sharing.count("local"),
+        "further_parameters": once + depth * (altup + laurel + inputs),
+    }
+
+
+def gpt_oss(config: Config) -> Columns:
+    """Windows; sinks and the biases of o_proj, router and experts as further parameters."""
+    d, experts, size = (whole(config, key) for key in ("hidden_size", "num_local_experts", "intermediate_size"))
+    small = whole(config, "num_attention_heads") + d + experts + experts * (2 * size + d)
+    return {**windows(2, 128)(config), "further_parameters": whole(config, "num_hidden_layers") * small}
+
+
+def qwen3_next(config: Config) -> Columns:
+    """Gated DeltaNet in three layers of four, gated attention in the others."""
+    every = whole(config, "full_attention_interval", 4)
+    kinds = layers(config, lambda i: "linear" if (i + 1) % every else "full")
+    return {
+        "n_linear": kinds.count("linear"),
+        "linear_kind": "deltanet",
+        "linear_heads": whole(config, "linear_num_value_heads", 32),
+        "linear_key_heads": whole(config, "linear_num_key_heads", 16),
+        "linear_key_dim": whole(config, "linear_key_head_dim", 128),
+        "linear_value_dim": whole(config, "linear_value_head_dim", 128),
+        "linear_kernel": whole(config, "linear_conv_kernel_dim", 4),
+        "attention_gate": True,
+    }
+
+
+def lfm2(config: Config) -> Columns:
+    """Short convolutions beside attention, and the FFN size that the class makes of the configured one."""
+    full = config.get("full_attn_idxs")
+    kinds = layers(config, lambda i: "full" if full is None or i in full else "conv")
+    size = whole(config, "block_ff_dim" if "block_ff_dim" in config else "intermediate_size")
+    if config.get("block_auto_adjust_ff_dim", True):
+        size, multiple = int(2 * size / 3), whole(config, "block_multiple_of", 256)
+        if (factor := config.get("block_ffn_dim_multiplier", 1.0)) is not None:
+            size = -(-int(factor * size) // multiple) * multiple
+    return {**_convolutions(config, kinds), "expert_size": size}
+
+
+def lfm2_moe(config: Config) -> Columns:
+    """Short convolutions beside attention, and first layers with a dense FFN."""
+    kinds, dense = layers(config, lambda i: "full"), int(config.get("num_dense_layers", 2))
+    sizes = {"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {}
+    return {**_convolutions(config, kinds), **sizes}
+
+
+def _convolutions(config: Config, kinds: list[str]) -> Columns:
+    if config.get("conv_bias"):
+        raise ValueError("conv_bias: expected False, got True")
+    count = kinds.count("conv")
+    return {"n_conv": count, "conv_kernel": whole(config, "conv_L_cache", 3)} if count else {}
+
+
+def granite(config: Config) -> Columns:
+    """Mamba2 beside attention; the FFN is experts and a shared one, or the shared one alone."""
+    kinds = Counter(layers(config, lambda i: "linear"))
+    shared, experts = whole(config, "shared_intermediate_size"), int(config.get("num_local_experts") or 0)
+    ffn: Columns = {"expert_size": shared, "n_experts": 1, "top_k": 1}
+    if experts:
+        ffn = {"expert_size": whole(config, "intermediate_size"), "n_experts": experts, "shared_expert_size": shared}
+        ffn["top_k"] = whole(config, "num_experts_per_tok")
+    if not kinds["linear"]:
+        return ffn
+    for key, plain in (("mamba_conv_bias", True), ("mamba_proj_bias", False)):
+        if config.get(key, plain) != plain:
+            raise ValueError(f"{key}: expected {plain}, got {config[key]}")
+    heads, inner = whole(config, "mamba_n_heads"), whole(config, "mamba_expand", 2) * whole(config, "hidden_size")
+    size = config.get("mamba_d_head", "auto")
+    return {
+        **ffn,
+        "n_linear": kinds["linear"],
+        "linear_kind": "mamba2",
+        "linear_heads": heads,
+        "linear_key_heads": whole(config, "mamba_n_groups", 1),
+        "linear_key_dim": whole(config, "mamba_d_state", 256),
+        "linear_value_dim": inner // heads if size == "auto" else whole(config, "mamba_d_head"),
+        "linear_kernel": whole(config, "mamba_d_conv", 4),
+    }

@@ -1,0 +1,163 @@
+"""Published models as their config.json describes them: the families of transformers that columns of architectures hold."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+from nas.study.config_kinds import (
+    attention_alone,
+    gemma3n,
+    gpt_oss,
+    granite,
+    lfm2,
+    lfm2_moe,
+    qwen3_next,
+    whole,
+    windows,
+)
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import QK_NORMS
+
+MOST_BYTES = 1_000_000
+MIXERS = ("n_conv", "n_linear", "n_kv_shared")
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a model_type of transformers fixes: norms and biases, layer kinds, what its keys default to.
+
+    `llama_cpp` is llama.cpp's name, "" where that has several; `mixer` the count of layers that tells it from others.
+    """
+
+    llama_cpp: str
+    qk_norm: str = "no"
+    qkv_bias: bool = False
+    norms: int = 2
+    tied: bool = False
+    experts: str = ""
+    shared: bool = False
+    mixer: str = ""
+    kinds: Callable[[Mapping[str, Any]], dict[str, Any]] = attention_alone
+
+    def fits(self, architecture: Architectures) -> bool:
+        """Whether an architecture can be of this family."""
+        a = architecture
+        return (
+            QK_NORMS[int(a.qk_norm[0])] == self.qk_norm
+            and bool(a.qkv_bias[0]) == self.qkv_bias
+            and int(a.norms_per_layer[0]) == self.norms
+            and (int(a.n_experts[0]) > 1) == bool(self.experts)
+            and (int(a.shared_expert_size[0]) > 0) == self.shared
+            and next((name for name in MIXERS if getattr(a, name)[0]), "") == self.mixer
+        )
+
+
+#: By `model_type` of config.json; `experts` is the key of one expert's size.
+FAMILIES = {
+    "llama": Family("llama"),
+    "mistral": Family("llama"),
+    "mixtral": Family("llama", experts="intermediate_size"),
+    "qwen2": Family("qwen2", qkv_bias=True),
+    "qwen2_moe": Family("qwen2moe", qkv_bias=True, experts="moe_intermediate_size", shared=True),
+    "qwen3": Family("qwen3", "head"),
+    "qwen3_moe": Family("qwen3moe", "head", experts="moe_intermediate_size"),
+    "qwen3_next": Family(
+        "qwen3next", "head", experts="moe_intermediate_size", shared=True, mixer="n_linear", kinds=qwen3_next
+    ),
+    "phi3": Family("phi3"),
+    "smollm3": Family("smollm3", tied=True),
+    "gemma2": Family("gemma2", norms=4, tied=True, kinds=windows(2, 4096)),
+    "gemma3_text": Family("gemma3", "head", norms=4, tied=True, kinds=windows(6, 4096)),
+    "gemma3n_text": Family("gemma3n", "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma3n),
+    "gpt_oss": Family("gpt-oss", qkv_bias=True, experts="intermediate_size", kinds=gpt_oss),
+    "lfm2": Family("lfm2", "head", tied=True, mixer="n_conv", kinds=lfm2),
+    "lfm2_moe": Family("lfm2moe", "head", tied=True, experts="moe_intermediate_size", mixer="n_conv", kinds=lfm2_moe),
+    "granitemoehybrid": Family("", kinds=granite),
+    "olmoe": Family("olmoe", "full", experts="intermediate_size"),
+}
+#: Families that no columns hold, and why.
+OUTSIDE = {
+    "deepseek_v2": "latent attention (MLA)",
+    "deepseek_v3": "latent attention (MLA)",
+    "openelm": "widths that differ from layer to layer",
+    "falcon_h1": "attention and Mamba side by side in a layer",
+    "nemotron_h": "layers of a mixer or of an FFN alone",
+    "mamba2": "layers without an FFN",
+    "gemma4_text": "heads of other sizes in its layers of full attention",
+}
+#: Settings that change the operators, and what they must be.
+PLAIN: dict[str, Any] = {"attention_bias": False, "mlp_bias": False, "decoder_sparse_step": 1, "mlp_only_layers": []}
+
+
+def read_config(path: Path) -> Architectures:
+    """The architecture of a config.json.
+
+    Raises:
+        UsageError: no such file, another family, or a setting that changes the operators.
+    """
+    try:
+        with path.open("rb") as file:
+            content = json.loads(file.read(MOST_BYTES).decode("utf-8-sig"))
+        text = content.get("text_config", content) if isinstance(content, dict) else None
+        return architecture_of(text if isinstance(text, dict) else {})
+    except OSError as error:
+        raise UsageError(
+            f"{path}: expected a Hugging Face config.json, got {type(error).__name__}; check the path"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        said = str(error).splitlines()[0] if type(error) is ValueError else "expected JSON, got something else"
+        raise UsageError(f"{path}: {said}; give a Hugging Face config.json of a decoder that columns hold") from None
+
+
+def architecture_of(config: Mapping[str, Any]) -> Architectures:
+    """The architecture that a config.json describes.
+
+    Raises:
+        ValueError: `key: expected X, got Y`.
+    """
+    family = _family(config)
+    for key, plain in PLAIN.items():
+        if config.get(key) not in (None, plain) and not (key == "attention_bias" and family.qkv_bias):
+            raise ValueError(f"{key}: expected {plain!r}, got {str(config[key])[:60]!r}")
+    heads, width = whole(config, "num_attention_heads"), whole(config, "hidden_size")
+    columns: dict[str, Any] = {
+        "depth": whole(config, "num_hidden_layers"),
+        "width": width,
+        "head_dim": whole(config, "head_dim", width // heads),
+        "n_heads": heads,
+        "n_kv_heads": whole(config, "num_key_value_heads", heads),
+        "n_experts": _experts(config) if family.experts else 1,
+        "top_k": whole(config, "num_experts_per_tok") if family.experts else 1,
+        "qk_norm": family.qk_norm,
+        "qkv_bias": family.qkv_bias,
+        "norms_per_layer": family.norms,
+        "tied": bool(config.get("tie_word_embeddings", config.get("tie_embedding", family.tied))),
+        "vocabulary": whole(config, "vocab_size"),
+    }
+    if family.shared:
+        columns |= {"shared_expert_size": whole(config, "shared_expert_intermediate_size"), "shared_gate": True}
+    columns |= family.kinds(config)
+    if "expert_size" not in columns:
+        columns["expert_size"] = whole(config, family.experts or "intermediate_size")
+    return one(columns)
+
+
+def _family(config: Mapping[str, Any]) -> Family:
+    """The family of a config.json.
+
+    Raises:
+        ValueError: none that columns hold.
+    """
+    kind = str(config.get("model_type"))
+    if why := OUTSIDE.get(kind, "latent attention (MLA)" if config.get("kv_lora_rank") else ""):
+        raise ValueError(f"model_type: expected layers that columns hold, got {kind[:60]!r}, which has {why}")
+    if kind not in FAMILIES:
+        raise ValueError(f"model_type: expected one of {', '.join(FAMILIES)}, got {kind[:60]!r}")
+    return FAMILIES[kind]
+
+
+def _experts(config: Mapping[str, Any]) -> int:
+    return whole(config, "num_experts" if "num_experts" in config else "num_local_experts")

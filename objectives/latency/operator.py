@@ -1,0 +1,116 @@
+"""One operator and one phase: FLOPs and bytes of a pass [app:problem_formulation].
+
+1 multiply-accumulate = 2 FLOPs. FLOPs and bytes are constant in the context length S_kv, except
+in the attention core, where both are affine: `flops + flops_per_kv · S_kv`, up to a window.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from objectives.device import Kind, Peak
+from objectives.scenario import Precision, Scenario
+from search_spaces.arrays import FloatArray
+
+CHUNK = 16_384  # rows whose temporaries stay in the L2 cache
+Values = FloatArray | float
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Passes of one phase: T = batch · queries tokens each, S_kv from `first_kv` to `last_kv`."""
+
+    name: Literal["prefill", "decode"]
+    batch: int
+    queries: int
+    first_kv: int
+    last_kv: int
+
+    @property
+    def tokens(self) -> float:
+        """T = B · S_q, tokens a pass."""
+        return float(self.batch * self.queries)
+
+    @property
+    def passes(self) -> int:
+        """Number of passes."""
+        return self.last_kv - self.first_kv + 1
+
+    def context(self, window: Values | None = None) -> Values:
+        """Σ over passes of S_kv, or of min(S_kv, window)."""
+        if window is None:
+            return 0.5 * self.passes * (self.first_kv + self.last_kv)
+        last = np.clip(window, self.first_kv - 1, self.last_kv)
+        growing: FloatArray = 0.5 * (last - self.first_kv + 1) * (self.first_kv + last)
+        return growing + (self.last_kv - last) * window
+
+
+def phases(scenario: Scenario) -> tuple[Phase, Phase]:
+    """Prefill: one pass, S_q = S_kv = S_in. Decode: S_out passes, S_q = 1, S_kv = S_in + t, t = 1 … S_out."""
+    read, written, batch = scenario.input_tokens, scenario.output_tokens, scenario.batch
+    return Phase("prefill", batch, read, read, read), Phase("decode", batch, 1, read + 1, read + written)
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """Cost of one operator in one pass; `count` instances in a layer (the mean of all), each launched where `present` is 1.
+
+    window: tokens beyond which S_kv does not count.
+    epilogue_flops: work after the operator's max at the FP16 peak (fused dequantise), no traffic.
+    fixed_seconds: time besides, once in the phase.
+    kind: whose factors on the efficiencies hold, where `routed` is 1 (everywhere without it).
+    """
+
+    name: str
+    flops: Values
+    bytes: Values
+    peak: Peak = "fp16"
+    count: Values = 1.0
+    present: Values = 1.0
+    flops_per_kv: Values | None = None
+    bytes_per_kv: Values | None = None
+    window: Values | None = None
+    epilogue_flops: Values | None = None
+    fixed_seconds: float = 0.0
+    kind: Kind = "plain"
+    routed: FloatArray | None = None
+
+
+def linear(
+    name: str,
+    rows: float,
+    n_in: Values,
+    n_out: Values,
+    weights: Values,
+    p: Precision,
+    *,
+    out_bytes: float,
+    count: Values = 1.0,
+    present: Values = 1.0,
+    weight_flops: Values | None = None,
+    routed: FloatArray | None = None,
+) -> Operator:
+    """A linear operator: 2 · rows · weights FLOPs; weights at b_w, inputs at b_i, outputs as given.
+
+    Where `n_in`, `n_out` are elements read and written in a pass, and `weight_flops` replaces the
+    weights in the FLOPs where not all that are read are applied to every token (experts); `routed` marks experts.
+    """
+    return Operator(
+        name,
+        2.0 * rows * (weights if weight_flops is None else weight_flops),
+        weights * p.weight_bytes + n_in * p.input_bytes + n_out * out_bytes,
+        p.linear_peak,
+        count,
+        present,
+        epilogue_flops=2.0 * n_out if p.quantises else None,
+        kind="plain" if routed is None else "experts",
+        routed=routed,
+    )
+
+
+def quantise(name: str, n: Values, p: Precision, present: Values = 1.0, *, count: Values = 1.0) -> Iterator[Operator]:
+    """Dynamic quantisation of n activations: 2n FLOPs, n (b_a + 1) bytes; nothing unless int8."""
+    if p.quantises:
+        yield Operator(name, 2.0 * n, n * (p.activation_bytes + 1.0), count=count, present=present)

@@ -1,0 +1,185 @@
+"""Layers of several kinds: which share of an architecture's layers is of each, and the sizes of linear attention.
+
+A cost of a layer is the mean over all layers, so that depth times it is the cost of all: an operator that some layers
+have counts with their share. Where every layer is alike shares are exactly 1 and 0.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.layer_kinds import LINEAR_KINDS
+
+SCAN_FLOPS = {"no": 0.0, "deltanet": 7.0, "mamba2": 5.0}  # per token and element of the state: decay, update, read-out
+STATE_BYTES = 4.0  # a recurrence is kept in 32 bits
+
+
+class LayerKinds:
+    """Shares of the layers, each (n,); 1.0 where every layer of every row is of the kind, None where none is."""
+
+    def __init__(self, architectures: Architectures) -> None:
+        self.architectures = architectures
+        self.depth: FloatArray = architectures.depth.astype(np.float64)
+
+    @cached_property
+    def linear(self) -> FloatArray | None:
+        """Layers of linear attention."""
+        return self._share(self.architectures.n_linear)
+
+    @cached_property
+    def conv(self) -> FloatArray | None:
+        """Layers of short convolution."""
+        return self._share(self.architectures.n_conv)
+
+    @property
+    def alike(self) -> bool:
+        """Whether every layer of every row is one of attention."""
+        return self.linear is None and self.conv is None
+
+    @cached_property
+    def dense(self) -> FloatArray | None:
+        """Layers with the dense FFN of a mixture of experts."""
+        return self._share(self.architectures.n_dense)
+
+    @cached_property
+    def shared_kv(self) -> FloatArray | None:
+        """Layers that read the KV cache of another one."""
+        return self._share(self.architectures.n_kv_shared)
+
+    @property
+    def attention(self) -> FloatArray | float:
+        """Layers of attention, full or within a window."""
+        return self._part(self.attention_layers)
+
+    @property
+    def own_kv(self) -> FloatArray | float:
+        """Layers of attention that project and keep keys and values."""
+        return self._part(self.own_kv_layers)
+
+    @property
+    def experts(self) -> FloatArray | float:
+        """Layers whose FFN is that of n_experts, top_k and expert_size."""
+        return self._part(self.expert_layers)
+
+    @cached_property
+    def attention_layers(self) -> FloatArray:
+        """Number of layers of attention, (n,)."""
+        return self._left(self.architectures.n_linear, self.architectures.n_conv)
+
+    @cached_property
+    def own_kv_layers(self) -> FloatArray:
+        """Number of layers of attention with keys and values of their own, (n,)."""
+        a = self.architectures
+        return self._left(a.n_linear, a.n_conv, a.n_kv_shared)
+
+    @cached_property
+    def expert_layers(self) -> FloatArray:
+        """Number of layers whose FFN is that of n_experts, top_k and expert_size, (n,)."""
+        return self._left(self.architectures.n_dense)
+
+    @cached_property
+    def window(self) -> FloatArray:
+        """Tokens that a layer with a sliding window attends to."""
+        return _float(self.architectures.window)
+
+    def local(self, context: int) -> FloatArray | None:
+        """Layers whose window is shorter than a context; a window that is never left is full attention."""
+        return self._share(self._inside(context))
+
+    def full(self, context: int) -> FloatArray | float:
+        """Layers that attend to the whole of a context."""
+        a = self.architectures
+        return self._part(self._left(self._inside(context), a.n_linear, a.n_conv))
+
+    def kept_tokens(self, context: int) -> FloatArray:
+        """Tokens of a context that all KV caches together keep, Σ over layers that own one."""
+        a = self.architectures
+        if not a.n_local.any():
+            return self.own_kv_layers * float(context)
+        local = a.n_local - a.n_kv_shared_local
+        kept: FloatArray = (self.own_kv_layers - local) * float(context)
+        return kept + local * np.minimum(self.window, float(context))
+
+    def keys_of_a_token(self, context: int) -> FloatArray:
+        """Keys that a token of a causal sequence attends to, mean over its places, Σ over the layers of attention."""
+        whole, inside = (context + 1) / 2.0, self._inside(context)
+        if not inside.any():
+            return self.attention_layers * whole
+        window = np.minimum(self.window, float(context))
+        seen = (window * (window + 1.0) / 2.0 + (context - window) * window) / context
+        keys: FloatArray = (self.attention_layers - inside) * whole + inside * seen
+        return keys
+
+    def _inside(self, context: int) -> IntArray:
+        a = self.architectures
+        return a.n_local * (a.window < context)
+
+    def _share(self, layers: IntArray) -> FloatArray | None:
+        return layers / self.depth if layers.any() else None
+
+    def _left(self, *others: IntArray) -> FloatArray:
+        """The layers that are none of the others; where none is, the depth itself."""
+        mixed = [each for each in others if each.any()]
+        return self.depth - sum(mixed) if mixed else self.depth
+
+    def _part(self, layers: FloatArray) -> FloatArray | float:
+        return 1.0 if layers is self.depth else layers / self.depth
+
+    # Linear attention: h_v heads of d_k · d_v with h_k heads of keys (Mamba2: heads of d_v, groups, state size d_k)
+
+    @cached_property
+    def inner(self) -> FloatArray:
+        """h_v · d_v, features that a layer of linear attention works on."""
+        return _float(self.architectures.linear_heads * self.architectures.linear_value_dim)
+
+    @cached_property
+    def channels(self) -> FloatArray:
+        """2 h_k d_k + h_v d_v: queries, keys and values, which pass a causal convolution."""
+        a = self.architectures
+        return _float(2 * a.linear_key_heads * a.linear_key_dim) + self.inner
+
+    @cached_property
+    def projected(self) -> FloatArray:
+        """What the input is projected to: the channels, a gate of h_v d_v, and per head a step (Gated DeltaNet: two)."""
+        a = self.architectures
+        per_head = np.where(a.linear_kind == LINEAR_KINDS.index("deltanet"), 2, 1)
+        return self.channels + self.inner + _float(per_head * a.linear_heads)
+
+    @cached_property
+    def kernel(self) -> FloatArray:
+        """Taps of the causal convolution."""
+        return _float(self.architectures.linear_kernel)
+
+    @cached_property
+    def state(self) -> FloatArray:
+        """h_v · d_k · d_v, elements of a sequence's recurrence."""
+        return _float(self.architectures.linear_key_dim) * self.inner
+
+    @cached_property
+    def scan_flops(self) -> FloatArray:
+        """FLOPs per token and element of the state."""
+        return np.array([SCAN_FLOPS[name] for name in LINEAR_KINDS])[self.architectures.linear_kind]
+
+    @cached_property
+    def linear_small(self) -> FloatArray:
+        """Weights of a layer of linear attention outside its projections: convolution, steps, decays, norm.
+
+        Gated DeltaNet: c·L + 2 h_v + d_v. Mamba2: c·(L + 1) + 3 h_v + h_v d_v, with the convolution's bias and D.
+        """
+        a, taps = self.architectures, self.channels * self.kernel
+        heads, value_dim = _float(a.linear_heads), _float(a.linear_value_dim)
+        deltanet, mamba2 = taps + 2.0 * heads + value_dim, taps + self.channels + 3.0 * heads + self.inner
+        return np.choose(a.linear_kind, [np.zeros(len(a)), deltanet, mamba2])
+
+    # Short convolution
+
+    @cached_property
+    def conv_kernel(self) -> FloatArray:
+        """Taps of a short convolution."""
+        return _float(self.architectures.conv_kernel)
+
+
+def _float(column: AnyArray) -> FloatArray:
+    return np.ascontiguousarray(column, dtype=np.float64)

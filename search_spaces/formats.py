@@ -1,0 +1,40 @@
+"""Formats of models: of weights, of linear operators, and of the KV cache."""
+
+from typing import Literal, get_args
+
+#: Of weights, linear operators and the KV cache; `_down8`: down projections with inputs of 8 bits, `_kv8`: a cache of 8 bits.
+Format = Literal[
+    "fp16",
+    "int8",
+    "int4",
+    "nvfp4",
+    "fp32",
+    "fp16_kv8",
+    "int8_kv8",
+    "int4_kv8",
+    "nvfp4_kv8",
+    "fp16_kv4",
+    "int8_kv4",
+    "int4_kv4",
+    "nvfp4_kv4",
+    "nvfp4_down8",
+    "nvfp4_down8_kv8",
+    "nvfp4_down8_kv4",
+]
+FORMATS: tuple[str, ...] = get_args(Format)
+
+
+def base_of(precision: str) -> str:
+    """The format that a format is a variation of: `nvfp4` of `nvfp4_down8_kv8`."""
+    return precision.partition("_")[0]
+
+
+def operators_of(precision: str) -> str:
+    """A format, its KV cache aside: `nvfp4_down8` of `nvfp4_down8_kv8`."""
+    return precision.partition("_kv")[0]
+
+
+def kv_bits_of(precision: str) -> int | None:
+    """Bits of a KV cache of few bits; None where it is as wide as activations."""
+    bits = precision.partition("_kv")[2]
+    return int(bits) if bits else None

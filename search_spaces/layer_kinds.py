@@ -1,0 +1,103 @@
+"""Kinds of layers of an architecture: their columns, and which columns make a model.
+
+Every layer has one mixer and one FFN. Mixers: full attention, attention within a sliding window, linear attention of a
+family, short convolution. How many there are of each is a column; full attention is what is left of the depth. Their
+order changes no cost.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from search_spaces.arrays import AnyArray, BoolArray, IntArray
+
+LINEAR_KINDS = ("no", "deltanet", "mamba2")
+KIND_DEFAULTS: dict[str, int | bool | str] = {
+    "n_local": 0,
+    "window": 0,
+    "n_kv_shared": 0,
+    "n_kv_shared_local": 0,
+    "n_linear": 0,
+    "linear_kind": "no",
+    "linear_heads": 0,
+    "linear_key_heads": 0,
+    "linear_key_dim": 0,
+    "linear_value_dim": 0,
+    "linear_kernel": 0,
+    "n_conv": 0,
+    "conv_kernel": 0,
+    "n_dense": 0,
+    "dense_size": 0,
+    "attention_gate": False,
+    "further_parameters": 0,
+}
+#: What a kind's layers are made of: nothing without such layers, something with them.
+SIZES = {
+    "n_local": ("window",),
+    "n_linear": (
+        *("linear_kind", "linear_heads", "linear_key_heads", "linear_key_dim", "linear_value_dim", "linear_kernel"),
+    ),
+    "n_conv": ("conv_kernel",),
+    "n_dense": ("dense_size",),
+}
+#: Columns that say how many layers are not of full attention and experts, and whether attention has a gate.
+COUNTS = (*SIZES, "n_kv_shared", "attention_gate")
+
+
+def kind_faults(columns: Mapping[str, AnyArray]) -> list[str]:
+    """What makes columns of layer kinds no architecture, a line a fault; of several wrong rows the first.
+
+    `columns` are stored ones, (n,), with depth and n_experts.
+    """
+    if not any(columns[name].any() for name in KIND_DEFAULTS):
+        return []
+    return [*_size_faults(columns), *_count_faults(columns)]
+
+
+def _size_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
+    """Sizes without layers that have them, and layers without a size."""
+    for count, sizes in SIZES.items():
+        for size in sizes:
+            needed, given = c[count] > 0, c[size] > 0
+            if (i := _first(needed & ~given)) is not None:
+                expected = f"one of {', '.join(LINEAR_KINDS[1:])}" if size == "linear_kind" else "a positive integer"
+                got = "no" if size == "linear_kind" else "0"
+                yield f"{size}: expected {expected} beside {count} {c[count][i]}, got {got}; give the column"
+            elif (i := _first(given & ~needed)) is not None:
+                yield f"{count}: expected at least 1 beside {size}, got 0; drop {size} or give {count}"
+
+
+def _count_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
+    """More layers of a kind than there are, shared KV caches without an owner, dense layers among dense ones."""
+    depth, mixers = c["depth"], c["n_local"] + c["n_linear"] + c["n_conv"]
+    if (i := _first(mixers > depth)) is not None:
+        names = ", ".join(name for name in ("n_local", "n_linear", "n_conv") if c[name][i])
+        yield f"{names}: expected at most depth {depth[i]} together, got {mixers[i]}; lower one"
+        return
+    heads, keys = c["linear_heads"], c["linear_key_heads"]
+    if (i := _first((keys > 0) & (heads % np.maximum(keys, 1) != 0))) is not None:
+        yield f"linear_key_heads: expected a divisor of linear_heads {heads[i]}, got {keys[i]}; choose one"
+    yield from _sharing_faults(c, depth - mixers)
+    if (i := _first((c["n_dense"] > 0) & (c["n_experts"] == 1))) is not None:
+        yield f"n_dense: expected 0 without experts, got {c['n_dense'][i]}; give n_experts or drop it"
+    elif (i := _first((c["n_dense"] > 0) & (c["n_dense"] >= depth))) is not None:
+        yield f"n_dense: expected fewer than depth {depth[i]}, got {c['n_dense'][i]}; lower it"
+
+
+def _sharing_faults(c: Mapping[str, AnyArray], full: IntArray) -> Iterator[str]:
+    """KV caches that are shared need an owner of the same kind of attention."""
+    local = c["n_kv_shared_local"]
+    if (i := _first(local > c["n_kv_shared"])) is not None:
+        yield f"n_kv_shared_local: expected at most n_kv_shared {c['n_kv_shared'][i]}, got {local[i]}; lower it"
+        return
+    for name, shared, layers, kind in (
+        ("n_kv_shared_local", local, c["n_local"], "n_local"),
+        ("n_kv_shared", c["n_kv_shared"] - local, full, "the full-attention layers,"),
+    ):
+        if (i := _first((shared > 0) & (shared >= layers))) is not None:
+            yield f"{name}: expected fewer than {kind} {layers[i]}, got {shared[i]}; one layer at least has a cache"
+
+
+def _first(wrong: BoolArray) -> int | None:
+    """The first row that is wrong, if any."""
+    return int(np.argmax(wrong)) if wrong.any() else None

@@ -1,0 +1,147 @@
+"""Mixes of layers: what each rule of a space's axis of layers makes of each depth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, IntArray, frozen
+from search_spaces.columns import code, worded
+from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, SIZES
+from search_spaces.written_axes import Conditions
+from search_spaces.written_layers import Rule
+
+MOST_SHARED = 2  # at most one layer in so many reads another's cache: Sun et al. 2024 (2405.05254) share half of them
+
+
+class LinearSizes(NamedTuple):
+    """Sizes of a family of linear attention: expand · d features in heads of `value_dim`, `per_key` heads (0: all) per key.
+
+    key_dim: features of a key (Mamba2: the state's size); kernel: taps of the causal convolution.
+    """
+
+    key_dim: int
+    value_dim: int
+    expand: int
+    per_key: int
+    kernel: int
+
+    @property
+    def step(self) -> int:
+        """The widths that heads come out whole at are multiples of this."""
+        return max(1, self.value_dim * max(1, self.per_key) // self.expand)
+
+
+LINEAR = {
+    "no": LinearSizes(0, 0, 0, 0, 0),
+    "deltanet": LinearSizes(128, 128, 2, 2, 4),  # Qwen3-Next-80B-A3B
+    "mamba2": LinearSizes(128, 64, 2, 0, 4),  # Granite 4.0 H: one group
+}
+_SIZES = np.array([LINEAR[name] for name in LINEAR_KINDS])
+
+
+def linear_sizes(kind: IntArray, width: IntArray) -> dict[str, IntArray]:
+    """Columns of sizes of linear attention, each (n,), for places among `LINEAR_KINDS` and widths."""
+    key_dim, value_dim, expand, per_key, kernel = _SIZES[kind].T
+    heads = expand * width // np.maximum(value_dim, 1)
+    return {
+        "linear_heads": heads,
+        "linear_key_heads": np.where(per_key > 0, heads // np.maximum(per_key, 1), kind > 0).astype(np.int64),
+        "linear_key_dim": key_dim,
+        "linear_value_dim": value_dim,
+        "linear_kernel": kernel,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Mixes:
+    """Columns of layer kinds by name, each (depths, rules), and which of them are valid.
+
+    Valid are those that the conditions allow, whose shared caches have owners, and that no rule before gives as well:
+    so an architecture has one gene.
+    """
+
+    columns: Mapping[str, IntArray]
+    valid: BoolArray
+
+    @classmethod
+    def of(cls, depths: Sequence[int], rules: Sequence[Rule], conditions: Conditions) -> Self:
+        """What rules make of depths: l // period layers of full attention, one at least, at every period's end."""
+        depth = np.array(depths, dtype=np.int64)[:, None]
+        period, window, taps, sharing = (
+            np.array([getattr(rule, name) or default for rule in rules], dtype=np.int64)
+            for name, default in (("period", 1), ("local", 0), ("conv", 0), ("kv_shared", 0))
+        )
+        linear = np.array([LINEAR_KINDS.index(rule.linear or "no") for rule in rules], dtype=np.int64)
+        full = np.maximum(depth // period, 1)
+        others, last = depth - full, np.minimum(sharing, depth)
+        full_shared = np.where(depth >= period, full - (depth - last) // period, np.minimum(last, 1))
+        local, local_shared = others * (window > 0), np.where(window > 0, last - full_shared, 0)
+        columns = {
+            "n_local": local,
+            "window": window * (local > 0),
+            "n_kv_shared": full_shared + local_shared,
+            "n_kv_shared_local": local_shared,
+            "n_linear": others * (linear > 0),
+            "linear_kind": linear * (others > 0),
+            "n_conv": others * (taps > 0),
+            "conv_kernel": taps * (others > 0),
+        }
+        owned = (full_shared < full) & ((local_shared == 0) | (local_shared < local)) & (MOST_SHARED * sharing <= depth)
+        valid = owned & (full >= least_full(depth, conditions)) & (window >= (local > 0) * (conditions.min_window or 0))
+        return cls({name: frozen(table) for name, table in columns.items()}, frozen(_first(valid, columns)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns that are not 0 in every valid mix, those of linear attention with their sizes."""
+        found = [name for name, table in self.columns.items() if table[self.valid].any()]
+        return (*found, *(SIZES["n_linear"][1:] if "n_linear" in found else ()))
+
+    def at(self, depth: IntArray, layers: IntArray | int, width: IntArray) -> dict[str, IntArray]:
+        """Columns of layer kinds, each (n,), of genes of depth and layers beside widths in features."""
+        found = {name: table[depth, layers] for name, table in self.columns.items()}
+        return found | linear_sizes(found["linear_kind"], width)
+
+    def find(self, depth: IntArray, architectures: Architectures) -> IntArray:
+        """The gene of layers of architectures beside genes of depth, (n,); −1 where there is none."""
+        a, same = architectures, self.valid[depth]
+        for name, table in self.columns.items():
+            same = same & (table[depth] == getattr(a, name)[:, None])
+        found = same.any(axis=1)
+        fixed = {name: code(name, default) for name, default in KIND_DEFAULTS.items() if name not in self.columns}
+        for name, values in {**fixed, **linear_sizes(a.linear_kind, a.width)}.items():
+            found &= getattr(a, name) == values
+        return np.where(found, same.argmax(axis=1), -1)
+
+
+def in_words(architectures: Architectures) -> list[str]:
+    """The layers of each architecture by kind: `full`, `4 full + 22 within 512, 10 share KV`, `6 full + 18 deltanet`."""
+    a = architectures
+    names = ("n_full", "n_local", "window", "n_linear", "linear_kind", "n_conv", "n_kv_shared")
+    rows = zip(*(worded(name, getattr(a, name)).tolist() for name in names), strict=True)
+    return [_one_in_words(*row) for row in rows]
+
+
+def _one_in_words(full: int, local: int, window: int, linear: int, family: str, conv: int, shared: int) -> str:
+    others = ((local, f"within {window:,}"), (linear, family), (conv, "of convolution"))
+    kinds = " + ".join(f"{count} {kind}" for count, kind in ((full, "full"), *others) if count)
+    return (kinds if local or linear or conv else "full") + (f", {shared} share KV" if shared else "")
+
+
+def least_full(depth: IntArray, conditions: Conditions) -> IntArray:
+    """The least number of layers of full attention at each depth."""
+    every = conditions.full_layer_every
+    share = depth // every if every else np.zeros_like(depth)
+    return np.maximum(share, conditions.min_full_layers or 0)
+
+
+def _first(valid: BoolArray, columns: Mapping[str, IntArray]) -> BoolArray:
+    """Of valid mixes of one depth that are alike the first alone."""
+    tables, found = np.stack(list(columns.values()), axis=2), np.zeros_like(valid)
+    for row, allowed, table in zip(found, valid, tables, strict=True):
+        places = np.flatnonzero(allowed)
+        if len(places):
+            row[places[np.unique(table[places], axis=0, return_index=True)[1]]] = True
+    return found

@@ -1,0 +1,336 @@
+"""prior_guided: results from before, several laws, answers that are waited for, and what a run leaves of what it learned."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.search.strategy import Brief
+from nas.strategies.prior_guided import Parameters, PriorGuided, build
+from nas.study.catalogue import load_law
+from nas.work import run as running
+from nas.work.run import draw
+from objectives.device import Calibration
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures, stack
+from search_spaces.arrays import FloatArray
+from tests.nas.strategies.test_prior_guided import MEASURED, distorted, every, own, searched, started, with_own
+
+Made = Callable[..., Problem]
+
+
+def shape_of(problem: Problem, keys: list[int]) -> list[dict[str, Any]]:
+    """Rows of a space's architectures as a table holds them."""
+    columns = problem.space.architectures(problem.space.genotypes(np.array(keys))).columns()
+    return [{name: column[row].item() for name, column in columns.items()} for row in range(len(keys))]
+
+
+def with_values(problem: Problem, keys: list[int]) -> list[dict[str, Any]]:
+    """Rows with every value of the user's metrics."""
+    found = problem.evaluate(problem.space.genotypes(np.array(keys)))
+    names = [metric.name for metric in problem.functions]
+    rows = shape_of(problem, keys)
+    return [row | {name: float(found.metrics[name][i]) for name in names} for i, row in enumerate(rows)]
+
+
+def error(strategy: PriorGuided, problem: Problem, told: Evaluations) -> float:
+    """Root mean square error of the first objective over the space."""
+    truth = problem.evaluate(every(problem)).values[:, 0]
+    expected = strategy.learned(told).guess(strategy.candidates.reference).values[:, 0]
+    return float(np.sqrt(np.nanmean(np.square(expected - truth))))
+
+
+def test_evidence_teaches_and_is_begun_from_at_once(bare: Made) -> None:
+    problem = with_own(bare(), *distorted(bare()))
+    told = problem.evaluate(problem.space.genotypes(np.arange(0, 90, 15)))
+    rows = with_values(problem, list(range(1, 90, 3)))
+    alone, taught = started(problem), started(problem, evidence=rows)
+    assert error(taught, problem, told) < 0.8 * error(alone, problem, told)
+    assert len(alone.ask(100)) == 12
+    asked = taught.ask(100)
+    assert len(asked) == 5
+    for _ in range(10):
+        taught.tell(problem.evaluate(asked))
+        assert not set(problem.space.keys(asked).tolist()) & set(range(1, 90, 3))
+        asked = taught.ask(100)
+
+
+def test_rows_of_other_spaces_and_of_one_metric_alone_are_evidence(bare: Made) -> None:
+    problem = with_own(bare(), *distorted(bare()))
+    loss = problem.functions[0]
+    rows = shape_of(problem, list(range(1, 60, 3)))
+    outside = [row | {"depth": row["depth"] + 1} for row in rows]
+    designs = stack(outside)
+    assert (problem.space.find(designs) < 0).all()
+    base = bare()
+    values = base.assess(designs)["loss"] + 3.0 / designs.depth
+    strategy = started(problem, evidence=[row | {loss.name: float(v)} for row, v in zip(outside, values, strict=True)])
+    told = problem.evaluate(problem.space.genotypes(np.arange(0, 90, 15)))
+    learned = strategy.learned(told)
+    assert len(learned.models[loss.name].values) == len(rows) + len(told)
+    assert len(learned.models["own:total_ms"].values) == len(told)
+    assert error(strategy, problem, told) < error(started(problem), problem, told)
+    assert len(strategy.ask(100)) == 12
+
+
+def test_evidence_is_read_from_tables_and_run_folders(tmp_path: Path) -> None:
+    row = {"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512}
+    table = tmp_path / "trainings.csv"
+    pd.DataFrame(
+        [row | {"status": "ok", "loss": 3.5, "measured": 2.5}, row | {"status": "failed", "loss": 9.0, "measured": 1.0}]
+    ).to_csv(table, index=False)
+    for source in (str(table), str(tmp_path), [str(table)]):
+        (read,) = Parameters.model_validate({"evidence": source}).evidence
+        assert (read["depth"], read["measured"]) == (4, 2.5)
+        assert "loss" not in read
+    named = Parameters.model_validate({"evidence_as": {"my:loss": "loss"}, "evidence": str(table)})
+    assert named.evidence[0]["loss"] == 3.5
+    assert Parameters.model_validate(named.model_dump(mode="json")) == named
+
+
+@pytest.mark.parametrize(
+    ("evidence", "known_as", "expected"),
+    [
+        (
+            [{"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "seed": 1}],
+            {},
+            "expected a column own:loss",
+        ),
+        ([{"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "x": 1}], {"own:loss": "y"}, "own:loss: y"),
+        (
+            [{"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "x": 1}],
+            {"loss": "x"},
+            "a metric of your own",
+        ),
+    ],
+)
+def test_evidence_that_tells_nothing_is_refused(evidence: Any, known_as: Any, expected: str, bare: Made) -> None:
+    problem = with_own(bare(), *distorted(bare()))
+    with pytest.raises(UsageError, match=expected):
+        started(problem, evidence=evidence, evidence_as=known_as)
+
+
+@pytest.mark.parametrize("given", ["nowhere.csv", 3, [{"depth": 0}]])
+def test_evidence_that_is_none_is_refused(given: Any) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        Parameters.model_validate({"evidence": given})
+
+
+def rival(law: Law, alpha: float) -> Law:
+    """Another law that says more or less of depth."""
+    return law.model_copy(update={"name": "rival", "coefficients": law.coefficients | {"alpha_l": alpha}})
+
+
+def under(problem: Problem, laws: tuple[Law, ...]) -> PriorGuided:
+    none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
+    return build(Brief(problem, 0, none, None, rivals=laws), Parameters())
+
+
+def test_several_laws_disagree_where_nothing_is_told_and_the_right_one_is_found(bare: Made) -> None:
+    problem = bare()
+    law = problem.scenario.law
+    other = law.model_copy(
+        update={"name": "rival", "coefficients": law.coefficients | {"alpha_l": 0.4, "alpha_rho": 0.3}}
+    )
+    truth = own("loss", "loss", lambda a: 0.2 + 0.9 * other.loss(a))
+    study = with_own(problem, truth, kept=("total_ms",))
+    told = study.evaluate(study.space.sample(14, np.random.default_rng(0)))
+    one, two = under(study, ()), under(study, (other,))
+    assert error(two, study, told) < 0.7 * error(one, study, told)
+    lessons = two.lessons(two.told if len(two.told) else told)
+    assert lessons is not None
+    assert "of 2 laws rival comes closest" in lessons.said[0]
+    assert set(lessons.figures["own:loss"]["priors_alone_rmse"]) == {"hw_codesign", "rival"}
+
+
+def test_the_disagreement_of_laws_is_uncertainty(bare: Made) -> None:
+    problem = bare()
+    study = with_own(problem, own("loss", "loss", lambda a: problem.assess(a)["loss"] + 0.05 * np.sin(a.width)))
+    law = problem.scenario.law
+    told = study.evaluate(study.space.sample(10, np.random.default_rng(1)))
+    spread = []
+    for laws in ((rival(law, law.coefficients["alpha_l"]),), (rival(law, -0.5),)):
+        strategy = under(study, laws)
+        corrected = strategy.learned(told)
+        reference = strategy.candidates.reference
+        spread.append(corrected.models["own:loss"].sd(reference, corrected.nearness(reference, corrected.told)).mean())
+    assert spread[1] > spread[0]
+
+
+def test_first_designs_are_of_every_law(bare: Made) -> None:
+    problem = bare(space="paper")
+    study = with_own(problem, own("loss", "loss", lambda a: problem.assess(a)["loss"]), kept=("total_ms",))
+    other = load_law("routed")
+    first = [set(study.space.keys(under(study, laws).ask(12)).tolist()) for laws in ((), (other,))]
+    assert len(first[1]) == 12
+    assert first[0] != first[1]
+
+
+def test_laws_without_a_loss_to_learn_are_refused(bare: Made) -> None:
+    problem = bare()
+    study = with_own(problem, own("slow", "total_ms", lambda a: 1.0 * a.depth, log_scale=True), kept=("loss",))
+    with pytest.raises(UsageError, match="whose PRIOR is loss"):
+        under(study, (load_law("joint_moe"),))
+
+
+@pytest.mark.slow
+def test_answers_may_be_waited_for_and_come_in_any_order(bare: Made) -> None:
+    problem = with_own(bare(), *distorted(bare()))
+    strategy, asked = started(problem), list[int]()
+    waiting: list[int] = []
+    draw = np.random.default_rng(0)
+    while len(asked) < 60:
+        new = problem.space.keys(strategy.ask(2)).tolist()
+        assert not set(new) & set(asked)
+        asked, waiting = asked + new, waiting + new
+        told = [waiting.pop(draw.integers(len(waiting))) for _ in range(min(2, len(waiting)))]
+        strategy.tell(problem.evaluate(problem.space.genotypes(np.array(told))))
+    assert sorted(strategy.pending.tolist()) == sorted(waiting)
+    assert len(asked) - 12 <= 2 * 30
+
+
+def test_further_axes_are_seen(bare: Made) -> None:
+    problem = bare(law="chinchilla_epoch", objectives=["loss", "total_ms"], tokens=[2e9, 2e10])
+    study = with_own(problem, own("loss", "", lambda a: 1.0 / np.log(a.tokens) + 0.01 * np.log(a.depth)))
+    strategy = started(study)
+    told = study.evaluate(study.space.sample(30, np.random.default_rng(0)))
+    truth = study.evaluate(every(study)).values[:, 0]
+    assert error(strategy, study, told) < 0.1 * np.nanstd(truth)
+
+
+# What a run leaves
+
+
+@pytest.fixture
+def run(
+    tiny: dict[str, Any], inside: Callable[..., Any], user_module: Callable[[str], str], tmp_path: Path
+) -> Callable[..., tuple[str, Path, str]]:
+    """A run of a measured latency over the tiny space: what it printed, its folder, the metric's name."""
+
+    def made(*more: Any) -> tuple[str, Path, str]:
+        (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "baselines": []}))
+        name = f"{user_module(MEASURED)}:slow"
+        line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
+        found = inside(*line, "--evaluations", 40, "--out", "run", *more)
+        assert found.code == 0, found.err
+        return found.out, tmp_path / "run", name
+
+    return made
+
+
+@pytest.mark.slow
+def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
+    run: Callable[..., tuple[str, Path, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "draw", draw)
+    printed, folder, name = run("--budget", "total_ms=20")
+    assert "Picks of the whole space (corrected_picks.csv): " in printed
+    picks = pd.read_csv(folder / "corrected_picks.csv")
+    assert picks.question[0] == "your budgets"
+    assert ((picks.holds >= 0.8) & (picks.holds <= 1)).all()
+    assert (picks[f"{name}_low"] <= picks[name]).all()
+    left_out = pd.read_csv(folder / "learned.csv")
+    assert len(left_out) == 40
+    learned = json.loads((folder / "summary.json").read_text())["learned"][name]
+    rmse = np.sqrt(np.square(np.log(left_out.value / left_out.left_out)).mean())
+    assert rmse == pytest.approx(learned["left_out_rmse"], rel=1e-6)
+    assert (folder / "plots" / "learned.png").stat().st_size > 5000
+    page = (folder / "report.html").read_text()
+    assert "What was learned" in page
+    assert "data:image/png;base64," in page
+
+
+@pytest.mark.slow
+def test_known_results_are_embedded_and_a_resumed_run_needs_no_file(
+    run: Callable[..., tuple[str, Path, str]], inside: Callable[..., Any], tmp_path: Path
+) -> None:
+    _, folder, name = run()
+    again = tmp_path / "table.csv"
+    (folder / "evaluations.csv").rename(again)
+    line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
+    more = ("--param", "evidence=table.csv")
+    found = inside(*line, "--evaluations", 20, "--out", "more", *more)
+    assert f"{name}: 20 evaluations and 40 known results" in found.out
+    assert inside(*line, "--evaluations", 10, "--out", "parts", *more).code == 0
+    again.unlink()
+    assert inside("run", "--resume", "parts", "--evaluations", 20).code == 0
+    for file in ("evaluations.csv", "corrected.csv", "learned.csv"):
+        assert (tmp_path / "more" / file).read_bytes() == (tmp_path / "parts" / file).read_bytes()
+
+
+def test_several_laws_are_asked_on_the_command_line(
+    tiny: dict[str, Any], inside: Callable[..., Any], user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "baselines": []}))
+    name = user_module("def loss(a):\n    return 2.0 + 3.0 / a.depth ** 0.5\nloss.PRIOR = 'loss'\n")
+    line = ("run", "--config", "study.yaml", "--objectives", f"{name}:loss,total_ms", "--laws", "joint_moe")
+    found = inside(*line, "--algo", "prior_guided", "--evaluations", 20, "--out", "run")
+    assert found.code == 0
+    assert "of 2 laws " in found.out
+    assert inside(*line, "--algo", "random", "--out", "other").code == 2
+
+
+def learned_files(problem: Problem, functions: tuple[Any, ...], count: int) -> tuple[PriorGuided, Any]:
+    study = with_own(problem, *functions)
+    strategy = started(study)
+    found = searched(study, count, strategy)
+    return strategy, strategy.lessons(found)
+
+
+@pytest.mark.slow
+def test_a_correction_of_the_laws_and_a_profiles_form_becomes_files(bare: Made) -> None:
+    problem = bare(space="paper", objectives=["loss", "total_ms"])
+    law, truth = problem.scenario.law, Calibration(compute_efficiency=0.5, bandwidth_efficiency=0.75, overhead=0.004)
+    names = [name for name in law.coefficients if name.startswith("kappa")]
+    changed = law.model_copy(update={"coefficients": law.coefficients | {n: 1.2 * law.coefficients[n] for n in names}})
+    slower = replace(problem, scenario=replace(problem.scenario, calibration=truth))
+    loss = own("loss", "loss", lambda a: changed.loss(a))
+    total_ms = own("total_ms", "total_ms", lambda a: slower.assess(a)["total_ms"], log_scale=True)
+    _, lessons = learned_files(problem, (loss, total_ms), 42)
+    assert set(lessons.files) == {"corrected_law.yaml", "corrected_device.yaml"}
+    read = Law.model_validate(lessons.files["corrected_law.yaml"])
+    designs = problem.architectures(every(problem))
+    off = read.loss(designs) - changed.loss(designs)
+    assert np.sqrt(np.square(off).mean()) < 0.2 * np.sqrt(np.square(law.loss(designs) - changed.loss(designs)).mean())
+    (profile,) = [p for p in lessons.files["corrected_device.yaml"]["profiles"] if "own:total_ms" in p["source"]]
+    assert profile["bandwidth_efficiency"] == pytest.approx(0.75, rel=0.1)
+
+
+@pytest.mark.slow
+def test_a_correction_of_another_form_is_refused_with_a_line(bare: Made) -> None:
+    problem = bare(space="paper", objectives=["loss", "total_ms"])
+
+    def loss(a: Architectures) -> FloatArray:
+        found: FloatArray = problem.assess(a)["loss"] + 0.3 * np.cos(3.0 * np.log(a.depth)) * np.log(a.n_kv_heads + 1)
+        return found
+
+    energy = own("total_ms", "energy_j", lambda a: problem.assess(a)["total_ms"] * 2.0)
+    _, lessons = learned_files(problem, (own("loss", "loss", loss),), 42)
+    assert not lessons.files
+    assert any("it has not its law's form" in line for line in lessons.said)
+    assert energy.prior == "energy_j"
+
+
+@pytest.mark.slow
+def test_picks_change_where_a_budget_is_measured(bare: Made) -> None:
+    problem = bare(space="paper", objectives=["loss", "total_ms"])
+    loss, total_ms = distorted(problem)
+    study = with_own(problem, loss, total_ms, limit=Budget(total_ms.name, 80.0))
+    strategy = started(study)
+    lessons = strategy.lessons(searched(study, 42, strategy))
+    assert lessons is not None
+    (pick,) = [pick for pick in lessons.picks if pick.question == "your budgets"]
+    truth = study.evaluate(pick.genotypes)
+    assert pick.changed
+    assert truth.metrics[total_ms.name][0] <= 80.0 < truth.metrics[total_ms.name][1]
+    assert pick.holds[0] >= 0.8 > 0.2 > pick.holds[1]

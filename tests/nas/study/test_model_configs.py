@@ -1,0 +1,202 @@
+"""config.json of today's families: the parameters and the caches that transformers makes of them."""
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas.errors import UsageError
+from nas.search.assembly import assemble
+from nas.study.baselines import model_named
+from nas.study.model_configs import OUTSIDE, architecture_of
+from objectives import counts, memory
+from objectives.dimensions import Dimensions
+from objectives.scenario import Scenario, precision
+
+
+def published() -> dict[str, dict[str, Any]]:
+    """`published_configs.py` beside this file, loaded by its path."""
+    spec = importlib.util.spec_from_file_location("published_configs", Path(__file__).with_name("published_configs.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(module)
+    found: dict[str, dict[str, Any]] = module.CONFIGS
+    return found
+
+
+CONFIGS = published()
+#: What the checkpoints hold, of text models; shared by their pages and by papers on them.
+PUBLISHED = {
+    "google/gemma-2-2b": 2_614_341_888,
+    "google/gemma-3-270m": 268_098_176,
+    "google/gemma-3-1b-pt": 999_885_952,
+    "LiquidAI/LFM2-350M": 354_483_968,
+    "LiquidAI/LFM2-1.2B": 1_170_340_608,
+    "openai/gpt-oss-20b": 20_914_757_184,
+    "openai/gpt-oss-120b": 116_829_156_672,
+    "HuggingFaceTB/SmolLM3-3B": 3_075_098_624,
+    "meta-llama/Llama-3.2-1B": 1_235_814_400,
+    "mistralai/Mistral-7B-v0.1": 7_241_732_096,
+    "mistralai/Mixtral-8x7B-v0.1": 46_702_792_704,
+    "Qwen/Qwen1.5-MoE-A2.7B": 14_315_784_192,
+    "Qwen/Qwen3-30B-A3B": 30_532_122_624,
+    "Qwen/Qwen3-0.6B": 596_049_920,
+    "allenai/OLMoE-1B-7B-0924": 6_919_161_856,
+}
+
+
+def built(config: dict[str, Any]) -> Any:
+    """transformers' model of a configuration, on the meta device: shapes without memory."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    rest = {key: value for key, value in config.items() if key != "model_type"}
+    made = transformers.AutoConfig.for_model(config["model_type"], **rest)
+    with torch.device("meta"):
+        return transformers.AutoModelForCausalLM.from_config(made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGS)
+def test_parameters_are_those_of_transformers(name: str) -> None:
+    model = built(CONFIGS[name])
+    assert counts.total(architecture_of(CONFIGS[name])).tolist() == [sum(p.numel() for p in model.parameters())]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters_are_the_published_ones(name: str) -> None:
+    assert counts.total(architecture_of(CONFIGS[name])).tolist() == [PUBLISHED[name]]
+
+
+SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 50, "head_dim": 16}
+SMALL |= {"intermediate_size": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+CACHED: dict[str, dict[str, Any]] = {
+    "qwen3": {"num_hidden_layers": 2},
+    "gemma2": {"num_hidden_layers": 3, "sliding_window": 8},
+    "gemma3_text": {"num_hidden_layers": 4, "sliding_window": 8, "sliding_window_pattern": 3},
+    "gemma3n_text": {
+        "num_hidden_layers": 10,
+        "num_kv_shared_layers": 5,
+        "sliding_window": 8,
+        "laurel_rank": 4,
+        "hidden_size_per_layer_input": 8,
+        "vocab_size_per_layer_input": 50,
+    },
+    "gpt_oss": {"num_hidden_layers": 3, "sliding_window": 8, "num_local_experts": 4, "num_experts_per_tok": 2},
+    "lfm2": {"num_hidden_layers": 4, "full_attn_idxs": [1], "conv_L_cache": 3},
+    "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1}
+    | EXPERTS,
+    "granitemoehybrid": {
+        "num_hidden_layers": 3,
+        "layer_types": ["mamba", "attention", "mamba"],
+        "shared_intermediate_size": 64,
+        "num_local_experts": 0,
+        "mamba_n_heads": 8,
+        "mamba_d_head": 16,
+        "mamba_d_state": 12,
+        "mamba_n_groups": 2,
+    },
+    "qwen3_next": {
+        "num_hidden_layers": 4,
+        "linear_num_value_heads": 4,
+        "linear_num_key_heads": 2,
+        "linear_key_head_dim": 8,
+        "linear_value_head_dim": 16,
+        "shared_expert_intermediate_size": 32,
+    }
+    | EXPERTS,
+}
+BATCH, READ, WRITTEN = 2, 21, 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CACHED)
+def test_caches_are_those_that_transformers_allocates(kind: str, fp32: Scenario) -> None:
+    """Elements of keys and values, and of recurrences; of a convolution's inputs it keeps the newest, too."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    config = SMALL | CACHED[kind]
+    made = transformers.AutoConfig.for_model(kind, **config)
+    model = transformers.AutoModelForCausalLM.from_config(made).eval()
+    cache = transformers.StaticCache(config=made, max_cache_len=READ + WRITTEN)
+    with torch.no_grad():
+        model(torch.randint(0, 50, (BATCH, READ)), past_key_values=cache, use_cache=True)
+        for _ in range(WRITTEN):
+            model(torch.randint(0, 50, (BATCH, 1)), past_key_values=cache, use_cache=True)
+    x = Dimensions(architecture_of(config | {"model_type": kind}))
+    kept = [getattr(layer, name, None) for layer in cache.layers for name in ("keys", "values")]
+    assert sum(4 * t.numel() for t in kept if t is not None) == memory.kv_cache_bytes(x, fp32)[0]
+    states = memory.state_bytes(x, fp32)
+    ours = 0.0 if states is None else float(states[0])
+    assert sum(4 * elements for layer in cache.layers for elements in state_elements(layer)) == ours
+
+
+def state_elements(layer: Any) -> Iterator[int]:
+    """Elements of a layer's recurrences, and of the inputs that its convolutions still need: all but the oldest kept."""
+    for state in (getattr(layer, "recurrent_states", None) or {}).values():
+        yield 0 if state is None else state.numel()
+    for state in (getattr(layer, "conv_states", None) or {}).values():
+        yield 0 if state is None else state[..., 1:].numel()
+
+
+@pytest.fixture(scope="module")
+def fp32() -> Scenario:
+    """Four bytes an element, and what the caches are asked to hold."""
+    scenario = assemble({}, {}).problem.scenario
+    workload = {"batch": BATCH, "input_tokens": READ, "output_tokens": WRITTEN}
+    return replace(scenario, precision=precision("fp32"), **workload)
+
+
+# Refused by name
+
+
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_families_that_no_columns_hold_are_refused_by_name(kind: str) -> None:
+    with pytest.raises(ValueError, match="model_type: expected layers that columns hold") as caught:
+        architecture_of({**CONFIGS["Qwen/Qwen3-0.6B"], "model_type": kind})
+    assert str(caught.value).endswith(f"got '{kind}', which has {OUTSIDE[kind]}")
+
+
+LLAMA = CONFIGS["meta-llama/Llama-3.2-1B"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kv_lora_rank": 512}, "which has latent attention (MLA)"),
+        ({"num_key_value_heads": [4, 8] * 8}, "num_key_value_heads: expected one value for all layers, got several"),
+        ({"intermediate_size": "x"}, "intermediate_size: expected a positive integer, got 'x'"),
+        ({"layer_types": ["full_attention"]}, "layer_types: expected 16 names"),
+        ({"layer_types": ["chunked_attention"] * 16}, "layer_types: expected some of full_attention"),
+    ],
+)
+def test_what_a_config_says_that_columns_cannot_is_refused(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(
+        json.dumps(LLAMA | {"use_sliding_window": True, "sliding_window": 8} | change)
+    )
+    with pytest.raises(UsageError) as caught:
+        model_named(str(tmp_path))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_explain_prices_a_config(inside: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "gemma-3n-E2B"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"text_config": CONFIGS["google/gemma-3n-E2B"]}))
+    for named in ("gemma-3n-E2B", "gemma-3n-E2B/config.json"):
+        answer = inside("explain", "--model", named, "--preset", "device", "--json")
+        assert answer.code == 0, answer
+        found = json.loads(answer.out)
+        assert found["architecture"] == "gemma-3n-E2B"
+        assert found["metrics"]["params_total"] == counts.total(architecture_of(CONFIGS["google/gemma-3n-E2B"]))[0]
+        said = " ".join(found["remarks"])
+        assert "24 of its 30 layers attend to the last 512 tokens; Layers: 10 that share a KV cache, of 30" in said
+        assert "of its parameters are of tensors without an operator: counted and held in memory, no time" in said
+    refused = inside("explain", "--model", "nowhere/config.json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "expected a Hugging Face config.json, got FileNotFoundError" in refused.err

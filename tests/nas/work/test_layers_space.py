@@ -1,0 +1,140 @@
+"""A space with layers of several kinds, through the commands as a user types them."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from objectives.plugins import importable
+
+SPACE = """name: tiny_layers
+axes:
+  depth: [8, 12]
+  layers:
+    - full
+    - {period: [2, 4], local: 256, kv_shared: [0, 4]}
+    - {period: 3, conv: 3}
+    - {period: 4, linear: deltanet}
+  width: [512, 1024]
+  n_experts: [1, 8]
+  top_k: [1, 2]
+  expert_ffn_ratio: [0.5, 1, 2]
+  n_kv_heads: [1, 4]
+"""
+LINE = ("--space", "space.yaml", "--seed", 3)
+KINDS = ("n_local", "n_conv", "n_linear")
+LIMITS = "Layers of several kinds: at least 2 and one in 6 of full attention"
+
+
+@pytest.fixture(autouse=True)
+def _space(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(SPACE)
+
+
+def rows(path: str) -> list[dict[str, str]]:
+    """A CSV's rows."""
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def text(ran: Any) -> str:
+    """What a command printed, whatever its line breaks."""
+    return " ".join(f"{ran.out} {ran.err}".split())
+
+
+def full(row: dict[str, str]) -> int:
+    """Layers of full attention of a row."""
+    return int(row["depth"]) - sum(int(row.get(name, 0)) for name in KINDS)
+
+
+def test_a_run_is_searched_shown_chosen_and_explained(inside: Callable[..., Any]) -> None:
+    ran = inside("run", "--algo", "nsga2", *LINE, "--evaluations", 60, "--out", "run")
+    assert ran.code == 0, ran.err
+    assert LIMITS in text(ran)
+    assert "The law hw_codesign does not see layers" in text(ran)
+    found = rows("run/evaluations.csv")
+    assert len(found) == 60
+    assert {full(row) for row in found} >= {2, 3, 4}
+    assert {row["linear_kind"] for row in found} == {"no", "deltanet"}
+    assert all(int(row["window"]) == 256 * (int(row["n_local"]) > 0) for row in found)
+    assert inside("run", "--resume", "run", "--evaluations", 90, "--quiet").code == 0
+    assert [row["index"] for row in rows("run/evaluations.csv")] == [str(i) for i in range(90)]
+    assert "n_local" in text(inside("watch", "run", "--once"))
+    chosen = inside("select", "run", "--select", "best", "--out", "best.csv")
+    assert chosen.code == 0, chosen.err
+    explained = inside("explain", "run", "--select", "best")
+    assert explained.code == 0, explained.err
+    assert "layers " in text(explained)
+    assert inside("report", "run").code == 0
+    again = inside("run", "--algo", "nsga2", *LINE, "--evaluations", 50, "--seed-from", "best.csv", "--out", "again")
+    assert again.code == 0, again.err
+    best, first = rows("best.csv")[0], rows("again/evaluations.csv")[0]
+    assert all(first[name] == best.get(name, "0") for name in (*KINDS, "n_kv_shared", "loss", "total_ms"))
+
+
+def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable[..., Any]) -> None:
+    fewest = {}
+    for limit in (None, "full_layers>=4", "full_layers>=9"):
+        out = f"run{len(fewest)}"
+        given = () if limit is None else ("--budget", limit)
+        ran = inside("run", "--algo", "exact", *LINE, *given, "--out", out)
+        assert ran.code == 0, ran.err
+        fewest[limit] = min(map(full, rows(f"{out}/frontier.csv")))
+        assert (LIMITS in text(ran)) == (limit is None)
+        assert limit is None or f"at least {limit[-1]} of full attention" in text(ran)
+    assert fewest == {None: 2, "full_layers>=4": 4, "full_layers>=9": 12}
+    assert {row["depth"] for row in rows("run2/frontier.csv")} == {"12"}
+    content = json.loads(Path("run1/summary.json").read_text())
+    assert "layers" in content["law_does_not_see"]
+    longer = inside("run", "--algo", "exact", *LINE, "--budget", "window>=512", "--out", "longer")
+    assert "windows of at least 512 tokens" in text(longer)
+    assert not any("n_local" in row for row in rows("longer/frontier.csv"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("full_layers>=0", "expected a whole number of at least 1, got 0; no loss law sees the layers' kinds"),
+        ("full_layers=4", "expected full_layers>=limit, at least, got full_layers=4"),
+        ("full_layers>4", "expected metric>=limit, at least, got 'full_layers>4'; write 'full_layers>=4'"),
+        ("full_layers>=13", "expected limits that some layers of tiny_layers meet, got full_layers >= 13"),
+    ],
+)
+def test_limits_that_are_none_are_refused(limit: str, said: str, inside: Callable[..., Any]) -> None:
+    refused = inside("run", "--algo", "exact", *LINE, "--budget", limit, "--out", "run")
+    assert refused.code == 2
+    assert said in text(refused)
+
+
+def test_what_knows_full_attention_alone_refuses_by_name(inside: Callable[..., Any]) -> None:
+    theory = inside("theory", "--space", "space.yaml", "--budget", "decode_ms=20")
+    assert theory.code == 2
+    assert "theory: expected a space whose layers are all of full attention" in text(theory)
+    closed = inside("run", "--algo", "random", *LINE, "--latency", "closed_form", "--out", "closed")
+    assert closed.code == 2
+    assert "latency: expected operator for layers as an axis" in text(closed)
+    plain = inside("run", "--algo", "random", "--budget", "full_layers>=4", "--out", "plain")
+    assert plain.code == 2
+    assert "expected a space with axes.layers, got paper" in text(plain)
+
+
+def test_many_devices_have_the_same_limits(inside: Callable[..., Any]) -> None:
+    given = ("--devices", "jetson_agx_orin_64gb,rtx_4090", "--budget", "full_layers>=4", "--out", "study")
+    ran = inside("devices", "--space", "space.yaml", *given)
+    assert ran.code == 0, ran.err
+    assert all(full(row) >= 4 for row in rows("study/frontiers.csv"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", [name for name in importable("nas.strategies") if name not in ("exact", "optuna_gp")])
+def test_every_strategy_searches_layers_to_the_same_bytes_again(algo: str, inside: Callable[..., Any]) -> None:
+    for out in ("first", "second"):
+        ran = inside("run", "--algo", algo, *LINE, "--quiet", "--evaluations", 60, "--out", out)
+        if ran.code == 2 and "install" in ran.err:
+            pytest.skip(f"{algo}: {ran.err}")
+        assert ran.code == 0, ran.err
+    assert Path("first/evaluations.csv").read_bytes() == Path("second/evaluations.csv").read_bytes()
+    assert len({tuple(row[name] for name in KINDS) for row in rows("first/evaluations.csv")}) > 3
