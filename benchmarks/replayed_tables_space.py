@@ -18,6 +18,7 @@ class TableSpace:
 
     free_heads, n_settings, dense = False, 1, None
     settings: Mapping[str, IntArray] = {}
+    further: tuple[str, ...] = ()
 
     def __init__(self, name: str, architectures: Architectures, genes: tuple[str, ...]) -> None:
         columns = [np.unique(getattr(architectures, gene), return_inverse=True) for gene in genes]

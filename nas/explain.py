@@ -82,7 +82,7 @@ def explain(
         output_tokens=output_tokens,
     )
     if run is not None and is_answer(run):
-        others = {"model": model, "architecture": architecture, "config": config, "contexts": contexts}
+        others = {"model": model, "architecture": architecture, "config": config, "contexts": contexts or None}
         within = flags.pop("budgets", [])
         given = [*flags, *(name for name, value in others.items() if value is not None), *(settings or [])]
         of_blocks(run, how, index, within, given, json=json)

@@ -139,9 +139,10 @@ def least_full(depth: IntArray, conditions: Conditions) -> IntArray:
 
 def _first(valid: BoolArray, columns: Mapping[str, IntArray]) -> BoolArray:
     """Of valid mixes of one depth that are alike the first alone."""
-    tables, found = np.stack(list(columns.values()), axis=2), np.zeros_like(valid)
-    for row, allowed, table in zip(found, valid, tables, strict=True):
-        places = np.flatnonzero(allowed)
-        if len(places):
-            row[places[np.unique(table[places], axis=0, return_index=True)[1]]] = True
+    if valid.shape[1] == 1:
+        return valid
+    depth, rule = np.nonzero(valid)
+    rows = np.stack([depth, *(np.broadcast_to(table, valid.shape)[valid] for table in columns.values())], axis=1)
+    first, found = np.unique(rows, axis=0, return_index=True)[1], np.zeros_like(valid)
+    found[depth[first], rule[first]] = True
     return found

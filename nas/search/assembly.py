@@ -21,7 +21,7 @@ from nas.search.discovery import parameters_of, strategy_module
 from nas.search.impossible import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notebook import Notebook
-from nas.search.placement import own_cluster, refuse_misplaced, refuse_unasynchronous
+from nas.search.placement import idle_workers, own_cluster, refuse_misplaced, refuse_unasynchronous
 from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
@@ -161,11 +161,8 @@ def assemble(
     space = None if config is None or space is None else asked_space(config, space, least, faults)
     own_cluster(config, faults)
     faults.raise_if_any()
-    assert config is not None
-    assert space is not None
-    assert law is not None
-    assert device is not None
-    assert parameters is not None
+    if config is None or space is None or law is None or device is None or parameters is None:
+        raise AssertionError("what is missing is a fault")
     axis = space.axes.tokens or []
     own, *others = asked_laws(config, law, rivals, axis)
     baselines, alone = beside_tokens(published, axis)
@@ -194,17 +191,6 @@ def _searched_by(
     notices += idle_workers(config, parameters, problem)
     start, known = start_of(config, traits, problem), known_of(config, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note, known=known)
-
-
-def idle_workers(config: StudyConfig, parameters: BaseModel, problem: Problem) -> list[str]:
-    """A sentence where a strategy asks for fewer architectures at once than there are workers to evaluate them."""
-    workers, batch = config.workers or 1, getattr(parameters, "batch", None)
-    if problem.analytic or not isinstance(batch, int) or batch >= workers:
-        return []
-    return [
-        f"{config.algo} asks for {batch} at once, so that {workers - batch} of {workers} workers wait; --param batch={workers} "
-        "keeps them busy, each design chosen without the values of those beside it"
-    ]
 
 
 def _joined(

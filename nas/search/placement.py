@@ -1,5 +1,7 @@
 """Where a study's own metrics are evaluated: in this process, in others, or on a cluster that the user himself names."""
 
+from pydantic import BaseModel
+
 from nas.errors import UsageError
 from nas.files.faults import Faults
 from nas.problem.problem import Problem
@@ -69,3 +71,14 @@ def refuse_unasynchronous(config: StudyConfig, traits: Traits) -> None:
             f"asynchronous: expected a strategy that need not wait ({', '.join(able_to('asynchronous'))}), got {config.algo}; "
             "choose one, or drop it"
         )
+
+
+def idle_workers(config: StudyConfig, parameters: BaseModel, problem: Problem) -> list[str]:
+    """A sentence where a strategy asks for fewer architectures at once than there are workers to evaluate them."""
+    workers, batch = config.workers or 1, getattr(parameters, "batch", None)
+    if problem.analytic or config.asynchronous or not isinstance(batch, int) or batch >= workers:
+        return []
+    return [
+        f"{config.algo} asks for {batch} at once, so that {workers - batch} of {workers} workers wait; --param batch={workers} "
+        "keeps them busy, each design chosen without the values of those beside it"
+    ]

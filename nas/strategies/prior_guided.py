@@ -27,7 +27,7 @@ from nas.strategies._told import content
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True)
+TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True, asynchronous=True)
 COMPARED = 300  # designs whose gain is measured
 DRAWN_NEAR = 250  # designs near the corrected frontier, and as many others, of which one state of affairs is drawn
 

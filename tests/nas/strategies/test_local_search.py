@@ -171,5 +171,5 @@ def test_a_restart_asks_more_of_what_pays_and_a_quarter_of_the_rest(problem_in: 
     for paid, kicks in (([0, 1, 0], 38), ([0, 0, 1], 12), ([0, 1, 1], 25), ([0, 0, 0], 12)):
         strategy.paid = np.array(paid, dtype=float)
         strategy.ways.clear()
-        assert len(strategy._restart()) == 50
+        assert len(strategy._restart(50)) == 50
         assert abs(sum(way == 1 for way in strategy.ways.values()) - kicks) <= 3, paid

@@ -204,6 +204,7 @@ def test_a_strategy_without_its_extra_says_which(inside: Callable[..., Any], mon
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "torch" else found(name, *more)
     )
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not there, where it is
     monkeypatch.delitem(sys.modules, "nas.strategies.optuna_gp", raising=False)
     for line in (["run", "--algo", "optuna_gp"], ["schema", "optuna_gp"]):
         answer = inside(*line)

@@ -132,7 +132,7 @@ def test_select_sweeps_with_regrets(ran: Path, capsys: pytest.CaptureFixture[str
 
 def test_explain_says_the_regret_of_any_design(capsys: pytest.CaptureFixture[str]) -> None:
     flags = {"laws": "joint_moe,fine_grained"}
-    explain(Explaining(None, "knee", None, "qwen2.5_0.5b", None, None, [], flags, False))
+    explain(Explaining(None, "knee", None, "qwen2.5_0.5b", None, None, [], flags, False, False))
     said = shown(capsys)
     assert "Regret under each law, nats, among designs of at most its total_ms" in said
     assert "joint_moe 0." in said
@@ -157,7 +157,7 @@ def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path, flags: dict[str
 
 def test_a_design_that_a_law_does_not_price_is_refused_by_explain() -> None:
     with pytest.raises(UsageError, match="got chinchilla, which prices designs of n_experts 1 alone"):
-        explain(Explaining(None, "knee", None, "olmoe_1b_7b", None, None, [], {"law": "chinchilla"}, False))
+        explain(Explaining(None, "knee", None, "olmoe_1b_7b", None, None, [], {"law": "chinchilla"}, False, False))
 
 
 def test_tokens_are_those_of_the_studys_law_for_every_law_that_depends_on_them() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from objectives import memory
 from objectives.assessment import Assessment
+from objectives.counts import count
 from objectives.device import Calibration, Device
 from objectives.latency.operator import phases
 from objectives.latency.work import request_work
@@ -165,7 +166,10 @@ GEMMA = {
 def test_the_kv_cache_of_gemma_3_1b_at_32000_tokens(case: Any) -> None:
     """4 of 26 layers keep every token, 22 keep 512; costed as full attention it is 5.8 times as much."""
     chosen = case.but(precision="int8", input_tokens=31_000, output_tokens=1000).scenario
-    local, full = (memory.resident_parts_gb(one(row), chosen) for row in (GEMMA, {**GEMMA, "n_local": 0, "window": 0}))
+    local, full = (
+        memory.resident_parts_gb(one(row), count(one(row)), chosen)
+        for row in (GEMMA, {**GEMMA, "n_local": 0, "window": 0})
+    )
     of_configuration = 2 * 256 * (4 * 32_000 + 22 * 512) * 2 / 1e9
     assert local["kv cache"][0] == pytest.approx(of_configuration, rel=1e-15)
     assert full["kv cache"][0] / local["kv cache"][0] == pytest.approx(5.975, abs=0.001)
@@ -174,7 +178,7 @@ def test_the_kv_cache_of_gemma_3_1b_at_32000_tokens(case: Any) -> None:
 def test_only_what_a_kind_is_made_of_may_be_given(random_architectures: Draw) -> None:
     """Every column of a kind is at its default where no layer is of the kind, so that a model has one row."""
     mixed = random_architectures(500, 6, kinds=True)
-    for count, sizes in {"n_local": ["window"], "n_conv": ["conv_kernel"], "n_dense": ["dense_size"]}.items():
+    for layers, sizes in {"n_local": ["window"], "n_conv": ["conv_kernel"], "n_dense": ["dense_size"]}.items():
         for size in sizes:
-            assert ((getattr(mixed, count) > 0) == (getattr(mixed, size) > 0)).all()
+            assert ((getattr(mixed, layers) > 0) == (getattr(mixed, size) > 0)).all()
     assert all(getattr(mixed, name).any() for name in KIND_DEFAULTS)
