@@ -11,6 +11,7 @@ import numpy as np
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS
 from objectives.loss_law.form import Term, signed_exponent
 from objectives.loss_law.law import ULPS, Law
+from objectives.loss_law.layer_deltas import SHARES
 from objectives.parts import Composition, additive
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -54,6 +55,7 @@ def _directions(law: Law) -> dict[str, int]:
     """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
     domain = {*law.domain, *law.prices_sparse, *(["n_experts"] if law.prices_sparse else [])}
     found: dict[str, set[int]] = {} if law.penalty is None else {"parameters": {-1}}
+    found |= {name: {1} for name, kind in SHARES.items() if kind in law.layer_deltas}
     for name in dict.fromkeys([*law.law_form.features, *sorted(domain)]):
         signs = {1, -1} if name in domain else _signs_of(law, name)
         if OWNERS[name] == "training" or not signs:
@@ -118,6 +120,9 @@ def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
         loss = form.loss(np.asarray(total[0]))
     if law.penalty is not None:
         loss = loss + law.penalty.nats(np.asarray(ranges["parameters"][1]))
+    for name, kind in SHARES.items():
+        if kind in law.layer_deltas:
+            loss = loss + law.layer_deltas[kind] * np.asarray(ranges[name][0])
     unpriced = _unpriced(law, ranges)
     return loss if unpriced is None else np.where(unpriced, np.inf, loss)
 

@@ -21,6 +21,7 @@ from objectives.latency import closed_form, roofline
 from objectives.latency.cache import hit_share, part_working_set
 from objectives.latency.operator import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
+from objectives.loss_law.layer_deltas import SHARES, share_of
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
@@ -62,6 +63,8 @@ class PartAssessment:
     def _computed(self, metric: str) -> Share:
         if metric in OWNERS:
             return self._feature(metric)
+        if metric in SHARES:
+            return Share(once=(share_of(self.architectures, SHARES[metric]),)) if self.part == "attention" else Share()
         if metric.endswith(WORKING_SET):
             return self._working_set()
         if metric.endswith(IN_CACHE):
@@ -139,7 +142,7 @@ def _with_cache(known: Composition, scenario: Scenario) -> Composition:
     It rises with both, and with the working set, as h falls and u_cache <= u_memory: every quantity that depends on
     times is linear in them, and takes three columns instead of one.
     """
-    timed = [name not in OWNERS and name not in OF_NO_DEVICE for name in known.quantities]
+    timed = [name not in {*OWNERS, *SHARES, *OF_NO_DEVICE} for name in known.quantities]
     quantities: dict[str, int] = {}
     for (name, sign), apart in zip(known.quantities.items(), timed, strict=True):
         quantities |= dict.fromkeys((name, f"{name}{IN_CACHE}", f"{name}{WORKING_SET}") if apart else (name,), sign)

@@ -31,21 +31,27 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
-        *capabilities(problem.space),
+        *capabilities(problem.space, problem.scenario.law),
         *([origin] if origin else []),
     ]
 
 
-def capabilities(space: SearchSpace) -> list[str]:
+def capabilities(space: SearchSpace, law: Law) -> list[str]:
     """What every design of a space with layers of several kinds can do at least; nothing of other spaces."""
     c = space.specification.conditions
     least = [f"at least {c.min_full_layers}"] if c.min_full_layers else []
     least += [f"one in {c.full_layer_every}"] if c.full_layer_every else []
     full = [f"{' and '.join(least)} of full attention"] if least else []
     window = [f"windows of at least {c.min_window:,} tokens"] if c.min_window else []
-    return (
-        [f"Layers of several kinds: {', '.join([*full, *window])} (lower limits: full_layers, window)"] if full else []
-    )
+    said = f"Layers of several kinds: {', '.join([*full, *window])} (lower limits: full_layers, window)"
+    told = deltas_in_words(law)
+    return [said + (f"; {told}" if told else "")] if full else []
+
+
+def deltas_in_words(law: Law) -> str:
+    """What the user measured of kinds of layers, nats where all layers are of the kind; "" of nothing."""
+    told = ", ".join(f"{kind} {delta:+g}" for kind, delta in law.layer_deltas.items())
+    return f"loss by your deltas, in proportion to the layers: {told} nats" if told else ""
 
 
 def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:

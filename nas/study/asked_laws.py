@@ -19,7 +19,7 @@ def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law], axis: Seque
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
-    law, *rivals = (_with_precision_law(config, each) for each in (law, *rivals))
+    law, *rivals = (_with_deltas(config, _with_precision_law(config, each)) for each in (law, *rivals))
     if axis:
         _refuse_blind((law, *rivals))
     seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
@@ -82,6 +82,11 @@ def _with_precision_law(config: StudyConfig, law: Law) -> Law:
         return law
     group = law.group_size or config.int4_group_size
     return law.model_copy(update={"precision_law": named, "precision": config.precision, "group_size": group})
+
+
+def _with_deltas(config: StudyConfig, law: Law) -> Law:
+    """The law beside what kinds of layers cost: its file's deltas, else the study's."""
+    return law.model_copy(update={"layer_deltas": law.layer_deltas or config.deltas})
 
 
 def _under_others(config: StudyConfig, laws: Sequence[Law]) -> list[Law]:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
+from objectives.loss_law.layer_deltas import LayerDeltas
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
 from search_spaces.written_axes import CAPABILITIES
@@ -184,6 +185,10 @@ class StudyConfig(BaseModel):
         BeforeValidator(lambda value: [] if value == "none" else split_names(value)),
         Field(description="What few bits cost in loss; further ones are rivals; none: nothing"),
     ] = []
+    deltas: Annotated[
+        LayerDeltas,
+        Field(description="kind of layers: nats that they cost where all layers are of it, as you measured"),
+    ] = {}
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
     causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention")] = False

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from objectives.loss_law.draws import Rival, Row, draw_faults
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form, named_form
+from objectives.loss_law.layer_deltas import LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.quantities import Name
 from search_spaces.architectures import Architectures
@@ -38,6 +39,8 @@ class Law(BaseModel):
     precision_law: what few bits cost beside it, nats; precision: the format of designs that name none, and of the
     quantities that a composition is given; group_size: weights per scale; precision_tokens: training tokens of the
     precision law, where they are not `tokens`.
+
+    layer_deltas: what layers of a kind cost beside it, nats, in proportion to how many of the layers they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,6 +63,7 @@ class Law(BaseModel):
     precision: str = ""
     group_size: Annotated[int, Field(gt=1)] | None = None
     precision_tokens: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    layer_deltas: LayerDeltas = {}
     transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
     residual_sd: Annotated[float, Field(ge=0)] | None = None
     implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
@@ -155,7 +159,8 @@ class Law(BaseModel):
         values = self._values(self.law_form, architectures, self.coefficients, known)
         if self.law_form.of != "loss":
             values = {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
-        return values if self.few_bits is None else {**values, "precision": self.few_bits.nats(architectures)}
+        bits = {} if self.few_bits is None else {"precision": self.few_bits.nats(architectures)}
+        return values | bits | ({"layers": nats(architectures, self.layer_deltas)} if self.layer_deltas else {})
 
     def _values(
         self, form: Form, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]
@@ -175,7 +180,8 @@ class Law(BaseModel):
         losses = np.empty((len(drawn := self.drawn[:most]), n))
         for row, (form, coefficients) in zip(losses, drawn, strict=True):
             row[:] = form.loss(sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n)))
-        return losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
+        losses = losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
+        return losses + nats(architectures, self.layer_deltas) if self.layer_deltas else losses
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
         """A quantile of the loss over the draws, nats, (n,).
@@ -227,7 +233,7 @@ class Law(BaseModel):
     def separable(self) -> bool:
         """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
         form = self.law_form
-        if form.of != "loss" or form.factors or self.domain or self.prices_sparse or self.penalty:
+        if form.of != "loss" or form.factors or self.domain or self.prices_sparse or self.penalty or self.layer_deltas:
             return False
         return all(term.part and not term.turns for term in form.terms.values())
 

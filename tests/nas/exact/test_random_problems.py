@@ -238,6 +238,10 @@ def problem_of(
     if chance.one(*range(3 if heads else 4)):
         law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
+    if layers and chance.one(True, False):
+        kinds = chance.few(["local", "kv_shared", "conv", "deltanet", "mamba2"], 1, 5)
+        law = problem.scenario.law.model_copy(update={"layer_deltas": {k: chance.share(-0.2, 0.4) for k in kinds}})
+        problem = replace(problem, scenario=replace(problem.scenario, law=law))
     if formats:
         problem = in_formats(chance, problem)
         genotypes = problem.space.genotypes(np.arange(problem.space.size))
@@ -267,8 +271,10 @@ def by_parts(*, small_steps: bool) -> Iterator[None]:
 
 def constant(problem: Problem) -> bool:
     """Whether the law gives every architecture the same loss."""
-    terms = problem.scenario.law.law_form.terms
-    return all(name == "constant" or problem.scenario.law.coefficients[t.scale] == 0 for name, t in terms.items())
+    terms, deltas = problem.scenario.law.law_form.terms, problem.scenario.law.layer_deltas
+    return not deltas and all(
+        name == "constant" or problem.scenario.law.coefficients[t.scale] == 0 for name, t in terms.items()
+    )
 
 
 def frontier_agrees(problem: Problem, whole: Evaluations) -> None:
