@@ -112,6 +112,18 @@ def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -
         assert lab.bytes_of("part") == lab.bytes_of("run")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["nsga2", "local_search", "prior_guided"])
+def test_without_waiting_they_are_charged_to_nobody_either(algo: str, lab: Study) -> None:
+    lab.ran(algo, "run", "--known", "first", "--workers", 2, "--asynchronous", "--seed", 7, "--quiet", evaluations=20)
+    assert lab.inside("run", "--resume", "run", "--evaluations", 30, "--quiet").code == 0
+    rows = lab.rows("run")
+    assert [shape(row) for row in rows[:30]] == [shape(row) for row in lab.rows("first")]
+    assert len({shape(row) for row in rows}) == len(rows) == 60
+    counted = lab.summary("run")["evaluations"]
+    assert (counted["distinct"], counted["known"]) == (30, 30)
+
+
 def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
     said = lab.ran("nsga2", "run", "--known", "first", evaluations=20)
     assert "known: first: 30 results taken, charged to nobody" in said.out
