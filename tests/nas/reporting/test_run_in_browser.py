@@ -320,6 +320,11 @@ def test_a_page_of_runs_with_formats_is_drawn(
     assert inside("report", *runs, "--out", "runs.html", "--quiet").code == 0
     page.open(Path("runs.html"))
     page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
-    shown = page.run("return sourceOf(RUNS[0]).data.design")
-    assert {text.partition(",")[0] for text in shown} <= {"fp16", "int4"}
+    shown = page.run(
+        "return Bokeh.documents.flatMap(d => d.roots()).flatMap(plot => plot.renderers ?? [])"
+        ".filter(r => r.data_source?.data.run?.[0] === 'formats').flatMap(r => r.data_source.data.design)"
+    )
+    assert {text.partition(",")[0] for text in shown} == {
+        "int4"
+    }  # it is cheaper, and without a law of precision costs nothing
     assert page.complaints() == []

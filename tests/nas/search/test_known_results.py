@@ -104,7 +104,7 @@ def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -
     assert (counted["distinct"], counted["known"]) == (charged, 30)
     lab.ran(algo, "again", "--known", "first", "--seed", 7, "--quiet", evaluations=limit)
     assert lab.bytes_of("again") == lab.bytes_of("run")
-    if limit:
+    if limit and not strategy_module(algo).TRAITS.horizon:  # whose schedule depends on the number that was asked for
         lab.ran(algo, "part", "--known", "first", "--seed", 7, "--quiet", evaluations=17)
         lab.calls()
         assert lab.inside("run", "--resume", "part", "--evaluations", 40, "--quiet").code == 0

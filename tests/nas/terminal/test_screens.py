@@ -72,9 +72,9 @@ def test_what_happens_is_shown_while_it_happens(bare: tuple[int, Screen]) -> Non
 
 @pytest.mark.slow
 def test_the_live_line_names_frontier_and_best_pick(tmp_path: Path) -> None:
-    screen = on_screen(("run", "--algo", "random", "--evaluations", "9000"), tmp_path, 200)
+    screen = on_screen(("run", "--algo", "nsga2", "--evaluations", "4000"), tmp_path, 200)
     assert re.search(
-        r"[\d,]+ of 9,000, [\d,]+/s, \S+ \w+ left, frontier \d+, best loss \d\.\d{4}: l \d+, d \d+", screen.written
+        r"[\d,]+ of 4,000, [\d,]+/s, \S+ \w+ left, frontier \d+, best loss \d\.\d{4}: l \d+, d \d+", screen.written
     )
 
 
