@@ -96,10 +96,11 @@ def corrected_picks(problem: Problem, lessons: Lessons) -> dict[str, Any]:
 
 
 def left_out_columns(lessons: Lessons) -> dict[str, AnyArray | list[str]]:
-    """A row per value that taught: its metric, whether it was known before, and what all others say of it."""
+    """A row per value that taught: its metric and scale, whether it was known before, and what all others say of it."""
     parts = lessons.left_out
     return {
         "metric": [name for name, part in parts.items() for _ in part.values],
+        "scale": ["log" if part.log_scale else "linear" for part in parts.values() for _ in part.values],
         "known": np.concatenate([np.arange(len(part.values)) < part.known for part in parts.values()]).astype(np.int64),
         "value": np.concatenate([part.values for part in parts.values()]),
         "left_out": np.concatenate([part.expected for part in parts.values()]),

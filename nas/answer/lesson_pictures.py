@@ -41,7 +41,7 @@ def _panel(ax: Axes, name: str, part: LeftOut) -> None:
     ax.scatter(part.values[~before], found[~before], s=11, color=FRONTIER, linewidths=0, label="corrected")
     if before.any():
         ax.scatter(
-            part.values[before], found[before], s=14, color=FRONTIER, marker="x", linewidths=0.9, label="of evidence"
+            part.values[before], found[before], s=14, color=FRONTIER, marker="x", linewidths=0.9, label="known before"
         )
     if part.log_scale:
         ax.set_xscale("log")

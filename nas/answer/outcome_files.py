@@ -184,6 +184,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "law_does_not_see": list(outcome.blind),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
         "learned": None if outcome.lessons is None else outcome.lessons.figures,
+        "lessons": None if outcome.lessons is None else list(outcome.lessons.said),
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

@@ -10,6 +10,7 @@ import numpy as np
 
 from nas.answer.outcome import Ending, Outcome, derived
 from nas.answer.past_run import RecordedRun
+from nas.answer.recalled_lessons import recalled_lessons
 from nas.answer.restudied import study_of
 from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective
@@ -26,7 +27,7 @@ def recalled(run: RecordedRun) -> Outcome:
     """What the run came to; of one that has not ended, what it holds so far."""
     study = restored(run)
     batches = np.where(np.arange(len(run.evaluations)) < run.known, KNOWN, 0)
-    return derived(study, run.evaluations, batches, _ending(run))
+    return derived(study, run.evaluations, batches, _ending(run, study.problem))
 
 
 def restored(run: RecordedRun) -> Study:
@@ -56,7 +57,7 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
     )
 
 
-def _ending(run: RecordedRun) -> Ending:
+def _ending(run: RecordedRun, problem: Problem) -> Ending:
     """What summary.json says of exactly these evaluations; of others it is the state of the manifest."""
     summary, n = _content(run.run.path / "summary.json"), len(run.evaluations) - run.known
     counted = summary.get("evaluations")
@@ -71,6 +72,7 @@ def _ending(run: RecordedRun) -> Ending:
         {},
         str(space.get("exact_frontier") or "")[:LONGEST],
         whole,
+        recalled_lessons(run, problem, summary),
     )
 
 

@@ -41,17 +41,19 @@ def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
         raise UsageError(f"out: expected a .csv or .jsonl file, got {path}; change its ending")
 
 
-def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
+def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, list[str]]:
     """Architectures and ids of a candidate file, in order; ids are the questions of a picks.csv, else row numbers.
+
+    beginning: that of the names of an architecture's columns, `analytic_` of a corrected_picks.csv's second ones.
 
     Raises:
         UsageError: unreadable, or rows that are no architectures, with their line.
     """
-    rows = _rows(path)
+    rows = read_rows(path)
     if not rows:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
-    known = {*FILE_COLUMNS, *DEFAULTS}
-    given = [{name: value for name, value in row.items() if name in known and value not in ("", None)} for row in rows]
+    known = {f"{beginning}{name}": name for name in (*FILE_COLUMNS, *DEFAULTS)}
+    given = [{known[n]: value for n, value in row.items() if n in known and value not in ("", None)} for row in rows]
     for row in given:
         if row.get("precision") not in PRECISIONS:  # of a measurement, say, and none that a design may have
             row.pop("precision", None)
@@ -68,7 +70,7 @@ def read_numbers(path: Path) -> dict[str, FloatArray]:
     Raises:
         UsageError: unreadable.
     """
-    rows = _rows(path)
+    rows = read_rows(path)
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if isinstance(name, str)]
     further = [name for name in names if name not in {*FILE_COLUMNS, *DEFAULTS, *ALIASES}]
     found = {name: np.array([_number(row.get(name)) for row in rows]) for name in further}
@@ -90,7 +92,7 @@ def read_failed(path: Path) -> list[bool]:
     Raises:
         UsageError: unreadable.
     """
-    return [any(str(row.get(name)).strip().lower() in STATES - DONE for name in STATUS) for row in _rows(path)]
+    return [any(str(row.get(name)).strip().lower() in STATES - DONE for name in STATUS) for row in read_rows(path)]
 
 
 def read_seeds(path: Path) -> dict[str, list[int]]:
@@ -100,7 +102,7 @@ def read_seeds(path: Path) -> dict[str, list[int]]:
         UsageError: unreadable, or a seed that is none.
     """
     found: dict[str, list[int]] = {}
-    for number, row in enumerate(_rows(path)):
+    for number, row in enumerate(read_rows(path)):
         given = row.get("seed")
         if given in (None, ""):
             continue
@@ -124,7 +126,12 @@ def _identity(path: Path, number: int, row: Mapping[str, Any]) -> str:
         raise UsageError(f"{path}: row {number + 1}: id: {error}") from None
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a candidate file as they are written: cells of a CSV as text, values of JSON lines.
+
+    Raises:
+        UsageError: unreadable, or too large.
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB of candidates, got more; choose fewer")

@@ -163,12 +163,20 @@ def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objec
 
 
 class Learner:
-    """Learns models anew from everything told and known besides; keeps what only depends on the space."""
+    """Learns models anew from everything told and known besides; keeps what only depends on the space.
+
+    before: how many of the evaluations told, the first, are results from before the search.
+    """
 
     def __init__(
-        self, problem: Problem, reference: Designs, known: Known | None = None, rivals: tuple[Law, ...] = ()
+        self,
+        problem: Problem,
+        reference: Designs,
+        known: Known | None = None,
+        rivals: tuple[Law, ...] = (),
+        before: int = 0,
     ) -> None:
-        self.problem, self.reference, self.known, self.rivals = problem, reference, known, rivals
+        self.problem, self.reference, self.known, self.rivals, self.before = problem, reference, known, rivals, before
         self.nearness = Nearness(reference)
         self.columns: dict[Objective, Columns] = {}
 
@@ -183,14 +191,14 @@ class Learner:
         """The problem as these evaluations let it appear; `designs` hold all that were told."""
         own = designs[np.searchsorted(designs.keys, told.keys)]
         taught = own if self.known is None else self.known.designs.followed_by(own)
-        before = len(taught) - len(own)
+        evidence = len(taught) - len(own)
         models = {
             metric.name: self._model(metric, taught, self._values(metric, told))
             for metric in expensive(self.problem, told, own)
         }
-        failed = np.concatenate([np.full(before, np.nan), np.where(told.ok, 0.0, 1.0)])
+        failed = np.concatenate([np.full(evidence, np.nan), np.where(told.ok, 0.0, 1.0)])
         failure = None if told.ok.all() else self._model(FAILURE, taught, failed)
-        return Corrected(self.problem, models, failure, self.nearness, taught, before)
+        return Corrected(self.problem, models, failure, self.nearness, taught, evidence + self.before)
 
     def _values(self, metric: Objective, told: Evaluations) -> FloatArray:
         """What is known and what was told of a metric, on its own scale, NaN where nothing was."""

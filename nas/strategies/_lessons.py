@@ -72,7 +72,7 @@ def figures_of(corrected: Corrected, model: Model) -> dict[str, object]:
 
 def known_of(corrected: Corrected, model: Model) -> int:
     """How many of the values that taught a metric were known before the search."""
-    return int((corrected.told.keys[model.rows] < 0).sum())
+    return int((np.arange(len(corrected.told))[model.rows] < corrected.before).sum())
 
 
 def left_out_of(corrected: Corrected, model: Model) -> LeftOut:

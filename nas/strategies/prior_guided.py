@@ -78,7 +78,7 @@ class PriorGuided:
         wanted = wanted_of(brief)
         self.candidates = Candidates(self.problem, self.seed, wanted)
         known = known_of(self.problem, parameters.evidence, parameters.evidence_as, wanted)
-        self.learner = Learner(self.problem, self.candidates.reference, known, brief.rivals)
+        self.learner = Learner(self.problem, self.candidates.reference, known, brief.rivals, brief.known_rows)
         self.held = np.zeros(0, dtype=np.int64) if known is None else known.complete(self.problem)
 
     def ask(self, at_most: int) -> IntArray:

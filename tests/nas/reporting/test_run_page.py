@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -104,6 +105,43 @@ def test_a_strangers_files_break_no_page(name: str, content: str, copied: Path) 
     (copied / name).write_text(content)
     report(Request((copied,), None, quiet=True))
     assert "</html>" in (copied / "report.html").read_text()
+
+
+HEAD = "metric,scale,known,value,left_out,by_prior"
+PICKS = "question,depth,width,analytic_depth,analytic_width,holds,loss,loss_low,loss_high"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("learned.csv", ""),
+        ("learned.csv", f'{HEAD}\nloss,"'),
+        ("learned.csv", f"{HEAD}\nloss,log,0,-1,2,3\n"),
+        ("learned.csv", f"{HEAD}\nloss,linear,0,1,\n"),
+        ("learned.csv", f"{HEAD}\nelse:where,linear,0,1,2,3\n"),
+        ("corrected_picks.csv", f"{PICKS}\n<b>,0,x,,,,,,\n"),
+        ("corrected_picks.csv", f"{PICKS}\n<b>,77,768,77,768,1,2,1,3\n"),
+        ("corrected_picks.csv", f"{HEAD}\n"),
+    ],
+)
+def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str, copied: Path) -> None:
+    summary = json.loads((copied / "summary.json").read_text())
+    (copied / "summary.json").write_text(json.dumps(summary | {"lessons": [f"A lesson. {ODD}", 3], "learned": 4}))
+    (copied / name).write_text(content)
+    report(Request((copied,), None, quiet=True))
+    page = (copied / "report.html").read_text()
+    assert "<h2>What was learned</h2><p>A lesson. \\u2028&lt;/script&gt;" in page
+    assert "Picks of the whole space" not in page
+    assert "<img src=" not in page
+
+
+def test_a_pipe_in_the_place_of_what_was_learned_is_not_waited_for(copied: Path) -> None:
+    summary = json.loads((copied / "summary.json").read_text())
+    (copied / "summary.json").write_text(json.dumps(summary | {"lessons": ["A lesson."]}))
+    for name in ("learned.csv", "corrected_picks.csv"):
+        os.mkfifo(copied / name)
+    report(Request((copied,), None, quiet=True))
+    assert "A lesson." in (copied / "report.html").read_text()
 
 
 def test_a_link_in_the_pages_place_is_replaced_and_not_followed(copied: Path, tmp_path: Path) -> None:

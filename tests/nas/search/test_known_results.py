@@ -300,6 +300,23 @@ def test_a_metric_that_always_fails_is_told_whatever_was_known(lab: Study, monke
 
 
 def test_prior_guided_learns_from_them_at_once(lab: Study) -> None:
-    lab.ran("prior_guided", "run", "--known", "first", "--quiet", evaluations=10)
-    assert lab.summary("run")["learned"][lab.metric]["evaluations"] == 40
+    answer = lab.ran("prior_guided", "run", "--known", "first", evaluations=10)
+    assert "10 evaluations and 30 known results; left out" in answer.out
+    assert lab.calls() == 10
+    learned = lab.summary("run")["learned"][lab.metric]
+    assert (learned["evaluations"], learned["known"]) == (10, 30)
     assert np.unique([row["batch"] for row in lab.rows("run")[30:]]).tolist() == ["0"]
+
+
+def test_known_results_teach_prior_guided_as_evidence_does(lab: Study) -> None:
+    """What is thought best of all is the same, beside one design that is drawn; evidence is in no log."""
+    lab.ran("prior_guided", "told", "--known", "first", "--quiet", evaluations=10)
+    lab.ran("prior_guided", "taught", "--param", "evidence=first", "--quiet", evaluations=10)
+    assert lab.calls() == 20
+    told, taught = lab.rows("told"), lab.rows("taught")
+    assert (len(told), len(taught)) == (40, 10)
+    known = {shape(row) for row in lab.rows("first")}
+    assert not known & {shape(row) for row in [*told[30:], *taught]}
+    both = [lab.summary(name)["learned"][lab.metric] for name in ("told", "taught")]
+    assert [(each["evaluations"], each["known"]) for each in both] == [(10, 30)] * 2
+    assert [shape(row) for row in told[30:39]] == [shape(row) for row in taught[:9]]

@@ -19,6 +19,7 @@ from nas.search.strategy import Brief
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from nas.study.catalogue import load_law
 from nas.work import run as running
+from nas.work.report import Request, report
 from nas.work.run import draw
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
@@ -247,7 +248,12 @@ def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
     assert (folder / "plots" / "learned.png").stat().st_size > 5000
     page = (folder / "report.html").read_text()
     assert "What was learned" in page
-    assert "data:image/png;base64," in page
+    assert '<img src="data:image/png;base64,' in page
+    assert "Picks of the whole space" in page
+    monkeypatch.setattr("nas.study.own_modules.imported", lambda _: pytest.fail("imported"))
+    (folder / "report.html").unlink()
+    report(Request((folder,), None, quiet=True))
+    assert (folder / "report.html").read_text() == page
 
 
 @pytest.mark.slow
