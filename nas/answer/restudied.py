@@ -23,6 +23,8 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: list[str]) ->
         "algo": "random",
         "params": {},
         "applications": {},
+        "train": None,
+        "measure": None,
     }
     budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
     base = {**run.run.resolved, **kept, "budgets": budgets}

@@ -39,6 +39,8 @@ SECTIONS = {
     "budgets": ("budgets",),
     "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
 }
+COSTLY = ("train", "measure")  # objectives with settings of their own
+OF_A_MACHINE = ("data", "validation", "tokenizer", "interpreter")  # places there; the hash `text` tells what they held
 UNDECIDING = (  # what a space, a law or a device says of itself
     *("name", "description", "source", "note", "provenance", "implied_residual_sd"),
     *("tokenizer", "data", "runs", "cannot_see", "caveat", "transcribed"),
@@ -162,6 +164,9 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
     if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
         content["columns"] = resolved["columns"]
+    for key in COSTLY if name == "objectives" else ():  # nor these
+        if isinstance(told := resolved.get(key), dict):
+            content[key] = {part: value for part, value in told.items() if part not in OF_A_MACHINE}
     if name == "strategy" and resolved.get("asynchronous"):  # nor this
         content["asynchronous"] = True
     training = TrainingConfig.model_validate(resolved.get("training") or {})
