@@ -27,7 +27,8 @@ from distributed import LocalCluster
 from nas.files.yaml_source import dump
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-COLUMNS = ["train", "total_ms", "loss", "params_total", "depth", "width", "n_kv_heads", "expert_ffn_ratio"]
+SHAPE = ["depth", "width", "n_kv_heads", "expert_ffn_ratio"]
+COLUMNS = ["train", "total_ms", "loss", "params_total", *SHAPE]
 LOOK_S = 0.5
 STUDY: dict[str, Any] = {
     "name": "trained",
@@ -119,8 +120,20 @@ def drawn(table: pd.DataFrame, kept: int, path: Path) -> None:
 def evaluations_of(run: Path) -> pd.DataFrame:
     """`evaluations.csv` with a column that tells the frontier."""
     table = pd.read_csv(run / "evaluations.csv")
-    table["frontier"] = table["index"].isin(pd.read_csv(run / "frontier.csv")["index"])
+    front = pd.read_csv(run / "frontier.csv")
+    members = set(front[SHAPE].itertuples(index=False, name=None))
+    table["frontier"] = [shape in members for shape in table[SHAPE].itertuples(index=False, name=None)]
     return table
+
+
+def written(run: Path, kept: int, table_file: Path, picture: Path) -> None:
+    """The table of every training and the picture, and on the screen the frontier."""
+    table = evaluations_of(run)
+    front = table[table["frontier"]].sort_values("total_ms")
+    table[["index", "state", "frontier", *COLUMNS]].to_csv(table_file, index=False, float_format="%.6g")
+    drawn(table, kept, picture)
+    print(f"{(table['state'] == 'ok').sum()} trainings, {len(front)} on the frontier")
+    print(front[COLUMNS].to_string(index=False, float_format=lambda value: f"{value:.4g}"))
 
 
 def main() -> None:
@@ -143,15 +156,10 @@ def main() -> None:
         silence_logs=50,
     ) as cluster:
         told = searched(folder, cluster.scheduler_address, asked.evaluations, asked.killed_after)
-    table = evaluations_of(folder / "run")
+    print(json.dumps(told))
     place = DOCS if asked.docs else folder
-    front = table[table["frontier"]].sort_values("total_ms")
-    table[["index", "state", "frontier", *COLUMNS]].to_csv(
-        place / "trained-search.csv", index=False, float_format="%.6g"
-    )
-    drawn(table, told["kept_when_killed"], (place / "images" if asked.docs else place) / "trained-search.png")
-    print(json.dumps({**told, "trained": int((table["state"] == "ok").sum()), "frontier": len(front)}))
-    print(front[COLUMNS].to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    picture = (place / "images" if asked.docs else place) / "trained-search.png"
+    written(folder / "run", told["kept_when_killed"], place / "trained-search.csv", picture)
 
 
 if __name__ == "__main__":

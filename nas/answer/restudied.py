@@ -18,7 +18,7 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: list[str]) ->
         UsageError: flags that do not fit it.
     """
     shipped = importable("objectives.metrics")
-    kept = {
+    kept: dict[str, Any] = {
         "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
         "algo": "random",
         "params": {},

@@ -166,7 +166,7 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
         content["columns"] = resolved["columns"]
     for key in COSTLY if name == "objectives" else ():  # nor these
         if isinstance(told := resolved.get(key), dict):
-            content[key] = {part: value for part, value in told.items() if part not in OF_A_MACHINE}
+            content[key] = deciding(told)
     if name == "strategy" and resolved.get("asynchronous"):  # nor this
         content["asynchronous"] = True
     training = TrainingConfig.model_validate(resolved.get("training") or {})
@@ -176,6 +176,11 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
         if isinstance(part, dict) and name in ("space", "law", "device"):
             return {key: value for key, value in part.items() if key not in UNDECIDING}
     return content
+
+
+def deciding(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an objective's settings decides its values: not where its texts and programs lie."""
+    return {part: value for part, value in told.items() if part not in OF_A_MACHINE}
 
 
 def difference(recorded: Mapping[str, Any], now_: Mapping[str, Any]) -> str | None:

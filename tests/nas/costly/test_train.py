@@ -138,3 +138,16 @@ def test_a_training_that_takes_too_long_is_ended(run: Run, trainer: Path, folder
     assert {row["reason"] for row in rows(folder)} == {"train: timeout after 0.5 s"}
     time.sleep(2.5)
     assert not (trainer / "survived").exists()
+
+
+def test_known_results_are_of_the_same_settings(folder: Path, run: Run, asked: Asked) -> None:
+    """Another run's losses are taken where its trainings were these, and refused where they were of other tokens."""
+    assert run("--out", "first").code == 0
+    before = len(asked())
+    answer = run("--known", "first", "--out", "out", seed=1, evaluations=3)
+    assert answer.code == 0, answer
+    assert "known: first: 6 results taken" in answer.out
+    assert len(asked()) == before + 3
+    answer = run("--known", "first", "--out", "other", train={"data": "text.txt", "tokens": 2000})
+    assert answer.code == 2, answer
+    assert "known: first: expected values of train as this study has it, got others in train.tokens" in answer.err
