@@ -22,6 +22,7 @@ from nas.problem.rates import rate_over
 from nas.record.description import check_description
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from nas.study.configuration import TrainingConfig
+from nas.study.costly_settings import KEYS, deciding
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
@@ -39,8 +40,6 @@ SECTIONS = {
     "budgets": ("budgets",),
     "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
 }
-COSTLY = ("train", "measure")  # objectives with settings of their own
-OF_A_MACHINE = ("data", "validation", "tokenizer", "interpreter")  # places there; the hash `text` tells what they held
 UNDECIDING = (  # what a space, a law or a device says of itself
     *("name", "description", "source", "note", "provenance", "implied_residual_sd"),
     *("tokenizer", "data", "runs", "cannot_see", "caveat", "transcribed"),
@@ -164,7 +163,7 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
     if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
         content["columns"] = resolved["columns"]
-    for key in COSTLY if name == "objectives" else ():  # nor these
+    for key in KEYS if name == "objectives" else ():  # nor these
         if isinstance(told := resolved.get(key), dict):
             content[key] = deciding(told)
     if name == "strategy" and resolved.get("asynchronous"):  # nor this
@@ -176,11 +175,6 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
         if isinstance(part, dict) and name in ("space", "law", "device"):
             return {key: value for key, value in part.items() if key not in UNDECIDING}
     return content
-
-
-def deciding(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an objective's settings decides its values: not where its texts and programs lie."""
-    return {part: value for part, value in told.items() if part not in OF_A_MACHINE}
 
 
 def difference(recorded: Mapping[str, Any], now_: Mapping[str, Any]) -> str | None:

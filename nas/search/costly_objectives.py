@@ -1,6 +1,7 @@
 """Objectives that ship and cost, with the settings that their study gives them; what they need of where they run."""
 
 import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 
@@ -8,6 +9,7 @@ from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
+from nas.study.baselines import beside_tokens
 from nas.study.configuration import StudyConfig
 from nas.study.costly_settings import COSTLY
 from objectives.plugins import importable
@@ -42,15 +44,15 @@ def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{COSTLY}.{name}")
 
 
-def beside_costly(published: list[Baseline], objectives: dict[str, Objective]) -> tuple[list[Baseline], list[str]]:
-    """The models to compare with, and what is said where their comparison would evaluate everything once more."""
-    again = [name for name, metric in objectives.items() if metric.settings is not None]
+def compared_with(
+    published: list[Baseline], axis: Sequence[float], objectives: Mapping[str, Objective]
+) -> tuple[list[Baseline], list[str]]:
+    """The models to compare with, and what is said where an axis of tokens, or evaluating everything once more, leaves them out."""
+    again = ", ".join(name for name, metric in objectives.items() if metric.settings is not None)
     if not (published and again):
-        return published, []
+        return beside_tokens(published, axis)
     names = ", ".join(known.label for known in published)
-    return [], [
-        f"{names} left out of the comparison, for which {', '.join(again)} of every design would be had once more"
-    ]
+    return [], [f"{names} left out of the comparison, for which {again} of every design would be had once more"]
 
 
 def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:

@@ -11,9 +11,9 @@ from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.folder import deciding
 from nas.record.given import Given, read_given
 from nas.study.configuration import StudyConfig
+from nas.study.costly_settings import deciding
 from objectives.plugins import importable
 from objectives.written_text import escaped
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray

@@ -1,5 +1,6 @@
 """The keys `train` and `measure` of a study: how its objectives of these names are evaluated."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -8,6 +9,8 @@ from nas.study.written_values import none_word, split_names
 from objectives.quantities import counted
 
 COSTLY = "nas.costly"  # where they lie, a module each
+KEYS = ("train", "measure")
+OF_A_MACHINE = ("data", "validation", "tokenizer", "interpreter")  # places there; the hash `text` tells what they held
 Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(split_names)]
 Threads = Annotated[int, Field(strict=True, ge=1, le=1024)]
 
@@ -69,3 +72,8 @@ class MeasureSettings(BaseModel):
     warmup: Annotated[int, Field(strict=True, ge=0, le=10**5, description="Runs before them")] = 1
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False, description="Seconds of a process")] = 600.0
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**31, description="Of the random weights")] = 0
+
+
+def deciding(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an objective's settings decides its values: not where its texts and programs lie."""
+    return {part: value for part, value in told.items() if part not in OF_A_MACHINE}
