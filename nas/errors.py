@@ -20,6 +20,10 @@ class AllFailedError(UsageError):
         super().__init__(f"objectives: expected values, got the same failure of all {count:,} evaluated: {reason}")
 
 
+class NotRunError(PlasError):
+    """An evaluation that a worker got and could not run, with the reason: no design is to blame."""
+
+
 class InfeasibleError(PlasError):
     """No architecture satisfies the budgets: exit code 3."""
 

@@ -18,11 +18,13 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: list[str]) ->
         UsageError: flags that do not fit it.
     """
     shipped = importable("objectives.metrics")
-    kept = {
+    kept: dict[str, Any] = {
         "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
         "algo": "random",
         "params": {},
         "applications": {},
+        "train": None,
+        "measure": None,
     }
     budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
     base = {**run.run.resolved, **kept, "budgets": budgets}

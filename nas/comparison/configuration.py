@@ -12,9 +12,10 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
 from nas.search.discovery import is_own, named, untyped
-from nas.study.configuration import NAME, Count, split_names
+from nas.study.configuration import NAME, Count
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
+from nas.study.written_values import split_names
 from objectives.plugins import documents
 
 FILE = "comparison.yaml"

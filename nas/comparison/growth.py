@@ -7,7 +7,7 @@ from nas.comparison.plan import planned
 from nas.comparison.request import Request
 from nas.errors import UsageError
 from nas.record import folder as run_folder
-from nas.study.configuration import split_names
+from nas.study.written_values import split_names
 from nas.terminal.console import notice
 
 

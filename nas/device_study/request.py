@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.files.faults import Path as Place
-from nas.study.configuration import none_word, split_names
+from nas.study.written_values import none_word, split_names
 from objectives.device import Device
 
 SHIPPED = "devices_paper"  # the study of a command that names no device

@@ -8,6 +8,11 @@ from pathlib import Path
 
 from nas.errors import UsageError
 
+PRECISIONS = {  # of each backend, the first where none is asked for
+    "torch": ("fp32", "bf16", "fp16"),
+    "vllm": ("fp16", "bf16", "fp32"),
+    "llama-bench": ("f16", "q8_0", "q4_0", "q4_k_m"),
+}
 MODULES = {"torch": "torch", "vllm": "vllm"}
 MISSING = 77  # exit code of a Python that lacks the module
 PROBE = f"import importlib.util, sys; sys.exit({MISSING} * (importlib.util.find_spec(sys.argv[1]) is None))"

@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,8 @@ class Objective:
 
     place: `package.module:function`, where a worker process imports the function; prior: the shipped metric that
     approximates the user's function ("" where none does), for strategies that learn from few evaluations; cost_s: seconds
-    that one architecture takes, as the function says (0: it does not).
+    that one architecture takes, as the function says (0: it does not); settings: the study's for a function that ships, given
+    to it by name (None: of a user's).
     """
 
     name: str
@@ -31,6 +32,7 @@ class Objective:
     place: str = ""
     prior: str = ""
     cost_s: float = 0.0
+    settings: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def wants_scenario(self) -> bool:
@@ -40,7 +42,8 @@ class Objective:
     def values(self, architectures: Any, scenario: Any) -> Any:
         """What the user's function returns of architectures, given the scenario where it takes one."""
         assert self.function is not None
-        return self.function(architectures, scenario) if self.wants_scenario else self.function(architectures)
+        given = (architectures, scenario) if self.wants_scenario else (architectures,)
+        return self.function(*given) if self.settings is None else self.function(*given, settings=self.settings)
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Values on the scale that hypervolume and distances use (natural log or as they are)."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.errors import UsageError
+from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
@@ -192,10 +192,11 @@ def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
 def call_user_metric(
     metric: Objective, architectures: Architectures, scenario: Scenario | None
 ) -> tuple[FloatArray, list[str]]:
-    """A user's function on a batch; where it raises, once per architecture to find which fail."""
+    """A user's function on a batch; where it raises, once per architecture to find which fail, as one that ships always."""
     try:
-        return checked(metric, architectures, metric.values(architectures, scenario))
-    except (UsageError, KeyboardInterrupt):
+        if metric.settings is None or len(architectures) == 1:
+            return checked(metric, architectures, metric.values(architectures, scenario))
+    except (UsageError, NotRunError, KeyboardInterrupt):
         raise
     except BaseException as error:  # SystemExit and asyncio's CancelledError are none of Exception
         if len(architectures) == 1:
@@ -228,7 +229,8 @@ def reason_against(metric: Objective, value: float) -> str:
 
 def failure(name: str, error: BaseException) -> str:
     """The reason of a metric that raised."""
-    return f"{name}: {type(error).__name__}: {one_line(error)}"
+    said = one_line(error)
+    return f"{name}: {said}" if isinstance(error, PlasError) else f"{name}: {type(error).__name__}: {said}"
 
 
 def one_line(error: BaseException) -> str:

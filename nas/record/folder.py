@@ -22,6 +22,7 @@ from nas.problem.rates import rate_over
 from nas.record.description import check_description
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from nas.study.configuration import TrainingConfig
+from nas.study.costly_settings import KEYS, deciding
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
@@ -162,6 +163,9 @@ def _section(resolved: Mapping[str, Any], name: str) -> Any:
     content = {key: resolved[key] for key in SECTIONS[name]}
     if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
         content["columns"] = resolved["columns"]
+    for key in KEYS if name == "objectives" else ():  # nor these
+        if isinstance(told := resolved.get(key), dict):
+            content[key] = deciding(told)
     if name == "strategy" and resolved.get("asynchronous"):  # nor this
         content["asynchronous"] = True
     training = TrainingConfig.model_validate(resolved.get("training") or {})

@@ -17,6 +17,7 @@ from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.problem.training_words import about_training
 from nas.search.asking import built
 from nas.search.constraints import Handling, as_seen, handling_of, problem_as_seen
+from nas.search.costly_objectives import compared_with, furnished
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.impossible import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
@@ -28,7 +29,7 @@ from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
 from nas.study import entry_points
 from nas.study.asked_laws import about_tokens, asked_laws, priced_alone, said_of_formats, said_of_rivals
 from nas.study.asked_space import asked_space
-from nas.study.baselines import baseline_questions, baselines_of, beside_tokens
+from nas.study.baselines import baseline_questions, baselines_of
 from nas.study.capabilities import set_apart
 from nas.study.catalogue import named, named_device, named_laws, named_training_device
 from nas.study.configuration import StudyConfig, without_password
@@ -165,12 +166,13 @@ def assemble(
         raise AssertionError("what is missing is a fault")
     axis = space.axes.tokens or []
     own, *others = asked_laws(config, law, rivals, axis)
-    baselines, alone = beside_tokens(published, axis)
+    config, objectives, said = furnished(config, objectives, SearchSpace(space))
+    baselines, alone = compared_with(published, axis, objectives)
     problem, notices, note = _joined(
         config, SearchSpace(space), own, device, trainer, objectives, budgets, applications, baselines
     )
     formats = problem.space.formats if problem.scenario.formats else [config.precision]
-    notices += [*alone, *about_tokens(config, (own, *others), axis), *said_of_rivals(own, others, formats)]
+    notices += [*said, *alone, *about_tokens(config, (own, *others), axis), *said_of_rivals(own, others, formats)]
     study = _searched_by(parameters, config, problem, baselines, notices, note)
     return replace(study, laws=(own, *others)) if others else study
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from nas.errors import PlasError, UsageError
+from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.problem import one_line
-from nas.search.in_worker import Answer, NotRunError, Place, at_worker, place_of, version_here
+from nas.search.in_worker import Answer, Place, at_worker, place_of, version_here
 from nas.search.worker_pool import Arrival, Task, UnreachableError, WorkerDiedError, WorkerPool
 from objectives.installed import DISTRIBUTION
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.errors import UsageError
+from nas.errors import NotRunError, UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import call_user_metric, failure
 from nas.study.own_modules import loaded
@@ -30,16 +30,17 @@ Answer = tuple[float, str]
 _imported: dict[str, str] = {}  # on a worker elsewhere: hash of the file of each user's module, as it was imported
 
 
-class NotRunError(Exception):
-    """A task that a worker got and could not run, with the reason."""
-
-
 class Overdue(KeyboardInterrupt):
     """Raised inside an evaluation whose time is up; not an Exception, so that user code does not catch it."""
 
 
 def in_worker(
-    name: str, architecture: Architectures, scenario: Scenario | None, timeout_s: float | None, place: str
+    name: str,
+    architecture: Architectures,
+    scenario: Scenario | None,
+    timeout_s: float | None,
+    place: str,
+    settings: Mapping[str, Any] | None = None,
 ) -> Answer:
     """A user metric of one architecture, in a worker, imported from its place: value and reason of failure.
 
@@ -48,15 +49,16 @@ def in_worker(
 
     Raises:
         UsageError: values of another shape or type, which no architecture would get right.
+        NotRunError: this machine lacks what the function needs.
     """
     try:
         with clock(timeout_s):
             module, _, attribute = place.partition(":")
             function = getattr(loaded(module), attribute)
-            metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function)
+            metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function, settings=settings)
             values, reasons = call_user_metric(metric, architecture, scenario)
             return float(values[0]), reasons[0]
-    except UsageError:
+    except (UsageError, NotRunError):
         raise
     except Overdue:
         return np.nan, overdue(name, timeout_s)

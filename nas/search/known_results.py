@@ -13,6 +13,7 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.given import Given, read_given
 from nas.study.configuration import StudyConfig
+from nas.study.costly_settings import deciding
 from objectives.plugins import importable
 from objectives.written_text import escaped
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -119,6 +120,8 @@ def _own_values(source: str, given: Given, problem: Problem, known_as: Mapping[s
             )
         if metric.wants_scenario and given.resolved is not None:
             _refuse_elsewhere(source, metric, given.resolved, problem)
+        if metric.settings is not None and given.resolved is not None:
+            _refuse_other_settings(source, metric.name, metric.settings, given.resolved.get(metric.name))
         found[metric.name] = given.numbers[column] + 0.0  # no negative zero
     return found
 
@@ -131,6 +134,15 @@ def _refuse_elsewhere(source: str, metric: Objective, there: Mapping[str, Any], 
         raise UsageError(
             f"known: {source}: expected values of {metric.name}, which takes the scenario, of this study's {', '.join(other)}, "
             "got another's; name results of the same device, precision and workload"
+        )
+
+
+def _refuse_other_settings(source: str, name: str, here: Mapping[str, Any], told: Any) -> None:
+    there = deciding(told) if isinstance(told, Mapping) else {}
+    if other := [f"{name}.{key}" for key, value in deciding(here).items() if there.get(key) != value]:
+        raise UsageError(
+            f"known: {source}: expected values of {name} as this study has it, got others in {', '.join(other)}; name results "
+            "of the same settings"
         )
 
 

@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from nas.errors import PlasError
+from nas.errors import NotRunError, PlasError
 from nas.problem.objective import Objective
-from nas.search.in_worker import Answer, NotRunError, in_worker, overdue, prepare_worker
+from nas.search.in_worker import Answer, in_worker, overdue, prepare_worker
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
 GRACE_S = 60.0  # beyond the timeout, for starting a process, before a worker is killed from outside
 TRIES = 3  # of a task that did not come to run, and of connections without an answer, one after the other
-ENDING = (PlasError, NotRunError)  # errors of tasks that may end the run
 
 
 class UnreachableError(BrokenExecutor):
@@ -121,8 +120,9 @@ class WorkerPool:
 
     def _sent(self, task: Task) -> tuple[Any, ...]:
         """What a worker calls, and with what."""
-        name, given = task.metric.name, task.scenario if task.metric.wants_scenario else None
-        return in_worker, name, task.architecture, given, self.timeout_s, task.metric.place or name
+        metric, given = task.metric, task.scenario if task.metric.wants_scenario else None
+        place = metric.place or metric.name
+        return in_worker, metric.name, task.architecture, given, self.timeout_s, place, metric.settings
 
     def _received(self) -> list[Arrival]:
         """Answers that are there, after waiting for one; broken executors and hanging tasks are seen to."""
@@ -130,9 +130,9 @@ class WorkerPool:
         found: list[Arrival] = []
         broken: BaseException | None = None
         done = [future for future in self.flying if future.done()]
-        for future in sorted(done, key=lambda future: isinstance(future.exception(), ENDING)):
+        for future in sorted(done, key=lambda future: isinstance(future.exception(), PlasError)):
             error = future.exception()
-            if found and isinstance(error, ENDING):
+            if found and isinstance(error, PlasError):
                 break  # it may end the run: what arrived beside it is kept first
             if isinstance(error, BrokenExecutor):
                 broken = error

@@ -10,8 +10,9 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
 from nas.study import entry_points
-from nas.study.configuration import StudyConfig, split_names
+from nas.study.configuration import StudyConfig
 from nas.study.law_files import with_file
+from nas.study.written_values import split_names
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law

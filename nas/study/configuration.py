@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.problem.rates import costs, is_rate
+from nas.study.costly_settings import MeasureSettings, TrainSettings
+from nas.study.written_values import none_word, split_names
 from objectives.device import Calibration
 from objectives.loss_law.layer_deltas import LayerDeltas
 from objectives.quantities import Name, counted
@@ -24,19 +26,9 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def none_word(value: Any) -> Any:
-    """The word `none` means no value."""
-    return None if value == "none" else value
-
-
 def without_password(url: str) -> str:
     """A database's address as it may be shown and kept."""
     return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)
-
-
-def split_names(value: Any) -> Any:
-    """`loss,total_ms` as a list of names."""
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 def split_pairs(value: Any) -> Any:
@@ -218,6 +210,12 @@ class StudyConfig(BaseModel):
     columns: Annotated[
         list[str], BeforeValidator(split_names), Field(description="Metrics to compute and keep besides the ten")
     ] = []
+    train: Annotated[
+        TrainSettings | None, BeforeValidator(none_word), Field(description="How the objective train trains")
+    ] = None
+    measure: Annotated[
+        MeasureSettings | None, BeforeValidator(none_word), Field(description="How the objective measure measures")
+    ] = None
     default_budget: Annotated[
         DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
     ] = DefaultBudget()

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
+from nas.study.costly_settings import COSTLY
 from nas.study.own_modules import imported
 from objectives.installed import DISTRIBUTION
 from objectives.plugins import documents, first_line, importable, normalised
@@ -85,7 +86,9 @@ class Read:
 
 def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
-    return tuple(documents(SHIPPED[kind])) if kind in FOLDERS else importable(SHIPPED[kind])
+    if kind in FOLDERS:
+        return tuple(documents(SHIPPED[kind]))
+    return importable(SHIPPED[kind]) + (importable(COSTLY) if kind == "metrics" else ())
 
 
 def offered(kind: str) -> dict[str, tuple[PlugIn, ...]]:

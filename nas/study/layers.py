@@ -8,7 +8,8 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
-from nas.study.configuration import split_budgets, split_names
+from nas.study.configuration import split_budgets
+from nas.study.written_values import split_names
 from objectives.plugins import documents
 
 OTHERS = {  # keys of files that hold more than one study, and the command that takes them
@@ -98,12 +99,25 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):
         content["known"] = [str(path.parent / each) if isinstance(each, str) else each for each in known]
+    if isinstance(train := content.get("train"), dict):
+        content["train"] = _texts_placed(path, train)
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:
         laws = split_names(content["laws"])
         content["laws"] = [_placed(path, each) for each in laws] if isinstance(laws, list) else laws
     return content
+
+
+def _texts_placed(path: FilePath, train: dict[str, Any]) -> dict[str, Any]:
+    """Texts, tokenizer and recipe of `train` from where the study lies; words that are no files as they are."""
+    placed = dict(train)
+    for key in ("data", "validation"):
+        if isinstance(names := split_names(train.get(key)), list):
+            placed[key] = [str(path.parent / n) if isinstance(n, str) and n != "stdlib" else n for n in names]
+    if isinstance(named := train.get("tokenizer"), str) and named != "bytes":
+        placed["tokenizer"] = str(path.parent / named)
+    return placed | {"recipe": _placed(path, train["recipe"])} if "recipe" in train else placed
 
 
 def _placed(path: FilePath, named: Any) -> Any:

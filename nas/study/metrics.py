@@ -1,5 +1,6 @@
 """Objectives, budgets and applications by the names of metrics, a user's functions included."""
 
+import importlib
 import math
 import re
 from collections.abc import Mapping
@@ -11,8 +12,10 @@ from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.objective import Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets, split_names
+from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
+from nas.study.costly_settings import COSTLY
 from nas.study.own_modules import imported
+from nas.study.written_values import split_names
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
@@ -45,6 +48,8 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
             return True
         if name in importable("objectives.metrics") or QUANTILE.match(name):
             found[name] = built_in(name)
+        elif name in importable(COSTLY):
+            found[name] = costly(name)
         elif plug_in := entry_points.found("metrics", name):
             found[name] = installed_metric(plug_in)
         elif FUNCTION.match(name):
@@ -56,6 +61,16 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
         faults.add(path, str(error))
         return False
     return name in found
+
+
+def costly(name: str) -> Objective:
+    """A metric that ships and costs, a module of `nas.costly`; its settings are the study's."""
+    place = f"{COSTLY}.{name}"
+    module = importlib.import_module(place)
+    function = getattr(module, name)
+    return Objective(
+        name, module.UNIT, module.LOG_SCALE, function, f"{place}:{name}", module.PRIOR, module.COST_S, settings={}
+    )
 
 
 def user_metric(name: str) -> Objective:

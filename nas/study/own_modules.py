@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
+from nas.study.costly_settings import COSTLY
 
 RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 OURS = ("nas", "objectives", "search_spaces", "configs")
@@ -32,8 +33,8 @@ def imported(name: str) -> ModuleType:
 
 
 def loaded(name: str) -> ModuleType:
-    """A user's module that was looked at before; raises whatever it raises."""
-    theirs = _namesake(name.partition(".")[0])
+    """A user's module that was looked at before, or one of ours that costs; raises whatever it raises."""
+    theirs = None if name.startswith(f"{COSTLY}.") else _namesake(name.partition(".")[0])
     return importlib.import_module(name) if theirs is None else _beside_ours(name, theirs)
 
 

@@ -32,7 +32,7 @@ compdef _plas plas""",
 }
 
 Names = Callable[[], Sequence[str]]
-METRICS: Names = lambda: importable("objectives.metrics")  # noqa: E731
+METRICS: Names = lambda: (*importable("objectives.metrics"), *importable("nas.costly"))  # noqa: E731
 STRATEGIES: Names = lambda: importable("nas.strategies")  # noqa: E731
 
 

@@ -62,11 +62,7 @@ def prepared(folder: Path, sources: Sources, tokenizer: Tokenizer, say: Callable
     """
     writer = _Writer(tokenizer)
     say("reading the texts")
-    wanted = {
-        "sources": _digest(sources),
-        "tokenizer": tokenizer_digest(tokenizer),
-        "evaluation_tokens": sources.evaluation_tokens,
-    }
+    wanted = wanted_of(sources, tokenizer)
     try:
         place = inner_folder(folder, FOLDER)
         known = _known(place, wanted)
@@ -77,6 +73,20 @@ def prepared(folder: Path, sources: Sources, tokenizer: Tokenizer, say: Callable
     except OSError as error:
         raise PlasError(f"{folder / FOLDER}: cannot be written ({error.strerror}); free or change the folder") from None
     return known
+
+
+def wanted_of(sources: Sources, tokenizer: Tokenizer) -> dict[str, Any]:
+    """What decides the token files: hashes of texts and tokenizer, and how much is validated on."""
+    return {
+        "sources": _digest(sources),
+        "tokenizer": tokenizer_digest(tokenizer),
+        "evaluation_tokens": sources.evaluation_tokens,
+    }
+
+
+def held_in(folder: Path) -> Corpus | None:
+    """The token files below a folder, whatever they were made of; None where they are not there or not whole."""
+    return _known(folder / FOLDER, {})
 
 
 def tokenizer_digest(tokenizer: Tokenizer) -> str:

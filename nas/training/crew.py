@@ -35,6 +35,13 @@ def last_line(out: str) -> dict[str, Any]:
     return {}
 
 
+def how_it_ended(answer: Answer) -> dict[str, Any]:
+    """What a worker said last, with `status`, `reason` and `seconds` whatever became of it."""
+    said = answer.content
+    state, seconds = said.get("state", STATES.get(answer.state, "failed")), said.get("seconds", answer.seconds)
+    return {**said, "status": state, "reason": said.get("reason", answer.reason), "seconds": seconds}
+
+
 @dataclass(eq=False)
 class _Running:
     job: Job
@@ -108,18 +115,16 @@ class Crew:
 
     def _end(self, job: Job, answer: Answer) -> None:
         """Record how a training ended; what is no fault of its own ends the command instead."""
-        said = answer.content
-        state = said.get("state", STATES.get(answer.state, "failed"))
-        if state == "stopped":
+        ended = how_it_ended(answer)
+        if ended["status"] == "stopped":
             return
-        if state == "no_device":
-            raise UsageError(f"--device: expected one that is here, got {said['reason']}; name another, as cpu")
-        if state == "unwritable":
-            raise PlasError(f"{said['reason']}; free space or change the folder, then the same command with --resume")
+        if ended["status"] == "no_device":
+            raise UsageError(f"--device: expected one that is here, got {ended['reason']}; name another, as cpu")
+        if ended["status"] == "unwritable":
+            raise PlasError(f"{ended['reason']}; free space or change the folder, then the same command with --resume")
         self.done += job.flops
         self.ended += 1
-        seconds = said.get("seconds", answer.seconds)
-        self.settle(job, {**said, "status": state, "reason": said.get("reason", answer.reason), "seconds": seconds})
+        self.settle(job, ended)
 
     def _stop_all(self) -> None:
         """Ask what runs to write its checkpoint, wait, and end what does not."""

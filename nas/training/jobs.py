@@ -74,7 +74,7 @@ def jobs_of(
     found: dict[str, Job] = {}
     architectures = architectures.with_tokens(0)  # what a search chose for each is not what is asked for here
     for total in tokens:
-        whole = recipe.model_copy(update={"tokens": float(_of_whole_batches(total, recipe))})
+        whole = recipe.model_copy(update={"tokens": float(of_whole_batches(total, recipe))})
         for i, identity in enumerate(ids):
             for seed in seeds[i]:
                 workload = Workload(1, recipe.sequence_length, 1)
@@ -85,7 +85,12 @@ def jobs_of(
     return list(found.values())
 
 
-def _of_whole_batches(tokens: int, recipe: Recipe) -> int:
+def of_whole_batches(tokens: int, recipe: Recipe) -> int:
+    """Tokens rounded up to whole batches of a recipe.
+
+    Raises:
+        UsageError: less than one batch.
+    """
     batch = recipe.global_batch * recipe.sequence_length
     if tokens < batch:
         raise UsageError(

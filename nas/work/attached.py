@@ -12,6 +12,7 @@ from nas.record.folder import Manifest
 from nas.record.log import Recorded
 from nas.search.assembly import Study
 from nas.search.cluster import ClusterPool
+from nas.search.costly_objectives import refuse_without_workers
 from nas.search.placement import pool_of
 from nas.search.worker_pool import WorkerPool
 from nas.study.layers import parsed_settings
@@ -41,8 +42,9 @@ def attached(study: Study, folder: Path, recorded: Recorded | None) -> Attached:
     """Connect to whatever the study names.
 
     Raises:
-        UsageError: the storage or the cluster cannot be used.
+        UsageError: the storage or the cluster cannot be used, or there are no workers where some are needed.
     """
+    refuse_without_workers(study.config, study.problem)
     pool = pool_of(study.config)
     try:
         return Attached(mirrored(study, folder, recorded), pool)

@@ -29,7 +29,7 @@ from nas.record import folder as run_folder
 from nas.reporting.comparison_page import comparison_page
 from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
-from nas.study.configuration import split_names
+from nas.study.written_values import split_names
 from nas.terminal.console import notice, say_json
 from nas.terminal.progress import Stages, Ticker
 from objectives.written_text import in_a_command

@@ -11,6 +11,7 @@ from nas.files.yaml_source import read
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
 from nas.study.catalogue import load_device, load_space
+from nas.study.costly_settings import COSTLY
 from nas.study.entry_points import PlugIn
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
@@ -67,6 +68,11 @@ def plugins(kind: str) -> list[Row]:
     return rows + [
         {"name": name, "what": f"{offers[0].summary} {installed(offers)}".strip()} for name, offers in several
     ]
+
+
+def costly() -> list[Row]:
+    """Metrics that ship and cost: evaluated by workers."""
+    return [{"name": name, "what": summary(COSTLY, name)} for name in importable(COSTLY)]
 
 
 def installed(offers: Sequence[PlugIn]) -> str:
@@ -242,7 +248,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "formats": formats,
     "devices": devices,
     "models": models,
-    "metrics": lambda: plugins("metrics"),
+    "metrics": lambda: [*plugins("metrics"), *costly()],
     "presets": presets,
     "studies": studies,
     "stacks": stacks,

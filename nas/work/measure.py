@@ -14,6 +14,7 @@ from nas.files.faults import unknown
 from nas.measuring import power, summary
 from nas.measuring.agreement import TIMES, agreement, questions
 from nas.measuring.chosen import chosen, rows_of_run
+from nas.measuring.engine import PRECISIONS
 from nas.measuring.hardware import measure_hardware
 from nas.measuring.machine import busy_cores
 from nas.measuring.process import Answer
@@ -22,11 +23,6 @@ from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
 from nas.terminal.tables import table
 
-PRECISIONS = {
-    "torch": ("fp32", "bf16", "fp16"),
-    "vllm": ("fp16", "bf16", "fp32"),
-    "llama-bench": ("f16", "q8_0", "q4_0", "q4_k_m"),
-}
 REASONS = 3  # of failures, shown
 IDLE = 0.3  # processors that other programs may have
 

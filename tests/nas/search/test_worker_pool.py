@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from nas.errors import PlasError, UsageError
+from nas.errors import NotRunError, PlasError, UsageError
 from nas.files.yaml_source import dump
 from nas.problem.objective import Objective
 from nas.search import worker_pool as evaluating
-from nas.search.in_worker import Answer, NotRunError
+from nas.search.in_worker import Answer
 from nas.search.worker_pool import TRIES, Pace, Task, UnreachableError, WorkerDiedError, WorkerPool
 from search_spaces.architectures import Architectures, stack
 

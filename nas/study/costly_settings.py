@@ -1,0 +1,79 @@
+"""The keys `train` and `measure` of a study: how its objectives of these names are evaluated."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from nas.study.written_values import none_word, split_names
+from objectives.quantities import counted
+
+COSTLY = "nas.costly"  # where they lie, a module each
+KEYS = ("train", "measure")
+OF_A_MACHINE = ("data", "validation", "tokenizer", "interpreter")  # places there; the hash `text` tells what they held
+Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(split_names)]
+Threads = Annotated[int, Field(strict=True, ge=1, le=1024)]
+
+
+class TrainSettings(BaseModel):
+    """How the objective `train` trains a design."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    data: Annotated[Texts, Field(min_length=1, description="Files, folders, patterns, saved data sets, or stdlib")]
+    tokens: Annotated[
+        float,
+        BeforeValidator(lambda value: counted(value, "1M")),
+        Field(le=1e15, description="Tokens of each training, rounded up to whole batches"),
+    ]
+    validation: Annotated[Texts, Field(description="Text to validate on; left out: 5 % of the data")] = []
+    validation_tokens: Annotated[int, Field(strict=True, ge=1, le=10**9, description="Of it at most")] = 65_536
+    tokenizer: Annotated[str, Field(min_length=1, description="bytes, a tokenizer.json, or a folder with one")] = (
+        "bytes"
+    )
+    recipe: Annotated[str | dict[str, Any], Field(description="Recipe: name, file or mapping")] = "small"
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**31, description="Of initial weights and order of the data")] = 0
+    last_steps: Annotated[
+        int, Field(strict=True, ge=1, le=10**6, description="Steps after whose validation losses the mean is taken")
+    ] = 3
+    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:[0-9]{1,3})?)$", description="Of the worker")] = "cpu"
+    precision: Annotated[
+        Literal["fp32", "bf16"] | None,
+        BeforeValidator(none_word),
+        Field(description="Of matrix products; left out: fp32 on a CPU, bf16 on a GPU"),
+    ] = None
+    threads: Annotated[Threads, Field(description="Of each training")] = 1
+    text: Annotated[
+        str | None,
+        BeforeValidator(none_word),
+        Field(pattern="^[0-9a-f]{64}$", description="Hash of texts and tokenizer, which a run records and keeps to"),
+    ] = None
+
+
+class MeasureSettings(BaseModel):
+    """How the objective `measure` measures a design."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    metric: Annotated[
+        Literal["prefill_ms", "tpot_ms", "decode_ms", "total_ms"], Field(description="What is measured")
+    ] = "total_ms"
+    backend: Annotated[Literal["torch", "vllm", "llama-bench"], Field(description="What runs the model")] = "torch"
+    precision: Annotated[
+        str | None, BeforeValidator(none_word), Field(description="Of the weights; left out: the backend's first")
+    ] = None
+    interpreter: Annotated[
+        str | None,
+        BeforeValidator(none_word),
+        Field(description="Python with the engine, or llama-bench, on the worker; left out: the worker's own Python"),
+    ] = None
+    torch_device: Annotated[Literal["cpu", "cuda"], Field(description="Of the worker, for torch")] = "cpu"
+    threads: Threads = 1
+    rounds: Annotated[int, Field(strict=True, ge=1, le=1000, description="Processes of each design")] = 1
+    repetitions: Annotated[int, Field(strict=True, ge=1, le=10**5, description="Samples of each process")] = 5
+    warmup: Annotated[int, Field(strict=True, ge=0, le=10**5, description="Runs before them")] = 1
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False, description="Seconds of a process")] = 600.0
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**31, description="Of the random weights")] = 0
+
+
+def deciding(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an objective's settings decides its values: not where its texts and programs lie."""
+    return {part: value for part, value in told.items() if part not in OF_A_MACHINE}
