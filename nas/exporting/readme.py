@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from nas.answer.sentences import describe, tokens_in_words
+from nas.exporting.families import family_of
 from nas.exporting.launch_list import FILE
 from nas.exporting.layer_order import order_in_words
 from nas.exporting.model import Model
@@ -57,8 +58,12 @@ def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
 
 def _orders(models: Sequence[Model]) -> list[str]:
     """In which order each candidate's layers of several kinds stand; columns only count them."""
-    said = {m.folder: order for m in models if (order := order_in_words(m.architecture))}
-    return [*(f"- `{folder}`: {order}." for folder, order in said.items()), ""] if said else []
+    said = [
+        f"- `{m.folder}`, {family_of(m.architecture).class_name}: {order}."
+        for m in models
+        if (order := order_in_words(m.architecture))
+    ]
+    return [*said, ""] if said else []
 
 
 def _start(first: Model) -> list[str]:
