@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, IntArray, frozen
+from search_spaces.arrays import AnyArray, BoolArray, IntArray, frozen
 from search_spaces.columns import code, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, SIZES
 from search_spaces.written_axes import Conditions
@@ -19,7 +19,8 @@ MOST_SHARED = 2  # at most one layer in so many reads another's cache: Sun et al
 class LinearSizes(NamedTuple):
     """Sizes of a family of linear attention: expand · d features in heads of `value_dim`, `per_key` heads (0: all) per key.
 
-    key_dim: features of a key (Mamba2: the state's size); kernel: taps of the causal convolution.
+    key_dim: features of a key (Mamba2: the state's size); kernel: taps of the causal convolution. gate and qk_norm: the
+    output gate and the norm of the attention that the family stands beside, so that a published class holds its designs.
     """
 
     key_dim: int
@@ -27,6 +28,8 @@ class LinearSizes(NamedTuple):
     expand: int
     per_key: int
     kernel: int
+    gate: bool
+    qk_norm: str
 
     @property
     def step(self) -> int:
@@ -35,16 +38,16 @@ class LinearSizes(NamedTuple):
 
 
 LINEAR = {
-    "no": LinearSizes(0, 0, 0, 0, 0),
-    "deltanet": LinearSizes(128, 128, 2, 2, 4),  # Qwen3-Next-80B-A3B
-    "mamba2": LinearSizes(128, 64, 2, 0, 4),  # Granite 4.0 H: one group
+    "no": LinearSizes(0, 0, 0, 0, 0, gate=False, qk_norm="head"),
+    "deltanet": LinearSizes(128, 128, 2, 2, 4, gate=True, qk_norm="head"),  # Qwen3-Next-80B-A3B
+    "mamba2": LinearSizes(128, 64, 2, 0, 4, gate=False, qk_norm="no"),  # Granite 4.0 H: one group
 }
-_SIZES = np.array([LINEAR[name] for name in LINEAR_KINDS])
+_SIZES = np.array([(*LINEAR[name][:-1], code("qk_norm", LINEAR[name].qk_norm)) for name in LINEAR_KINDS])
 
 
-def linear_sizes(kind: IntArray, width: IntArray) -> dict[str, IntArray]:
-    """Columns of sizes of linear attention, each (n,), for places among `LINEAR_KINDS` and widths."""
-    key_dim, value_dim, expand, per_key, kernel = _SIZES[kind].T
+def linear_columns(kind: IntArray, width: IntArray) -> dict[str, AnyArray]:
+    """Columns that linear attention decides, each (n,), for places among `LINEAR_KINDS` and widths."""
+    key_dim, value_dim, expand, per_key, kernel, gate, qk_norm = _SIZES[kind].T
     heads = expand * width // np.maximum(value_dim, 1)
     return {
         "linear_heads": heads,
@@ -52,6 +55,8 @@ def linear_sizes(kind: IntArray, width: IntArray) -> dict[str, IntArray]:
         "linear_key_dim": key_dim,
         "linear_value_dim": value_dim,
         "linear_kernel": kernel,
+        "attention_gate": gate > 0,
+        "qk_norm": qk_norm,
     }
 
 
@@ -97,12 +102,12 @@ class Mixes:
     def names(self) -> tuple[str, ...]:
         """Columns that are not 0 in every valid mix, those of linear attention with their sizes."""
         found = [name for name, table in self.columns.items() if table[self.valid].any()]
-        return (*found, *(SIZES["n_linear"][1:] if "n_linear" in found else ()))
+        return (*found, *((*SIZES["n_linear"][1:], "attention_gate", "qk_norm") if "n_linear" in found else ()))
 
-    def at(self, depth: IntArray, layers: IntArray | int, width: IntArray) -> dict[str, IntArray]:
+    def at(self, depth: IntArray, layers: IntArray | int, width: IntArray) -> dict[str, AnyArray]:
         """Columns of layer kinds, each (n,), of genes of depth and layers beside widths in features."""
-        found = {name: table[depth, layers] for name, table in self.columns.items()}
-        return found | linear_sizes(found["linear_kind"], width)
+        found: dict[str, AnyArray] = {name: table[depth, layers] for name, table in self.columns.items()}
+        return found | linear_columns(found["linear_kind"], width)
 
     def find(self, depth: IntArray, architectures: Architectures) -> IntArray:
         """The gene of layers of architectures beside genes of depth, (n,); −1 where there is none."""
@@ -111,7 +116,7 @@ class Mixes:
             same = same & (table[depth] == getattr(a, name)[:, None])
         found = same.any(axis=1)
         fixed = {name: code(name, default) for name, default in KIND_DEFAULTS.items() if name not in self.columns}
-        for name, values in {**fixed, **linear_sizes(a.linear_kind, a.width)}.items():
+        for name, values in {**fixed, **linear_columns(a.linear_kind, a.width)}.items():
             found &= getattr(a, name) == values
         return np.where(found, same.argmax(axis=1), -1)
 

@@ -3,27 +3,84 @@
 from dataclasses import dataclass
 
 from nas.errors import UsageError
+from nas.exporting.layer_order import mixers
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
-from search_spaces.layer_kinds import COUNTS
+from search_spaces.mixes import in_words
+
+#: Stacks that read the model directory as transformers does, beside it.
+DIRECTORY = ("hf", "trainer", "llamafactory")
+TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
+EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
 
 
 @dataclass(frozen=True)
 class Family:
-    """A transformers model class by its `model_type`, with the architecture flags that it fixes."""
+    """A transformers model class by its `model_type`, with what it fixes of an architecture.
+
+    mixers: kinds of layers that may stand beside full attention, "" none; gate: an output gate of attention; shared: sizes
+    of a shared expert, "no", "gated" or "plain"; dense_first: whether first layers may have a dense FFN; stacks: ours that
+    hold the class, `plas train` among them.
+    """
 
     model_type: str
     class_name: str
     sparse: bool
-    qk_norm: str
-    qkv_bias: bool
+    qk_norm: str = "head"
+    qkv_bias: bool = False
+    mixers: tuple[str, ...] = ("",)
+    gate: bool = False
+    shared: tuple[str, ...] = ("no",)
+    dense_first: bool = False
+    stacks: tuple[str, ...] = EVERY
 
 
+#: Those that hold the same are told apart by the keys of `model_type` and experts.
 FAMILIES = (
-    Family("qwen3", "Qwen3ForCausalLM", sparse=False, qk_norm="head", qkv_bias=False),
-    Family("qwen3_moe", "Qwen3MoeForCausalLM", sparse=True, qk_norm="head", qkv_bias=False),
+    Family("qwen3", "Qwen3ForCausalLM", sparse=False),
+    Family("qwen3_moe", "Qwen3MoeForCausalLM", sparse=True),
     Family("qwen2", "Qwen2ForCausalLM", sparse=False, qk_norm="no", qkv_bias=True),
-    Family("llama", "LlamaForCausalLM", sparse=False, qk_norm="no", qkv_bias=False),
+    Family("llama", "LlamaForCausalLM", sparse=False, qk_norm="no"),
+    # Qwen3-MoE puts every layer within the window, whatever layer_types says; vLLM's Qwen3 none. vLLM's LFM2 and Granite derive
+    # the size of a head from the width, and its Qwen3-Next wants experts.
+    Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN)),
+    Family("mellum", "MellumForCausalLM", sparse=True, mixers=("local",), stacks=("hf", "trainer", TRAIN)),
+    Family(
+        "qwen3_next",
+        "Qwen3NextForCausalLM",
+        sparse=False,
+        mixers=("deltanet",),
+        gate=True,
+        stacks=DIRECTORY,
+    ),
+    Family(
+        "qwen3_next",
+        "Qwen3NextForCausalLM",
+        sparse=True,
+        mixers=("deltanet",),
+        gate=True,
+        shared=("gated",),
+        stacks=("hf", "trainer", "vllm"),
+    ),
+    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=DIRECTORY),
+    Family("lfm2_moe", "Lfm2MoeForCausalLM", sparse=True, mixers=("conv",), dense_first=True, stacks=("hf",)),
+    Family(
+        "granitemoehybrid",
+        "GraniteMoeHybridForCausalLM",
+        sparse=False,
+        qk_norm="no",
+        mixers=("mamba2",),
+        stacks=DIRECTORY,
+    ),
+    Family(
+        "granitemoehybrid",
+        "GraniteMoeHybridForCausalLM",
+        sparse=True,
+        qk_norm="no",
+        mixers=("mamba2",),
+        shared=("no", "plain"),
+        stacks=("hf", "trainer"),
+    ),
 )
 
 
@@ -31,40 +88,104 @@ def family_of(architecture: Architectures) -> Family:
     """The class for one architecture (n = 1).
 
     Raises:
-        UsageError: no class has these parameters, with what stands in the way.
+        UsageError: no class has these parameters: what the nearest would need.
     """
-    a = architecture
-    faults = []
-    if a.shared_expert_size[0]:
-        faults.append(f"shared_expert_size {a.shared_expert_size[0]}")
-    if a.norms_per_layer[0] != 2:
-        faults.append(f"norms_per_layer {a.norms_per_layer[0]}")
-    faults += [f"{name} {getattr(a, name)[0]:d}" for name in (*COUNTS, "further_parameters") if getattr(a, name)[0]]
-    sparse, qk_norm, bias = bool(a.n_experts[0] > 1), QK_NORMS[int(a.qk_norm[0])], bool(a.qkv_bias[0])
-    for family in FAMILIES:
-        if not faults and (family.sparse, family.qk_norm, family.qkv_bias) == (sparse, qk_norm, bias):
-            return family
-    faults = faults or [
-        f"{'experts' if sparse else 'dense'}, qk_norm {qk_norm}, {'with' if bias else 'without'} QKV bias"
-    ]
-    classes = "; ".join(
-        f"{f.class_name}: {'experts' if f.sparse else 'dense'}, qk_norm {f.qk_norm}, QKV bias {'yes' if f.qkv_bias else 'no'}"
-        for f in FAMILIES
-    )
+    faults = {family: _faults(family, architecture) for family in FAMILIES}
+    nearest = min(FAMILIES, key=lambda family: sum(weight for *_, weight in faults[family]))
+    if not faults[nearest]:
+        return nearest
+    wanted = ", ".join(want for want, _, _ in faults[nearest])
+    got = ", ".join(got for _, got, _ in faults[nearest])
     raise UsageError(
-        f"architecture: expected one that a Hugging Face class holds exactly ({classes}), got {', '.join(faults)}; "
-        "leave it out"
+        f"architecture: expected one that a Hugging Face class holds exactly, {wanted} for the nearest, "
+        f"{nearest.class_name}, got {got}; change it or leave the candidate out"
     )
 
 
-def family_named(model_type: object) -> Family:
-    """The class with this `model_type`.
+def _faults(family: Family, architecture: Architectures) -> list[tuple[str, str, int]]:
+    """What a class has otherwise: wanted, given, and how far that is; kinds of layers weigh more than experts, these more than flags."""
+    a = architecture
+    kinds, sparse = mixers(a), bool(a.n_experts[0] > 1)
+    shared = ("gated" if a.shared_gate[0] else "plain") if a.shared_expert_size[0] else "no"
+    wanted_kinds = family.mixers[0] or "every layer full"
+    said = [
+        (kinds in [(m,) if m else () for m in family.mixers], f"layers {wanted_kinds}", in_words(a)[0], 100),
+        (sparse == family.sparse, _experts(family.sparse), _experts(sparse), 10),
+        (_qk(a) == family.qk_norm, f"qk_norm {family.qk_norm}", f"qk_norm {_qk(a)}", 1),
+        (
+            bool(a.qkv_bias[0]) == family.qkv_bias,
+            _with("QKV bias", family.qkv_bias),
+            _with("QKV bias", not family.qkv_bias),
+            1,
+        ),
+        (
+            bool(a.attention_gate[0]) == family.gate,
+            f"attention_gate {_yes(family.gate)}",
+            f"attention_gate {_yes(not family.gate)}",
+            1,
+        ),
+        (shared in family.shared, f"shared expert {' or '.join(family.shared)}", f"shared expert {shared}", 1),
+        (a.norms_per_layer[0] == 2, "norms_per_layer 2", f"norms_per_layer {a.norms_per_layer[0]}", 1),
+        (family.dense_first or not a.n_dense[0], "n_dense 0", f"n_dense {a.n_dense[0]}", 1),
+        *((not getattr(a, name)[0], f"{name} 0", f"{name} {getattr(a, name)[0]}", 1) for name in ALWAYS_NONE),
+        *_shape_faults(family, a),
+    ]
+    return [(want, got, weight) for good, want, got, weight in said if not good]
+
+
+ALWAYS_NONE = ("n_kv_shared", "further_parameters")
+
+
+def _shape_faults(family: Family, a: Architectures) -> list[tuple[bool, str, str, int]]:
+    """Sizes that a class derives from others, and routing that would be dead in it."""
+    said = [(bool(a.n_full[0]) or not mixers(a), "a layer of full attention", "none", 1)]
+    if family.model_type == "granitemoehybrid":
+        inner, width = int(a.linear_heads[0] * a.linear_value_dim[0]), int(a.width[0])
+        said.append((inner % width == 0, f"Mamba2 features a multiple of width {width}", f"{inner}", 1))
+        # the softmax over the chosen expert alone is 1: its router would not learn
+        said.append((not family.sparse or a.top_k[0] > 1, "top_k above 1", f"top_k {a.top_k[0]}", 1))
+    return said
+
+
+def _qk(a: Architectures) -> str:
+    return QK_NORMS[int(a.qk_norm[0])]
+
+
+def _experts(sparse: bool) -> str:
+    return "experts" if sparse else "dense"
+
+
+def _with(name: str, there: bool) -> str:
+    return f"{'with' if there else 'no'} {name}"
+
+
+def _yes(there: bool) -> str:
+    return "yes" if there else "no"
+
+
+def refuse_stack(architecture: Architectures, stack: str) -> None:
+    """Refuse a stack of ours that does not know the architecture's layers.
+
+    Raises:
+        UsageError: with the stacks that do.
+    """
+    family = family_of(architecture)
+    if stack in EVERY and stack not in family.stacks:
+        known = ", ".join(name.replace("_", "-") for name in family.stacks if name != "train")
+        raise UsageError(
+            f"{stack.replace('_', '-')}: expected a design whose layers it knows, got {in_words(architecture)[0]} "
+            f"of {family.class_name}, for which --to takes {known}; leave out the stack or the candidate"
+        )
+
+
+def family_in(model_type: object, *, sparse: bool, windows: bool) -> Family:
+    """The class with this `model_type`, with or without experts; with or without windows where it may have either.
 
     Raises:
         ValueError: none of ours.
     """
-    for family in FAMILIES:
-        if family.model_type == model_type:
-            return family
-    known = ", ".join(f.model_type for f in FAMILIES)
-    raise ValueError(f"model_type: expected one of {known}, got {model_type!r}")
+    found = [family for family in FAMILIES if (family.model_type, family.sparse) == (model_type, sparse)]
+    if not found:
+        known = ", ".join(dict.fromkeys(f.model_type for f in FAMILIES))
+        raise ValueError(f"model_type: expected one of {known}, got {model_type!r}{' with experts' if sparse else ''}")
+    return found[-1] if windows else found[0]

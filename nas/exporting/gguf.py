@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from nas.exporting.class_keys import NORM_EPSILON, ROPE_THETA
 from nas.exporting.families import family_of
 from nas.exporting.gguf_blocks import encoded
 from nas.exporting.gguf_types import FORMATS, TYPES, Mixture, Type
-from nas.exporting.hf_config import NORM_EPSILON, ROPE_THETA
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor, tensors
 from nas.exporting.weights import blocks

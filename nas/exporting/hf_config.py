@@ -7,39 +7,44 @@ either reader falls back to its defaults in silence (128 experts, theta 10,000),
 from collections.abc import Mapping
 from typing import Any
 
-from nas.exporting.families import family_named, family_of
+from nas.exporting.class_keys import (
+    COUNTS,
+    LAYER_TYPES,
+    NORM_EPSILON,
+    NORM_KEYS,
+    ROPE_THETA,
+    column_keys,
+    fixed,
+    layer_types,
+    rope,
+)
+from nas.exporting.families import Family, family_in, family_of
+from nas.exporting.layer_order import in_order
 from nas.exporting.model import Model
 from search_spaces.architectures import Architectures, one
 
-ROPE_THETA = 1_000_000
-NORM_EPSILON = 1e-6
 SPELLINGS = (("num_experts", "num_local_experts"), ("torch_dtype", "dtype"))
 
 
 def config_of(model: Model) -> dict[str, Any]:
     """The content of config.json."""
     family, token, q = family_of(model.architecture), model.tokenizer, model.column
+    columns = {key: bool(q(column)) if column == "tied" else q(column) for key, column in column_keys(family).items()}
     return {
         "architectures": [family.class_name],
         "model_type": family.model_type,
-        "num_hidden_layers": q("depth"),
-        "hidden_size": q("width"),
-        "head_dim": q("head_dim"),
-        "num_attention_heads": q("n_heads"),
-        "num_key_value_heads": q("n_kv_heads"),
-        "intermediate_size": q("top_k") * q("expert_size"),
-        **(_experts(model) if family.sparse else {}),
-        "vocab_size": q("vocabulary"),
-        "tie_word_embeddings": bool(model.architecture.tied[0]),
-        **({} if family.qkv_bias else {"attention_bias": False}),
+        **_unread(model, family),
+        **columns,
+        **_kinds(model, family),
+        **(_experts(model, columns) if family.sparse else {}),
+        **fixed(family, q("depth"), q("head_dim"), q("top_k")),
         "attention_dropout": 0.0,
-        **({"mlp_bias": False} if family.model_type == "llama" else {"use_sliding_window": False}),
         "hidden_act": "silu",
-        "rms_norm_eps": NORM_EPSILON,
+        NORM_KEYS.get(family.model_type, "rms_norm_eps"): NORM_EPSILON,
         "initializer_range": model.schedule.std,
         "max_position_embeddings": model.context,
         "rope_theta": ROPE_THETA,
-        "rope_parameters": {"rope_theta": ROPE_THETA, "rope_type": "default"},
+        "rope_parameters": rope(family),
         "bos_token_id": token.bos,
         "eos_token_id": token.eos,
         "pad_token_id": token.pad,
@@ -49,24 +54,29 @@ def config_of(model: Model) -> dict[str, Any]:
     }
 
 
-def _experts(model: Model) -> dict[str, Any]:
-    """Keys of the experts.
+def _unread(model: Model, family: Family) -> dict[str, Any]:
+    """The size of a dense FFN where no layer has one, which readers ask for all the same; of first dense layers it is theirs."""
+    if not family.sparse and family.model_type != "granitemoehybrid":
+        return {}
+    dense = model.column("dense_size")
+    return {"intermediate_size": dense or model.column("top_k") * model.column("expert_size")}
 
-    With one expert per token renormalised weights are all 1 and the router has no gradient: off for K = 1.
-    With output_router_logits on, the auxiliary loss is part of every loss, validation's too: training turns it on.
-    """
-    experts = model.column("n_experts")
-    return {
-        "num_experts": experts,
-        "num_local_experts": experts,
-        "num_experts_per_tok": model.column("top_k"),
-        "moe_intermediate_size": model.column("expert_size"),
-        "norm_topk_prob": model.column("top_k") > 1,
-        "decoder_sparse_step": 1,
-        "mlp_only_layers": [],
-        "router_aux_loss_coef": model.recipe.auxiliary_loss,
-        "output_router_logits": False,
-    }
+
+def _kinds(model: Model, family: Family) -> dict[str, Any]:
+    """The kind of each layer, of classes that have several."""
+    if family.mixers == ("",):
+        return {}
+    types = {"layer_types": layer_types(family, in_order(model.architecture))}
+    if family.mixers != ("mamba2",):
+        return types
+    q = model.column
+    return {**types, "mamba_expand": q("linear_heads") * q("linear_value_dim") // q("width")}
+
+
+def _experts(model: Model, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Both spellings of the number of experts, and the auxiliary loss of the recipe."""
+    both = {name: model.column("n_experts") for name in SPELLINGS[0]} if "num_experts" in columns else {}
+    return {**both, "router_aux_loss_coef": model.recipe.auxiliary_loss}
 
 
 def architecture_of(config: Mapping[str, Any]) -> Architectures:
@@ -75,23 +85,35 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
     Raises:
         ValueError: a missing key, two spellings that differ, or a setting that changes the model.
     """
-    family = family_named(config.get("model_type"))
+    family = _family(config)
+    columns: dict[str, Any] = {column: _key(config, key) for key, column in column_keys(family).items()}
+    columns |= {"qk_norm": family.qk_norm, "qkv_bias": family.qkv_bias, "attention_gate": family.gate}
+    columns |= {"shared_gate": family.shared == ("gated",)}
+    if columns.get("n_dense"):
+        columns["dense_size"] = _key(config, "intermediate_size")
+    if kinds := config.get("layer_types") if family.mixers != ("",) else None:
+        columns |= _mixer_columns(family, list(kinds))
+    found = one(columns)
     refuse_contradictions(config)
-    columns: dict[str, Any] = {
-        "depth": _key(config, "num_hidden_layers"),
-        "width": _key(config, "hidden_size"),
-        "head_dim": _key(config, "head_dim"),
-        "n_heads": _key(config, "num_attention_heads"),
-        "n_kv_heads": _key(config, "num_key_value_heads"),
-        "expert_size": _key(config, "moe_intermediate_size" if family.sparse else "intermediate_size"),
-        "n_experts": _key(config, "num_experts") if family.sparse else 1,
-        "top_k": _key(config, "num_experts_per_tok") if family.sparse else 1,
-        "qk_norm": family.qk_norm,
-        "qkv_bias": family.qkv_bias,
-        "tied": _key(config, "tie_word_embeddings"),
-        "vocabulary": _key(config, "vocab_size"),
-    }
-    return one(columns)
+    if kinds and list(kinds) != layer_types(family, in_order(found)):
+        raise ValueError(
+            "layer_types: expected a layer of full attention at the end of every period, got another order"
+        )
+    return found
+
+
+def _family(config: Mapping[str, Any]) -> Family:
+    """The class of a config.json; one whose keys are two classes' is told by the kinds of its layers."""
+    sparse = bool(config.get("num_experts") or config.get("num_local_experts"))
+    return family_in(config.get("model_type"), sparse=sparse, windows=bool(config.get("use_sliding_window")))
+
+
+def _mixer_columns(family: Family, kinds: list[str]) -> dict[str, Any]:
+    """Counts of the layers beside full attention."""
+    (mixer,) = family.mixers
+    count = kinds.count(LAYER_TYPES[mixer])
+    linear = {"linear_kind": mixer} if COUNTS[mixer] == "n_linear" else {}
+    return {COUNTS[mixer]: count, **linear}
 
 
 def refuse_contradictions(config: Mapping[str, Any]) -> None:
@@ -101,16 +123,15 @@ def refuse_contradictions(config: Mapping[str, Any]) -> None:
         ValueError: what contradicts what.
     """
     for old, new in SPELLINGS:
-        if config.get(old) != config.get(new):
+        if config.get(old, config.get(new)) != config.get(new, config.get(old)):
             raise ValueError(f"{new}: expected {config.get(old)!r} as {old} says, got {config.get(new)!r}")
-    rope = _key(config, "rope_parameters")
-    if not isinstance(rope, Mapping) or rope.get("rope_theta") != _key(config, "rope_theta"):
-        raise ValueError(f"rope_parameters: expected rope_theta {config['rope_theta']!r}, got {rope!r}")
-    wanted: dict[str, Any] = {"attention_bias": False, "use_sliding_window": False, "mlp_bias": False}
-    if family_named(config.get("model_type")).sparse:
-        renormalised = _key(config, "num_experts_per_tok") > 1
-        wanted |= {"decoder_sparse_step": 1, "mlp_only_layers": [], "norm_topk_prob": renormalised}
-        wanted |= {"output_router_logits": False}
+    family = _family(config)
+    if _key(config, "rope_parameters") != rope(family) or _key(config, "rope_theta") != ROPE_THETA:
+        raise ValueError(
+            f"rope_parameters: expected rope_theta {config['rope_theta']!r}, got {config['rope_parameters']!r}"
+        )
+    top_k = _key(config, "num_experts_per_tok") if family.sparse else 1
+    wanted = fixed(family, _key(config, "num_hidden_layers"), _key(config, "head_dim"), top_k)
     for key, value in wanted.items():
         if config.get(key, value) != value:
             raise ValueError(f"{key}: expected {value!r}, got {config[key]!r}")

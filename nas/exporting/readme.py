@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from nas.answer.sentences import describe, tokens_in_words
+from nas.exporting.families import family_of
 from nas.exporting.launch_list import FILE
+from nas.exporting.layer_order import order_in_words
 from nas.exporting.model import Model
 from nas.exporting.recipe import training_tokens
 from nas.exporting.stack_protocol import TRAINING, shown, stack
@@ -50,7 +52,18 @@ def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
             for m in models
         ),
         "",
+        *_orders(models),
     ]
+
+
+def _orders(models: Sequence[Model]) -> list[str]:
+    """In which order each candidate's layers of several kinds stand; columns only count them."""
+    said = [
+        f"- `{m.folder}`, {family_of(m.architecture).class_name}: {order}."
+        for m in models
+        if (order := order_in_words(m.architecture))
+    ]
+    return [*said, ""] if said else []
 
 
 def _start(first: Model) -> list[str]:

@@ -1,20 +1,38 @@
 """The tensors of a Hugging Face checkpoint, in order: name, shape, and how each is initialised."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from nas.exporting.families import family_of
+from nas.exporting.layer_order import FULL, in_order
 from nas.exporting.model import Model
+
+#: What LFM2's classes call otherwise than Qwen's.
+LFM2_NAMES = {
+    "model.norm.": "model.embedding_norm.",
+    "input_layernorm.": "operator_norm.",
+    "post_attention_layernorm.": "ffn_norm.",
+    "self_attn.o_proj.": "self_attn.out_proj.",
+    "self_attn.q_norm.": "self_attn.q_layernorm.",
+    "self_attn.k_norm.": "self_attn.k_layernorm.",
+    "mlp.": "feed_forward.",
+    "gate_proj.": "w1.",
+    "up_proj.": "w3.",
+    "down_proj.": "w2.",
+}
+FASTEST_DECAY = 16.0  # of Gated DeltaNet's heads, whose decays transformers draws evenly below it
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor; `std` 0 is a constant of `mean`."""
+    """One tensor; `std` 0 is a constant of `mean`, `decays` d the logarithms of n even steps up to d."""
 
     name: str
     shape: tuple[int, ...]
     std: float
     mean: float = 0.0
+    decays: float = 0.0
 
     @property
     def size(self) -> int:
@@ -23,39 +41,126 @@ class Tensor:
 
 
 def tensors(model: Model) -> Iterator[Tensor]:
-    """Every tensor of a model; what ends a residual branch (o_proj, down_proj) has the recipe's residual deviation."""
+    """Every tensor of a model; what ends a residual branch has the recipe's residual deviation."""
+    names = LFM2_NAMES if family_of(model.architecture).model_type.startswith("lfm2") else {}
+    for tensor in _all(model):
+        name = tensor.name
+        for ours, theirs in names.items():
+            name = name.replace(ours, theirs)
+        yield replace(tensor, name=name)
+
+
+def _all(model: Model) -> Iterator[Tensor]:
     width, vocabulary, std = model.column("width"), model.column("vocabulary"), model.schedule.std
     yield Tensor("model.embed_tokens.weight", (vocabulary, width), std)
-    for layer in range(model.column("depth")):
-        for tensor in (*_attention(model), *_ffn(model)):
-            yield Tensor(f"model.layers.{layer}.{tensor.name}", tensor.shape, tensor.std, tensor.mean)
-    yield Tensor("model.norm.weight", (width,), 0.0, 1.0)
+    for place, kind in enumerate(in_order(model.architecture)):
+        parts = (_norm(model, "input_layernorm", width), *MIXERS[kind](model), *_ffn_branch(model, place))
+        for tensor in parts:
+            yield replace(tensor, name=f"model.layers.{place}.{tensor.name}")
+    yield _norm(model, "model.norm", width)
     if not model.architecture.tied[0]:
         yield Tensor("lm_head.weight", (vocabulary, width), std)
+
+
+def _norm(model: Model, name: str, size: int) -> Tensor:
+    """A norm's weight, 1 at first; Qwen3-Next's classes keep what is added to 1."""
+    about_zero = family_of(model.architecture).model_type == "qwen3_next"
+    return Tensor(f"{name}.weight", (size,), 0.0, 0.0 if about_zero else 1.0)
 
 
 def _attention(model: Model) -> Iterator[Tensor]:
     a, q, plan = model.architecture, model.column, model.schedule
     d, query, kv = q("width"), int(a.query_dim[0]), int(a.kv_dim[0])
-    yield Tensor("input_layernorm.weight", (d,), 0.0, 1.0)
-    for name, rows in (("q", query), ("k", kv), ("v", kv)):
+    queries = 2 * query if a.attention_gate[0] else query  # an output gate is projected with them
+    for name, rows in (("q", queries), ("k", kv), ("v", kv)):
         yield Tensor(f"self_attn.{name}_proj.weight", (rows, d), plan.std)
         if a.qkv_bias[0]:
             yield Tensor(f"self_attn.{name}_proj.bias", (rows,), 0.0)
     yield Tensor("self_attn.o_proj.weight", (d, query), plan.residual_std)
     if q("qk_norm"):
-        yield Tensor("self_attn.q_norm.weight", (q("head_dim"),), 0.0, 1.0)
-        yield Tensor("self_attn.k_norm.weight", (q("head_dim"),), 0.0, 1.0)
-    yield Tensor("post_attention_layernorm.weight", (d,), 0.0, 1.0)
+        yield _norm(model, "self_attn.q_norm", q("head_dim"))
+        yield _norm(model, "self_attn.k_norm", q("head_dim"))
 
 
-def _ffn(model: Model) -> Iterator[Tensor]:
-    d, experts = model.column("width"), model.column("n_experts")
+def _deltanet(model: Model) -> Iterator[Tensor]:
+    """Gated DeltaNet: queries, keys, values and gate in one projection, steps and decays in another."""
+    q, plan, where = model.column, model.schedule, "linear_attn"
+    d, heads, inner = q("width"), q("linear_heads"), q("linear_heads") * q("linear_value_dim")
+    channels = 2 * q("linear_key_heads") * q("linear_key_dim") + inner
+    yield Tensor(f"{where}.dt_bias", (heads,), 0.0, 1.0)
+    yield Tensor(f"{where}.A_log", (heads,), 0.0, decays=FASTEST_DECAY)
+    yield Tensor(f"{where}.conv1d.weight", (channels, 1, q("linear_kernel")), plan.std)
+    yield Tensor(f"{where}.in_proj_qkvz.weight", (channels + inner, d), plan.std)
+    yield Tensor(f"{where}.in_proj_ba.weight", (2 * heads, d), plan.std)
+    yield Tensor(f"{where}.norm.weight", (q("linear_value_dim"),), 0.0, 1.0)
+    yield Tensor(f"{where}.out_proj.weight", (d, inner), plan.residual_std)
+
+
+def _mamba2(model: Model) -> Iterator[Tensor]:
+    """Mamba2: gate, channels and steps in one projection; decays of 1 to the number of heads, as transformers starts them."""
+    q, plan = model.column, model.schedule
+    d, heads, inner = q("width"), q("linear_heads"), q("linear_heads") * q("linear_value_dim")
+    channels = 2 * q("linear_key_heads") * q("linear_key_dim") + inner
+    yield Tensor("mamba.dt_bias", (heads,), 0.0, 1.0)
+    yield Tensor("mamba.A_log", (heads,), 0.0, decays=float(heads))
+    yield Tensor("mamba.D", (heads,), 0.0, 1.0)
+    yield Tensor("mamba.conv1d.weight", (channels, 1, q("linear_kernel")), plan.std)
+    yield Tensor("mamba.conv1d.bias", (channels,), 0.0)
+    yield Tensor("mamba.in_proj.weight", (inner + channels + heads, d), plan.std)
+    yield Tensor("mamba.norm.weight", (inner,), 0.0, 1.0)
+    yield Tensor("mamba.out_proj.weight", (d, inner), plan.residual_std)
+
+
+def _convolution(model: Model) -> Iterator[Tensor]:
+    """A short convolution between two gates."""
+    d, plan = model.column("width"), model.schedule
+    yield Tensor("conv.conv.weight", (d, 1, model.column("conv_kernel")), plan.std)
+    yield Tensor("conv.in_proj.weight", (3 * d, d), plan.std)
+    yield Tensor("conv.out_proj.weight", (d, d), plan.residual_std)
+
+
+MIXERS = {FULL: _attention, "local": _attention, "deltanet": _deltanet, "mamba2": _mamba2, "conv": _convolution}
+
+
+def _ffn_branch(model: Model, place: int) -> Iterator[Tensor]:
+    """The second half of a layer: its norm, experts or a dense FFN."""
+    q = model.column
+    yield _norm(model, "post_attention_layernorm", q("width"))
+    if family_of(model.architecture).model_type == "granitemoehybrid":
+        yield from _granite_ffn(model)
+    elif model.sparse and place >= q("n_dense"):
+        yield from _experts(model)
+    else:
+        size = q("dense_size") if model.sparse else q("expert_size")
+        yield from _gated(model, "mlp", size, model.schedule.residual_std)
+
+
+def _experts(model: Model) -> Iterator[Tensor]:
+    """The router, every expert, and a shared one behind its gate."""
+    q, plan = model.column, model.schedule
+    yield Tensor("mlp.gate.weight", (q("n_experts"), q("width")), plan.std)
+    for expert in range(q("n_experts")):
+        yield from _gated(model, f"mlp.experts.{expert}", q("expert_size"), plan.expert_std)
+    if q("shared_expert_size"):
+        yield from _gated(model, "mlp.shared_expert", q("shared_expert_size"), plan.residual_std)
+        yield Tensor("mlp.shared_expert_gate.weight", (1, q("width")), plan.std)
+
+
+def _gated(model: Model, where: str, m: int, last: float) -> Iterator[Tensor]:
+    d, std = model.column("width"), model.schedule.std
+    yield Tensor(f"{where}.gate_proj.weight", (m, d), std)
+    yield Tensor(f"{where}.up_proj.weight", (m, d), std)
+    yield Tensor(f"{where}.down_proj.weight", (d, m), last)
+
+
+def _granite_ffn(model: Model) -> Iterator[Tensor]:
+    """Granite keeps gate and up together, experts in one tensor, and a dense FFN as the shared expert of none."""
+    q, plan = model.column, model.schedule
+    d, m, experts, shared = q("width"), q("expert_size"), q("n_experts"), q("shared_expert_size")
     if model.sparse:
-        yield Tensor("mlp.gate.weight", (experts, d), model.schedule.std)
-    for expert in range(experts):
-        where = f"mlp.experts.{expert}" if model.sparse else "mlp"
-        m, plan = model.column("expert_size"), model.schedule
-        yield Tensor(f"{where}.gate_proj.weight", (m, d), plan.std)
-        yield Tensor(f"{where}.up_proj.weight", (m, d), plan.std)
-        yield Tensor(f"{where}.down_proj.weight", (d, m), plan.expert_std if model.sparse else plan.residual_std)
+        yield Tensor("block_sparse_moe.router.layer.weight", (experts, d), plan.std)
+        yield Tensor("block_sparse_moe.input_linear.weight", (experts, 2 * m, d), plan.std)
+        yield Tensor("block_sparse_moe.output_linear.weight", (experts, d, m), plan.expert_std)
+    size = shared if model.sparse else m
+    yield Tensor("shared_mlp.input_linear.weight", (2 * size, d), plan.std)
+    yield Tensor("shared_mlp.output_linear.weight", (d, size), plan.residual_std)

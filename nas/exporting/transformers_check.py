@@ -34,8 +34,9 @@ def built_parameters(folder: Path) -> dict[str, int]:
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
-    share = getattr(config, "num_experts_per_tok", 1), getattr(config, "num_experts", 1)
+    experts_of = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
+    share = getattr(config, "num_experts_per_tok", 1), experts_of
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
-    experts = sum(size for name, size in sizes.items() if ".mlp.experts." in name)
+    experts = sum(size for name, size in sizes.items() if ".experts." in name)
     total = sum(sizes.values())
     return {"params_total": total, "params_active": total - experts + experts * share[0] // share[1]}

@@ -83,6 +83,9 @@ def blocks(tensor: Tensor, seed: int, number: int) -> Iterator[NDArray[np.uint16
             values = generator.standard_normal(count, dtype=np.float32)
             values *= np.float32(tensor.std)
             values += np.float32(tensor.mean)
+        elif tensor.decays:
+            steps = np.arange(start + 1, start + count + 1, dtype=np.float64)
+            values = np.log(tensor.decays * steps / tensor.size).astype(np.float32)
         else:
             values = np.full(count, tensor.mean, dtype=np.float32)
         yield bfloat16(values)

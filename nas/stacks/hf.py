@@ -1,9 +1,11 @@
-"""Hugging Face transformers: a model directory (Qwen3, Qwen3-MoE, Qwen2 or Llama classes) that every other stack starts from."""
+"""Hugging Face transformers: a model directory (of Qwen, Llama, LFM2, Mellum or Granite classes) that every other stack starts from."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from nas.exporting.class_keys import ROTARY_SHARE
+from nas.exporting.families import family_of
 from nas.exporting.fields import architecture_fields
 from nas.exporting.hf_config import architecture_of, config_of
 from nas.exporting.model import Model
@@ -40,9 +42,13 @@ def size(model: Model) -> int:
 
 
 def cautions(model: Model) -> list[str]:
-    """The auxiliary loss, and initial weights that transformers would draw otherwise."""
-    said = []
-    if model.sparse:
+    """What a class adds, the auxiliary loss, and initial weights that transformers would draw otherwise."""
+    family, said = family_of(model.architecture).model_type, []
+    if family == "qwen3_next":
+        said.append(f"rotates {ROTARY_SHARE:g} of each head's features, as Qwen3-Next does")
+    if family == "lfm2_moe":
+        said.append("Lfm2MoeForCausalLM weighs experts by sigmoids and has no auxiliary loss: balance them otherwise")
+    elif model.sparse:
         said.append(
             "the auxiliary loss is off in config.json: train with output_router_logits=True, validate without it, "
             "or every loss reported contains it"

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from nas.exporting.class_keys import NORM_EPSILON, ROPE_THETA
 from nas.exporting.command_line import HEAD, command, number, parsed
 from nas.exporting.fields import architecture_fields, training_fields
-from nas.exporting.hf_config import NORM_EPSILON, ROPE_THETA
 from nas.exporting.model import Model
 from search_spaces.architectures import one
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exporting.families import family_of
+from nas.exporting.families import TRAIN, refuse_stack
 from nas.exporting.hf_config import config_of
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
@@ -102,7 +102,7 @@ def of_whole_batches(tokens: int, recipe: Recipe) -> int:
 
 def _refuse_impossible(model: Model) -> None:
     try:
-        family_of(model.architecture)
+        refuse_stack(model.architecture, TRAIN)
         refuse_larger(model.tokenizer, model.column("vocabulary"))
     except UsageError as error:
         raise UsageError(f"{model.id}: {error}") from None

@@ -8,9 +8,10 @@ from typing import Any
 from nas.answer.sentences import count, describe, hardware, workload
 from nas.errors import UsageError
 from nas.exporting.candidates import Chosen, chosen, with_vocabulary
-from nas.exporting.families import family_of
+from nas.exporting.families import family_of, refuse_stack
 from nas.exporting.gguf_types import FORMATS
 from nas.exporting.launch_list import FILE, launch_columns
+from nas.exporting.layer_order import order_in_words
 from nas.exporting.manifest import MANIFEST, manifest
 from nas.exporting.model import Model, Workload
 from nas.exporting.readme import README, readme, recipe_line
@@ -138,12 +139,16 @@ def prepare(request: Request) -> Export:
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
     scenario = found.study.problem.scenario
     workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
-    models = []
+    models: list[Model] = []
+    refused: list[str] = []
     for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
         how = (tokenizer, recipe, workload, request.weights, request.seed, request.gguf or "f16")
         model = Model(name, folder, exported[i : i + 1], *how)
-        _refuse_impossible(model)
+        refused += _impossible(model, stacks)
         models.append(model)
+    if refused:
+        more = f" ({len(refused) - 1:,} more of the {len(models):,} candidates are refused)" if len(refused) > 1 else ""
+        raise UsageError(f"{refused[0]}{more}")
     columns = launch_columns(found.study.problem, models)
     return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
 
@@ -160,12 +165,16 @@ def refuse_format(gguf: str, stacks: tuple[str, ...]) -> None:
         raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
 
 
-def _refuse_impossible(model: Model) -> None:
+def _impossible(model: Model, stacks: tuple[str, ...]) -> list[str]:
+    """Why a model cannot be exported to the stacks, if it cannot: the first reason."""
     try:
         family_of(model.architecture)
+        for name in stacks:
+            refuse_stack(model.architecture, name)
         refuse_larger(model.tokenizer, model.column("vocabulary"))
     except UsageError as error:
-        raise UsageError(f"{model.id}: {error}") from None
+        return [f"{model.id}: {error}"]
+    return []
 
 
 def write_model(folder: Path, stacks: tuple[str, ...], model: Model) -> None:
@@ -181,10 +190,11 @@ def write_model(folder: Path, stacks: tuple[str, ...], model: Model) -> None:
 
 
 def _said(prepared: Export) -> dict[str, Any]:
-    """Cautions and roundings for the manifest."""
+    """Cautions, roundings and orders of layers for the manifest."""
     rounded = {m.id: r.mapping() for m, r in zip(prepared.models, prepared.rounded, strict=True) if r}
     cautions = [{"stack": s, "text": t, "candidates": ids} for (s, t), ids in prepared.cautions().items()]
-    return {"rounded": rounded, "cautions": cautions}
+    orders = {m.id: order for m in prepared.models if (order := order_in_words(m.architecture))}
+    return {"rounded": rounded, "cautions": cautions} | ({"layer_order": orders} if orders else {})
 
 
 def _show(request: Request, prepared: Export) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,33 @@ def test_every_strategy_searches_layers_to_the_same_bytes_again(algo: str, insid
         assert ran.code == 0, ran.err
     assert Path("first/evaluations.csv").read_bytes() == Path("second/evaluations.csv").read_bytes()
     assert len({tuple(row[name] for name in KINDS) for row in rows("first/evaluations.csv")}) > 3
+
+
+HELD = SPACE.replace("{period: [2, 4], local: 256, kv_shared: [0, 4]}", "{period: [2, 4], local: 256}")
+
+
+@pytest.mark.slow
+def test_what_a_run_finds_is_exported_and_verified(inside: Callable[..., Any], tmp_path: Path) -> None:
+    """Every member of a frontier of windows, as Qwen3 or Mellum, its order in README and manifest; shared caches are refused."""
+    (tmp_path / "held.yaml").write_text(HELD)
+    assert inside("run", "--algo", "exact", "--space", "held.yaml", "--out", "run").code == 0
+    ran = inside("export", "run", "--out", "out")
+    assert ran.code == 0, ran.err
+    held = json.loads(Path("out/export.json").read_text())["layer_order"]
+    assert held
+    page = Path("out/README.md").read_text()
+    for row in rows("out/candidates.csv"):
+        config = json.loads((Path("out") / row["folder"] / "hf" / "config.json").read_text())
+        assert config["model_type"] in ("qwen3", "qwen3_moe", "mellum", "lfm2", "lfm2_moe", "qwen3_next")
+        if row["id"] in held:
+            assert config["layer_types"].count("full_attention") == full(row)
+            assert f"- `{row['folder']}`, {config['architectures'][0]}: {held[row['id']]}." in page
+    assert inside("export", "--verify", "out").code == 0
+    assert inside("run", "--algo", "exact", *LINE, "--out", "shared").code == 0
+    refused = inside("export", "shared", "--out", "no")
+    assert refused.code == 2
+    assert re.search(
+        r"n_kv_shared 0 for the nearest, .*got n_kv_shared 4; .* more of the [0-9,]+ candidates are refused",
+        text(refused),
+    )
+    assert not Path("no").exists()

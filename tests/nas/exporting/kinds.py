@@ -1,0 +1,46 @@
+"""Small architectures with layers of several kinds, one of every class that holds them, and some that none holds."""
+
+from typing import Any
+
+BASE: dict[str, Any] = {"depth": 5, "width": 128, "n_kv_heads": 1, "expert_size": 96, "vocabulary": 300}
+EXPERTS = {"n_experts": 4, "top_k": 2}
+WINDOWS = {**BASE, "n_local": 3, "window": 16}
+CONVOLUTIONS = {**BASE, "n_conv": 3, "conv_kernel": 3}
+LINEAR = {**BASE, "n_linear": 3, "linear_heads": 4, "linear_key_dim": 16, "linear_kernel": 4}
+DELTANET = {**LINEAR, "linear_kind": "deltanet", "linear_key_heads": 2, "linear_value_dim": 32, "attention_gate": True}
+MAMBA2 = {**LINEAR, "linear_kind": "mamba2", "linear_key_heads": 1, "linear_value_dim": 64, "qk_norm": "no"}
+SHARED = {"shared_expert_size": 64, "shared_gate": True}
+#: By what they try: the class, and the columns.
+HELD: dict[str, tuple[str, dict[str, Any]]] = {
+    "windows": ("Qwen3ForCausalLM", WINDOWS),
+    "windows, wide heads": ("Qwen3ForCausalLM", {**WINDOWS, "head_dim": 32, "n_heads": 8, "tied": False}),
+    "windows, experts": ("MellumForCausalLM", {**WINDOWS, **EXPERTS}),
+    "windows, one expert": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "top_k": 1}),
+    "deltanet": ("Qwen3NextForCausalLM", DELTANET),
+    "deltanet, experts": ("Qwen3NextForCausalLM", {**DELTANET, **EXPERTS, **SHARED, "tied": False}),
+    "conv": ("Lfm2ForCausalLM", CONVOLUTIONS),
+    "conv, wide heads": ("Lfm2ForCausalLM", {**CONVOLUTIONS, "head_dim": 32, "n_heads": 8, "conv_kernel": 4}),
+    "conv, experts": ("Lfm2MoeForCausalLM", {**CONVOLUTIONS, **EXPERTS}),
+    "conv, one expert": ("Lfm2MoeForCausalLM", {**CONVOLUTIONS, **EXPERTS, "top_k": 1}),
+    "conv, dense first": ("Lfm2MoeForCausalLM", {**CONVOLUTIONS, **EXPERTS, "n_dense": 2, "dense_size": 200}),
+    "mamba2": ("GraniteMoeHybridForCausalLM", MAMBA2),
+    "mamba2, wide heads": ("GraniteMoeHybridForCausalLM", {**MAMBA2, "head_dim": 32, "n_heads": 8, "tied": False}),
+    "mamba2, experts": ("GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS}),
+    "mamba2, shared expert": ("GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS, "shared_expert_size": 32}),
+}
+#: What they would need of the nearest class, and the columns.
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "shared caches": (
+        "n_kv_shared 0 .* Qwen3ForCausalLM, got n_kv_shared 2",
+        {**WINDOWS, "n_kv_shared": 2, "n_kv_shared_local": 1},
+    ),
+    "no gate": ("attention_gate yes .* Qwen3NextForCausalLM", {**DELTANET, "attention_gate": False}),
+    "no shared expert": ("shared expert gated .* Qwen3NextForCausalLM", {**DELTANET, **EXPERTS}),
+    "QK-norm": ("qk_norm no .* GraniteMoeHybridForCausalLM, got qk_norm head", {**MAMBA2, "qk_norm": "head"}),
+    "a dead router": ("top_k above 1 .* GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS, "top_k": 1}),
+    "narrow Mamba2": ("multiple of width 128 .* got 96", {**MAMBA2, "linear_value_dim": 24}),
+    "two kinds": ("got 1 full .*within 16.*of convolution", {**WINDOWS, "n_conv": 1, "conv_kernel": 3}),
+    "no full layer": ("a layer of full attention .*, got none", {**WINDOWS, "n_local": 5}),
+    "dense first": ("n_dense 0 .* Qwen3MoeForCausalLM", {**BASE, **EXPERTS, "n_dense": 1, "dense_size": 64}),
+    "four norms": ("norms_per_layer 2 .* Qwen3ForCausalLM", {**WINDOWS, "norms_per_layer": 4}),
+}
