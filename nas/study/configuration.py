@@ -7,7 +7,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.problem.rates import costs, is_rate
 from objectives.device import Calibration
-from objectives.loss_law.layer_deltas import LayerDeltas
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
 from search_spaces.written_axes import CAPABILITIES
@@ -186,8 +185,7 @@ class StudyConfig(BaseModel):
         Field(description="What few bits cost in loss; further ones are rivals; none: nothing"),
     ] = []
     deltas: Annotated[
-        LayerDeltas,
-        Field(description="kind of layers: nats that they cost where all layers are of it, as you measured"),
+        str | dict[str, Any], Field(description="kind of layers: nats where all are of it, as you measured; or a file")
     ] = {}
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"

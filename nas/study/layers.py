@@ -93,7 +93,7 @@ def exists(path: FilePath) -> bool:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in ("space", "law", "device", "seed_from"):
+    for key in ("space", "law", "deltas", "device", "seed_from"):
         if key in content:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):
@@ -142,6 +142,10 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
     for i, part in enumerate(path[:-1]):
         origins.setdefault(path[: i + 1], origin)
         child = target.get(part)
+        if part == "deltas" and isinstance(child, str):
+            raise UsageError(
+                f"{origin}: expected deltas written out in the study, got the file {child}; change it there"
+            )
         if not isinstance(child, dict):
             child = target[part] = {}
         target = child

@@ -7,6 +7,7 @@ import numpy as np
 
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
+from objectives.loss_law.layer_deltas import SHARES
 from search_spaces.arrays import BoolArray, FloatArray
 
 TINY = 1e-12
@@ -135,7 +136,7 @@ class Model:
 def compiled(
     form: Form, table: Table, fixed: Mapping[str, float], reference: Mapping[str, float] | None = None
 ) -> Model:
-    """A form on a table, some exponents fixed.
+    """A form on a table, some exponents fixed; a term that is called as a share of a kind of layers is that share.
 
     Raises:
         ValueError: a form that is not fitted, a quantity that the table does not hold, or an exponent the form does not have.
@@ -152,9 +153,11 @@ def compiled(
     columns = {name: table.feature(name) for name in needed(form, fixed)}
     centre = reference or {name: float(np.exp(np.log(column).mean())) for name, column in columns.items()}
     centre = {name: centre.get(name, 1.0) for name in form.features}
+    centre |= {name: 1.0 for name in form.terms if name in SHARES}
+    kinds = table.kinds if any(name in SHARES for name in form.terms) else {}
     base, slopes = np.ones((len(form.terms), len(table))), np.zeros((len(form.terms), len(free), len(table)))
-    for t, term in enumerate(form.terms.values()):
-        base[t] = term.sign
+    for t, (term_name, term) in enumerate(form.terms.items()):
+        base[t] = kinds.get(SHARES[term_name], 0.0) if term_name in SHARES else term.sign
         for name, at in term.logs.items():
             base[t] *= np.log(columns[name] / at)
         for name, written in term.powers.items():
