@@ -226,7 +226,9 @@ class StudyConfig(BaseModel):
         ),
     ] = None
     baselines: Annotated[
-        list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")
+        list[str | dict[str, Any]],
+        BeforeValidator(split_names),
+        Field(description="Models to compare with: published names, columns, {config: config.json}"),
     ] = ["qwen2.5_0.5b"]
     algo: Annotated[str, Field(description="Search strategy")] = "nsga2"
     params: Annotated[dict[str, Any], Field(description="The strategy's own parameters")] = {}

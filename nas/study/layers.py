@@ -98,12 +98,20 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):
         content["known"] = [str(path.parent / each) if isinstance(each, str) else each for each in known]
+    if isinstance(models := content.get("baselines"), list):
+        content["baselines"] = [_with_place(path, each) for each in models]
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:
         laws = split_names(content["laws"])
         content["laws"] = [_placed(path, each) for each in laws] if isinstance(laws, list) else laws
     return content
+
+
+def _with_place(path: FilePath, model: Any) -> Any:
+    """A baseline whose config.json is named from where the study lies."""
+    named = model.get("config") if isinstance(model, dict) else None
+    return {**model, "config": str(path.parent / named)} if isinstance(named, str) else model
 
 
 def _placed(path: FilePath, named: Any) -> Any:
