@@ -49,9 +49,10 @@ def capabilities(space: SearchSpace, law: Law) -> list[str]:
 
 
 def deltas_in_words(law: Law) -> str:
-    """What the user measured of kinds of layers, nats where all layers are of the kind; "" of nothing."""
-    told = ", ".join(f"{kind} {delta:+g}" for kind, delta in law.layer_deltas.items())
-    return f"loss by your deltas, in proportion to the layers: {told} nats" if told else ""
+    """What was measured of kinds of layers, nats where all layers are of the kind, and by whom; "" of nothing."""
+    told = ", ".join(f"{kind} {delta:+.3g}" for kind, delta in law.layer_deltas.items())
+    source = f" ({law.layer_deltas_source})" if law.layer_deltas_source else ""
+    return f"loss by your deltas, in proportion to the layers: {told} nats{source}" if told else ""
 
 
 def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:

@@ -9,6 +9,7 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
 CONTEXTS = tuple(1024 * 2**i for i in range(8))  # 1k to 128k tokens
+LONG = 8192  # prompts from which on a study is of long context
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class AtContext:
     cache_gb: float
     resident_gb: float
     fits: bool
+
+
+def of_long_context(problem: Problem) -> bool:
+    """Whether contexts are what a study is about: it reads long prompts, or chooses between kinds of layers."""
+    return problem.scenario.input_tokens >= LONG or problem.space.specification.axes.layers is not None
 
 
 def along_contexts(problem: Problem, chosen: Architectures) -> list[AtContext]:

@@ -15,17 +15,17 @@ from nas.search.assembly import Study
 from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
+from objectives.loss_law.layer_deltas import SHARES, share_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.layer_kinds import COUNTS
 from search_spaces.space import SearchSpace
 from search_spaces.specification import OF_HEADS
 
 GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
-
-
 SHOWN = (
-    *("depth", "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("id", "depth", *COUNTS, "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
     *("tokens", "seed", "predicted_loss", "purpose"),
 )
 SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
@@ -33,10 +33,6 @@ NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are 
 DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
 DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
 HALVINGS = 20
-SHOWN = (
-    *("id", "depth", "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
-    *("seed", "predicted_loss", "purpose"),
-)
 
 
 @dataclass(frozen=True)
@@ -223,7 +219,7 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
     parts = [f"largest {feature(proposal.trainings.architectures, 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
-    notes = ["; ".join(parts)]
+    notes = ["; ".join(parts), *([] if first else _unaimed(proposal, study.problem.scenario.law))]
     if asked.goal == "frontier" and noise is not None and noise >= NOISY:
         why = DOUBTED_FIRST if first else DOUBTED
         notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
@@ -233,6 +229,14 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
         "rows": [[_cell(columns[name][i]) for name in names] for i in range(asked.n)],
         "notes": notes,
     }
+
+
+def _unaimed(proposal: Proposal, law: Law) -> list[str]:
+    """Kinds of layers that the designs have and the rows do not."""
+    architectures = proposal.trainings.architectures
+    found = [kind for kind in SHARES.values() if kind not in law.layer_deltas and share_of(architectures, kind).any()]
+    named = ", ".join(found)
+    return [f"No row has layers of {named}: these designs were not chosen to learn what they cost"] if found else []
 
 
 def _cell(value: object) -> str:

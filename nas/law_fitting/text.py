@@ -1,9 +1,10 @@
 """A fit's report in words and tables, for the terminal and as Markdown."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nas.law_fitting.kinds import kind_lines
+from nas.law_fitting.numbers_in_words import number, span
 from nas.law_fitting.worth import worth_lines
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import fitted
@@ -55,6 +56,8 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     yield "Verdict", content["verdict"]
     yield "Data", _data(content["data"], drawn)
     yield "Coefficients (95 % intervals)", _coefficients(content, drawn)
+    if content.get("kinds"):
+        yield "Kinds of layers (nats where all layers are of the kind)", kind_lines(content["kinds"], drawn)
     yield "Terms", _terms(content["terms"], drawn)
     yield "What the data cannot tell", _doubts(content)
     yield "Quality", _quality(content)
@@ -86,11 +89,6 @@ def _provenance(known: dict[str, Any]) -> list[str]:
     return [*tables, *(f"{key}: {value}" for key, value in known.items() if key != "tables")]
 
 
-def number(value: float | None) -> str:
-    """Four significant digits; unknown is a dash."""
-    return "-" if value is None or not math.isfinite(value) else f"{value:.4g}"
-
-
 def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     lines = [
         f"{data['rows']} rows, {data['designs']} designs",
@@ -119,8 +117,8 @@ def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
             name,
             number(c["value"]),
             "fixed" if c["fixed"] else number(c["standard_error"]),
-            _span(c["linear"]),
-            _span(c["bootstrap"]),
+            span(c["linear"]),
+            span(c["bootstrap"]),
         ]
         for name, c in content["coefficients"].items()
     ]
@@ -136,10 +134,6 @@ def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
             f"{b['restarts_checked'] - b['restarts_agreeing']} found something better"
         )
     return lines
-
-
-def _span(ends: Sequence[float]) -> str:
-    return "-" if not math.isfinite(ends[0]) else f"{ends[0]:.4g} … {ends[1]:.4g}"
 
 
 def _terms(terms: dict[str, Any], drawn: Drawn) -> list[str]:

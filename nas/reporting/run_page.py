@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nas.answer.context_curves import HEADER as OF_CONTEXTS
+from nas.answer.context_curves import UNSEEN, cells, curves
 from nas.answer.device_times import latency_certainty
 from nas.answer.drawn import convergence
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
@@ -41,6 +43,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
                 "main",
                 _answer(outcome),
                 _explore(outcome, rows.why),
+                _along_the_context(outcome),
                 _under_laws(outcome),
                 _learned(outcome),
                 _compared(outcome),
@@ -103,6 +106,25 @@ def _explore(outcome: Outcome, why: str) -> str:
     panel = element("aside", id="panel", class_="panel", aria_label="Selected architecture")
     explore = element("div", charts, element("div", budgets, panel, class_="side"), class_="explore")
     return section("Frontier", paragraphs(blind), explore)
+
+
+def _along_the_context(outcome: Outcome) -> str:
+    """Time and memory of the picks and of the models beside them over the prompt, where contexts are what the study is about."""
+    if not (found := curves(outcome)):
+        return ""
+    from nas.answer.context_pictures import curves_png
+
+    device = outcome.study.problem.scenario.device
+    alt = "Prefill, time per output token and resident memory over prompts of 1k to 128k tokens; the table below holds the figures."
+    rows = [(curve.label, *cells(row)) for curve in found for row in curve.rows]
+    said = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
+    shown = element("details", element("summary", "The figures"), table(("compared", *OF_CONTEXTS), rows))
+    return section(
+        "Along the context",
+        image(curves_png(found, device.memory_gb), alt),
+        shown,
+        paragraphs([said, UNSEEN], "quiet"),
+    )
 
 
 def _under_laws(outcome: Outcome) -> str:

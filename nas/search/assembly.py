@@ -36,6 +36,7 @@ from nas.study.configuration import StudyConfig, without_password
 from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
 from objectives.device import Device
 from objectives.loss_law.law import Law
+from objectives.loss_law.layer_deltas import MeasuredDeltas
 from search_spaces.arrays import IntArray
 from search_spaces.columns import SHAPE, worded
 from search_spaces.space import SearchSpace
@@ -135,11 +136,7 @@ class Study:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def assemble(
-    raw: Mapping[str, Any],
-    origins: Mapping[Path, str],
-    coded: frozenset[str] | None = None,
-) -> Study:
+def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> Study:
     """A study from its raw configuration; `coded` are the keys that a user's own code gives (None: a command line).
 
     Raises:
@@ -150,6 +147,7 @@ def assemble(
     space = named(raw, "space", SpaceSpecification, faults)
     law = named(raw, "law", Law, faults)
     rivals = named_laws(raw, faults)
+    deltas = named(raw, "deltas", MeasuredDeltas, faults)
     device = named_device(raw, faults)
     trainer = named_training_device(raw, faults)
     objectives = objectives_of(raw, faults)
@@ -162,10 +160,10 @@ def assemble(
     space = None if config is None or space is None else asked_space(config, space, least, faults)
     own_cluster(config, faults)
     faults.raise_if_any()
-    if config is None or space is None or law is None or device is None or parameters is None:
+    if config is None or space is None or law is None or deltas is None or device is None or parameters is None:
         raise AssertionError("what is missing is a fault")
     axis = space.axes.tokens or []
-    own, *others = asked_laws(config, law, rivals, axis)
+    own, *others = asked_laws(config, law, rivals, deltas, axis)
     config, objectives, said = furnished(config, objectives, SearchSpace(space))
     baselines, alone = compared_with(published, axis, objectives)
     problem, notices, note = _joined(

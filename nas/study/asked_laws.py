@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
+from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
 
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
-def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law], axis: Sequence[float] = ()) -> tuple[Law, ...]:
-    """The study's law and the others, each once: the residual sd is its own, the tokens are those of all.
+def asked_laws(
+    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axis: Sequence[float] = ()
+) -> tuple[Law, ...]:
+    """The study's law and the others, each once: the residual sd is its own, the tokens and the deltas are those of all.
 
     Without tokens of the study, laws that depend on them predict for the study's law's. `axis` are the tokens that the
     space holds, where these are an axis.
@@ -19,7 +22,7 @@ def asked_laws(config: StudyConfig, law: Law, rivals: Sequence[Law], axis: Seque
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
-    law, *rivals = (_with_deltas(config, _with_precision_law(config, each)) for each in (law, *rivals))
+    law, *rivals = (_with_deltas(deltas, _with_precision_law(config, each)) for each in (law, *rivals))
     if axis:
         _refuse_blind((law, *rivals))
     seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
@@ -84,9 +87,18 @@ def _with_precision_law(config: StudyConfig, law: Law) -> Law:
     return law.model_copy(update={"precision_law": named, "precision": config.precision, "group_size": group})
 
 
-def _with_deltas(config: StudyConfig, law: Law) -> Law:
-    """The law beside what kinds of layers cost: its file's deltas, else the study's."""
-    return law.model_copy(update={"layer_deltas": law.layer_deltas or config.deltas})
+def _with_deltas(told: MeasuredDeltas, law: Law) -> Law:
+    """The law beside what kinds of layers cost: as the study says, for other kinds as its own file does."""
+    if not (given := told.by_kind):
+        return law
+    kept = law.layer_deltas_source if law.layer_deltas.keys() - given.keys() else ""
+    drawn = {kind: row for kind, row in law.layer_delta_draws.items() if kind not in given}
+    deltas = {
+        "layer_deltas": law.layer_deltas | given,
+        "layer_deltas_source": "; ".join(text for text in (kept, told.source) if text),
+        "layer_delta_draws": drawn,
+    }
+    return law.model_copy(update=deltas)
 
 
 def _under_others(config: StudyConfig, laws: Sequence[Law]) -> list[Law]:

@@ -43,12 +43,14 @@ def beside_tokens(published: list[Baseline], axis: Sequence[float]) -> tuple[lis
 
 
 def baseline(item: str | Mapping[str, Any]) -> Baseline:
-    """A published model by name, or an architecture given by its columns.
+    """A published model by name, the model of a config.json (`{config: path}`, with a `name` where it is to have another), or columns.
 
     Raises:
-        UsageError: no such model.
+        UsageError: no such model, or a config.json that columns do not hold.
         ValueError: columns that are no architecture, a line a fault.
     """
+    if isinstance(item, Mapping) and "config" in item:
+        return _of_config(item)
     if isinstance(item, str):
         models = documents("search_spaces.models")
         if normalised(item) not in models:
@@ -69,7 +71,29 @@ def model_named(text: str) -> Baseline:
     path = config_path(text)
     if path is None:
         return baseline(text)
+    return _read(path)
+
+
+def _read(path: Path) -> Baseline:
     return Baseline(shown_name(path.resolve().parent.name or path.stem), read_config(path))
+
+
+def _of_config(item: Mapping[str, Any]) -> Baseline:
+    """The model of `{config: path}`.
+
+    Raises:
+        UsageError: other keys beside it, or a config.json that columns do not hold.
+    """
+    if others := [str(key) for key in item if key not in ("config", "name")]:
+        raise UsageError(f"{', '.join(others)}: expected config and name alone, got it beside config; the file says it")
+    given = item["config"]
+    if not isinstance(given, str):
+        raise UsageError(
+            f"config: expected the path of a config.json, got {given!r}; write {{config: model/config.json}}"
+        )
+    path = Path(given)
+    known = _read(path / "config.json" if path.is_dir() else path)
+    return Baseline(shown_name(str(item["name"])), known.architecture) if "name" in item else known
 
 
 def config_path(text: str) -> Path | None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Faults, Path, unknown
+from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
 from nas.study.configuration import StudyConfig
 from nas.study.law_files import with_file
@@ -55,7 +55,7 @@ def named_laws(raw: Mapping[str, Any], faults: Faults) -> list[Law]:
 
 
 def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Faults, Path]:
-    """Raw content of a space, law or device, with the faults object that knows its lines."""
+    """Raw content of a space, law, device or deltas, with the faults object that knows its lines."""
     if isinstance(given, dict):
         return given, faults, at
     if not isinstance(given, str):
@@ -83,6 +83,8 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     Raises:
         UsageError: an unknown name, or one that is not unique.
     """
+    if key == "deltas":
+        return _own_file(given), ""
     identifier, kind = normalised(given), KINDS.get(key)
     known = documents(SPACES if kind is None else entry_points.SHIPPED[kind])
     if kind is not None and faults.typed(at):
@@ -95,6 +97,21 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
         return FilePath(given), ""
     choices = known if kind is None else entry_points.named(kind)
     raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
+
+
+def _own_file(given: str) -> FilePath:
+    """A file of what nothing is shipped of.
+
+    Raises:
+        UsageError: a name of none.
+    """
+    if not is_file(given):
+        path = FilePath(given)
+        raise UsageError(
+            f"expected kinds of layers with their nats or a YAML file of them, got {given!r}; "
+            + near_file(path, "write {conv: 0.03}")
+        )
+    return FilePath(given)
 
 
 def _with_form(content: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from nas.problem.rates import costs, is_rate
 from nas.study.costly_settings import MeasureSettings, TrainSettings
 from nas.study.written_values import none_word, split_names
 from objectives.device import Calibration
-from objectives.loss_law.layer_deltas import LayerDeltas
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
 from search_spaces.written_axes import CAPABILITIES
@@ -178,8 +177,7 @@ class StudyConfig(BaseModel):
         Field(description="What few bits cost in loss; further ones are rivals; none: nothing"),
     ] = []
     deltas: Annotated[
-        LayerDeltas,
-        Field(description="kind of layers: nats that they cost where all layers are of it, as you measured"),
+        str | dict[str, Any], Field(description="kind of layers: nats where all are of it, as you measured; or a file")
     ] = {}
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
     attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
@@ -226,7 +224,9 @@ class StudyConfig(BaseModel):
         ),
     ] = None
     baselines: Annotated[
-        list[str | dict[str, Any]], BeforeValidator(split_names), Field(description="Published models to compare with")
+        list[str | dict[str, Any]],
+        BeforeValidator(split_names),
+        Field(description="Models to compare with: published names, columns, {config: config.json}"),
     ] = ["qwen2.5_0.5b"]
     algo: Annotated[str, Field(description="Search strategy")] = "nsga2"
     params: Annotated[dict[str, Any], Field(description="The strategy's own parameters")] = {}

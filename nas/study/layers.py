@@ -94,13 +94,15 @@ def exists(path: FilePath) -> bool:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in ("space", "law", "device", "seed_from"):
+    for key in ("space", "law", "deltas", "device", "seed_from"):
         if key in content:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):
         content["known"] = [str(path.parent / each) if isinstance(each, str) else each for each in known]
     if isinstance(train := content.get("train"), dict):
         content["train"] = _texts_placed(path, train)
+    if isinstance(models := content.get("baselines"), list):
+        content["baselines"] = [_with_place(path, each) for each in models]
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:
@@ -118,6 +120,12 @@ def _texts_placed(path: FilePath, train: dict[str, Any]) -> dict[str, Any]:
     if isinstance(named := train.get("tokenizer"), str) and named != "bytes":
         placed["tokenizer"] = str(path.parent / named)
     return placed | {"recipe": _placed(path, train["recipe"])} if "recipe" in train else placed
+
+
+def _with_place(path: FilePath, model: Any) -> Any:
+    """A baseline whose config.json is named from where the study lies."""
+    named = model.get("config") if isinstance(model, dict) else None
+    return {**model, "config": str(path.parent / named)} if isinstance(named, str) else model
 
 
 def _placed(path: FilePath, named: Any) -> Any:
@@ -156,6 +164,10 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
     for i, part in enumerate(path[:-1]):
         origins.setdefault(path[: i + 1], origin)
         child = target.get(part)
+        if part == "deltas" and isinstance(child, str):
+            raise UsageError(
+                f"{origin}: expected deltas written out in the study, got the file {child}; change it there"
+            )
         if not isinstance(child, dict):
             child = target[part] = {}
         target = child

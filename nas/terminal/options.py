@@ -67,6 +67,14 @@ PrecisionLaw = Annotated[
         rich_help_panel=SPACE,
     ),
 ]
+Deltas = Annotated[
+    str | None,
+    typer.Option(
+        "--deltas",
+        help="YAML file of what kinds of layers cost, as you measured; default nothing.",
+        rich_help_panel=SPACE,
+    ),
+]
 Law = Annotated[
     str | None, typer.Option("--law", help="Loss law: name or YAML file; default hw_codesign.", rich_help_panel=SPACE)
 ]

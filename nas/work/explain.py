@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nas.answer.context_curves import HEADER, cells
 from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
@@ -15,7 +16,7 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
-from nas.frontier.contexts import AtContext, along_contexts
+from nas.frontier.contexts import AtContext, along_contexts, of_long_context
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
@@ -61,7 +62,8 @@ def explain(request: Request) -> None:
     chosen = study.problem.with_own_vocabulary(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
-        contexts = along_contexts(study.problem, chosen) if request.contexts else []
+        asked = request.contexts or of_long_context(study.problem)
+        contexts = along_contexts(study.problem, chosen) if asked else []
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
@@ -253,18 +255,9 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
 
 def _show_contexts(rows: list[AtContext]) -> None:
     """Times and memory after each prompt; of caches and states, and of all."""
-    if not rows:
-        return
-    say(Styled("\nAlong the context", TITLE))
-    body = [
-        (
-            f"{row.tokens:,}",
-            *(f"{value:.4g}" for value in (row.prefill_ms, row.tpot_ms, row.cache_gb, row.resident_gb)),
-            "yes" if row.fits else "no",
-        )
-        for row in rows
-    ]
-    table(("prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits"), body, left=0)
+    if rows:
+        say(Styled("\nAlong the context", TITLE))
+        table(HEADER, [cells(row) for row in rows], left=0)
 
 
 def _show_steps(e: Explanation) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from search_spaces.columns import ALIASES, SHAPE
+from search_spaces.layer_kinds import KIND_DEFAULTS
 
 HUGGING_FACE = {
     "num_hidden_layers": "depth",
@@ -21,7 +22,7 @@ FURTHER = (
     *("loss", "tokens", "seed", "learning_rate", "weight"),
     *("parameters", "active_parameters", "training_flops"),
 )
-COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER]))
+COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER, *KIND_DEFAULTS]))
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")
 HELD_OUT = re.compile(r"(?:eval|val|valid|validation|test)[/_.]loss")
 BITS = re.compile(r"(?:.*[^a-z])?(?:bits?|bpt|bits_per_token)(?:[^a-z].*)?")

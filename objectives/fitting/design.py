@@ -13,6 +13,7 @@ from scipy.stats import qmc
 
 from objectives.fitting.diagnostics import FACTORS
 from objectives.fitting.estimate import Fit
+from objectives.fitting.layer_columns import beside_kinds, coefficient
 from objectives.fitting.model import Model, compiled
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import feature
@@ -21,6 +22,7 @@ from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import SHAPE
+from search_spaces.layer_kinds import KIND_DEFAULTS
 
 Tokens = float | FloatArray | None  # training tokens of all candidates, of each, or unknown
 Goal = Literal["coefficients", "frontier", "cost"]
@@ -84,10 +86,11 @@ def known_by(fit: Fit) -> Knowledge:
 
 
 def assumed_by(law: Law, fixed: Mapping[str, float], architectures: Architectures) -> Knowledge:
-    """What a law assumes before anything was trained, its scales those of the candidates."""
+    """What a law assumes before anything was trained, its scales those of the candidates; a kind without a delta costs nothing."""
     table = table_of(architectures, law.tokens)
-    model = compiled(law.law_form, table, fixed)
-    vector = model.vector(law.coefficients)
+    model = compiled(beside_kinds(law.law_form, table.kinds), table, fixed)
+    deltas = {coefficient(kind): law.layer_deltas.get(kind, 0.0) for kind in table.kinds}
+    vector = model.vector({**law.coefficients, **deltas})
     scale = np.linalg.norm(_columns(model, vector), axis=0)
     used = int((scale > NOTHING).sum())
     return Knowledge(model.form, fixed, model.reference, vector, scale, np.zeros((used, used)), FACTORS)
@@ -100,7 +103,8 @@ def _columns(model: Model, vector: FloatArray) -> FloatArray:
 
 def table_of(architectures: Architectures, tokens: Tokens) -> Table:
     """Candidates as a table; their loss is unknown and 1."""
-    numbers = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name in SHAPE}
+    kinds = [name for name in KIND_DEFAULTS if getattr(architectures, name).any()]
+    numbers = {name: np.asarray(getattr(architectures, name), dtype=np.float64) for name in (*SHAPE, *kinds)}
     n = len(architectures)
     training = {} if tokens is None else {"tokens": np.broadcast_to(np.asarray(tokens, dtype=np.float64), (n,))}
     return Table({**numbers, **training, "loss": np.ones(n)}, np.arange(n))

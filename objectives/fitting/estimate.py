@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from objectives.fitting.layer_columns import beside_kinds
 from objectives.fitting.model import Model, compiled, needed
 from objectives.fitting.robust import EFFICIENT, minimised, scale_of
 from objectives.fitting.trained_models import Table
@@ -68,12 +69,12 @@ class Fit:
 
 
 def fitted(form_name: str, form: Form, table: Table, method: Method) -> Fit:
-    """Fit a form to a table.
+    """Fit a form to a table, what kinds of layers cost beside its own terms.
 
     Raises:
         ValueError: too few rows, a quantity that is missing or constant.
     """
-    model = compiled(form, table, method.fixed)
+    model = compiled(beside_kinds(form, table.kinds), table, method.fixed)
     refuse(model, table)
     generator = np.random.default_rng(method.seed)
     starts = projected_starts(model, method.starts, generator)
@@ -114,6 +115,11 @@ def refuse(model: Model, table: Table) -> None:
             faults.append(
                 f"{name}: expected values that vary, got {column[0]:g} in every row; fix its exponent with --fix, or choose a form without it"
             )
+    faults += [
+        f"{kind}: expected rows with other shares of such layers, got {share[0]:g} in every row; add models of full attention alone"
+        for kind, share in table.kinds.items()
+        if np.ptp(share) <= 1e-9
+    ]
     faults += [] if faults else _queries_of_the_width(needed(model.form, model.fixed), table)
     designs, p = len(np.unique(table.design)), len(model.names)
     if designs <= p and not faults:

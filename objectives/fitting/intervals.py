@@ -46,7 +46,8 @@ def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Inte
     centre = np.array(list(fit.coefficients.values()))
     wide = student.ppf(0.5 + LEVEL / 2, max(fit.model.n - len(fit.vector), 1)) * np.sqrt(np.diag(raw))
     linear = np.stack([centre - wide, centre + wide], axis=1)
-    positive = np.array([each in fit.model.form.scales for each in fit.coefficients]) & (centre > 0)
+    bounded = {term.scale for term in fit.model.form.terms.values() if not term.any_sign}
+    positive = np.array([each in bounded for each in fit.coefficients]) & (centre > 0)
     with np.errstate(over="ignore"):  # a scale that may be anything
         factor = np.exp(wide[positive] / centre[positive])
     linear[positive] = np.stack([centre[positive] / factor, centre[positive] * factor], axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 from objectives.fitting.columns import bare
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
+from search_spaces.layer_kinds import KIND_DEFAULTS
 
 COMPARISONS: dict[str, Callable[[AnyArray, AnyArray], BoolArray]] = {
     "<=": operator.le,
@@ -32,7 +33,7 @@ PROGRESS = (
 STATUS = ("state", "status")
 RUNS = ("run", "run_id", "run_name", "run_uuid", "runid")
 SETTINGS = ("learning_rate", "lr", "batch_size", "global_batch_size", "weight_decay", "warmup", "warmup_steps")
-DESIGN = (*SHAPE, *ALIASES, "parameters", "active_parameters", "seed")
+DESIGN = (*SHAPE, *ALIASES, *KIND_DEFAULTS, "parameters", "active_parameters", "seed")
 TRAINED = ("tokens", "training_flops")
 KEEP_ALL = "none"
 Columns = Mapping[str, list[str]]

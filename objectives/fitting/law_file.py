@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -9,11 +10,13 @@ from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
+from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.trained_models import Table
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.draws import Rival
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import RANGED, Law
+from objectives.loss_law.layer_deltas import SHARES, LayerDeltas
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file
@@ -28,42 +31,72 @@ def law_of(
     tokens: float | None,
     rivals: Mapping[str, Fit] | None = None,
 ) -> Law:
-    """The law with its range, residual sd, covariance, draws and provenance.
+    """The law with its range, residual sd, covariance, draws, deltas of the table's kinds of layers and provenance.
 
     The draws are shared out over the form and its `rivals` by their weights of evidence, one at least its own.
     """
-    table = fit.table
     usable = {n: r for n, r in (rivals or {}).items() if tokens is not None or "tokens" not in r.model.form.features}
     shared = form_weights(fit, usable)
     total = min(len(known.draws), KEPT)
     counts = {each: round(share * total) for each, share in shared.items()}
     others = {each: n for each, n in counts.items() if n and each != fit.form_name}
-    ranges = {
+    own = known.draws[: min(max(total - sum(others.values()), 1), total)]
+    drawn = {fit.form_name: own, **{each: _drawn(usable[each], n) for each, n in others.items()}}
+    deltas = deltas_of(fit)
+    plain = slice(len(fit.coefficients) - len(deltas))
+    return Law(
+        name=name,
+        description=f"{fit.form_name} fitted to {len(fit.table)} trained models",
+        form=form,
+        coefficients=dict([*fit.coefficients.items()][plain]),
+        **_of_kinds(fit, deltas, [*drawn.values()]),
+        fitted_on=_ranges(fit),
+        tokens=tokens,
+        residual_sd=quality(fit)["residual_sd"],
+        source="plas fit",
+        covariance=rows(known.covariance[plain, plain]),
+        draws=rows(_without(own, deltas)),
+        rivals=tuple(Rival(form=each, draws=rows(_without(drawn[each], deltas))) for each in others),
+        provenance=provenance(fit, len(known.draws)),
+    )
+
+
+def _ranges(fit: Fit) -> dict[str, tuple[float, float]]:
+    """Least and most of every quantity that the table holds or the form depends on."""
+    table = fit.table
+    return {
         quantity: (float(table.feature(quantity).min()), float(table.feature(quantity).max()))
         for quantity in RANGED
         if quantity in fit.model.form.features or quantity in table.numbers
         if table.has(quantity)
     }
-    return Law(
-        name=name,
-        description=f"{fit.form_name} fitted to {len(table)} trained models",
-        form=form,
-        coefficients=fit.coefficients,
-        fitted_on=ranges,
-        tokens=tokens,
-        residual_sd=quality(fit)["residual_sd"],
-        source="plas fit",
-        covariance=rows(known.covariance),
-        draws=rows(known.draws[: min(max(total - sum(others.values()), 1), total)]),
-        rivals=tuple(_drawn(usable[each], n, each) for each, n in others.items()),
-        provenance=provenance(fit, len(known.draws)),
-    )
 
 
-def _drawn(rival: Fit, count: int, name: str) -> Rival:
-    """A rival form's draws."""
+def deltas_of(fit: Fit) -> LayerDeltas:
+    """What kinds of layers cost beside a fit's own terms, nats where all layers are of the kind; its last coefficients."""
+    return {kind: fit.coefficients[coefficient(kind)] for name, kind in SHARES.items() if name in fit.model.form.terms}
+
+
+def _drawn(rival: Fit, count: int) -> FloatArray:
+    """A rival form's draws, the deltas of kinds last, (count, coefficients)."""
     vectors, _, _ = bootstrap(rival, count, np.random.default_rng(rival.method.seed))
-    return Rival(form=name, draws=rows(rival.model.raw(vectors)))
+    return rival.model.raw(vectors)
+
+
+def _without(draws: FloatArray, deltas: LayerDeltas) -> FloatArray:
+    return draws[:, : draws.shape[1] - len(deltas)]
+
+
+def _of_kinds(fit: Fit, deltas: LayerDeltas, draws: list[FloatArray]) -> dict[str, Any]:
+    """What a law's file says of kinds of layers; in all draws, those of rivals after the law's own, a row a kind."""
+    if not deltas:
+        return {}
+    last = np.concatenate([each[:, each.shape[1] - len(deltas) :] for each in draws])
+    return {
+        "layer_deltas": deltas,
+        "layer_deltas_source": f"fitted to {len(fit.table)} trained models, with the law",
+        "layer_delta_draws": dict(zip(deltas, rows(last.T), strict=True)) if len(last) else {},
+    }
 
 
 def rows(matrix: FloatArray) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form
+from objectives.loss_law.layer_deltas import SHARES
 from search_spaces.arrays import BoolArray, FloatArray
 
 TINY = 1e-12
@@ -135,16 +136,12 @@ class Model:
 def compiled(
     form: Form, table: Table, fixed: Mapping[str, float], reference: Mapping[str, float] | None = None
 ) -> Model:
-    """A form on a table, some exponents fixed.
+    """A form on a table, some exponents fixed; a term that is called as a share of a kind of layers is that share.
 
     Raises:
         ValueError: a form that is not fitted, a quantity that the table does not hold, or an exponent the form does not have.
     """
-    if not form.fitted:
-        raise ValueError(
-            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities, sums "
-            "that multiply others or terms of dense or sparse designs alone; it can be used as a law, not fitted"
-        )
+    _refuse(form)
     free = tuple(name for name in form.exponents if name not in fixed)
     for name in fixed:
         if name not in form.exponents:
@@ -152,9 +149,11 @@ def compiled(
     columns = {name: table.feature(name) for name in needed(form, fixed)}
     centre = reference or {name: float(np.exp(np.log(column).mean())) for name, column in columns.items()}
     centre = {name: centre.get(name, 1.0) for name in form.features}
+    of_kinds = {name: 1.0 for name in form.terms if name in SHARES}
+    centre, kinds = centre | of_kinds, table.kinds if of_kinds else {}
     base, slopes = np.ones((len(form.terms), len(table))), np.zeros((len(form.terms), len(free), len(table)))
-    for t, term in enumerate(form.terms.values()):
-        base[t] = term.sign
+    for t, (term_name, term) in enumerate(form.terms.items()):
+        base[t] = kinds.get(SHARES[term_name], 0.0) if term_name in SHARES else term.sign
         for name, at in term.logs.items():
             base[t] *= np.log(columns[name] / at)
         for name, written in term.powers.items():
@@ -172,6 +171,19 @@ def compiled(
     high = np.concatenate([np.full(len(signs), np.inf), [b[1] for b in bounds]])
     target = np.log(table.loss) if form.residuals == "log_loss" else table.loss
     return Model(form, free, dict(fixed), centre, base, slopes, target, table.weight, low, high)
+
+
+def _refuse(form: Form) -> None:
+    """A form that is not fitted.
+
+    Raises:
+        ValueError: it has other terms than products of powers and logarithms.
+    """
+    if not form.fitted:
+        raise ValueError(
+            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities, sums "
+            "that multiply others or terms of dense or sparse designs alone; it can be used as a law, not fitted"
+        )
 
 
 def needed(form: Form, fixed: Mapping[str, float]) -> tuple[str, ...]:

@@ -84,7 +84,8 @@ def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatAr
 
     terms = law.law_form.values(quantity, law.coefficients)
     total = sum(terms.values(), np.zeros(len(table)))
-    return law.law_form.loss(np.asarray(total))
+    told = sum((law.layer_deltas.get(kind, 0.0) * share for kind, share in table.kinds.items()), np.zeros(len(table)))
+    return law.law_form.loss(np.asarray(total)) + told
 
 
 def _counted(name: str) -> str:

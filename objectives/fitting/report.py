@@ -11,12 +11,14 @@ from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
+from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.portability import portability
 from objectives.fitting.row_by_row import row_by_row
 from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.validation import Validation, row_of, validated
 from objectives.fitting.written_formula import formulas
 from objectives.loss_law.law import Law
+from objectives.loss_law.layer_deltas import SHARES
 
 
 def report(
@@ -40,16 +42,13 @@ def report(
         "adds_up_to": fit.model.form.of,
         "data": described(fit),
         "coefficients": coefficients(fit, known),
+        "kinds": kinds(fit, known),
         "terms": terms(fit, known),
         "determined": diagnostics.determined(fit, known),
         "identifiability": diagnostics.identifiability(fit, known),
         "alike": diagnostics.alike(fit, known),
         "condition": known.condition,
-        "bootstrap": {
-            "draws": len(known.draws),
-            "restarts_agreeing": known.restarts,
-            "restarts_checked": known.checked,
-        },
+        "bootstrap": _resampled(known),
         "quality": diagnostics.quality(fit),
         "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < diagnostics.REJECT},
         "validation": {name: value for name, value in asdict(checked).items() if name not in ("predicted", "squares")},
@@ -59,6 +58,10 @@ def report(
         "rows": row_by_row(fit, checked),
         "provenance": provenance(fit, len(known.draws)),
     }
+
+
+def _resampled(known: Intervals) -> dict[str, int]:
+    return {"draws": len(known.draws), "restarts_agreeing": known.restarts, "restarts_checked": known.checked}
 
 
 def described(fit: Fit) -> dict[str, Any]:
@@ -82,6 +85,26 @@ def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
             "fixed": name in fit.model.fixed,
         }
         for i, (name, value) in enumerate(fit.coefficients.items())
+    }
+
+
+def kinds(fit: Fit, known: Intervals) -> dict[str, Any] | None:
+    """What kinds of layers cost, nats where all layers are of the kind, and what the rows cannot tell of them; None without rows of any."""
+    shares, said = fit.table.kinds, coefficients(fit, known)
+    if not shares:
+        return None
+    sure = diagnostics.determined(fit, known)
+    deltas = {
+        kind: said[coefficient(kind)]
+        | {"rows": int((share > 0).sum()), "least": float(share.min()), "most": float(share.max())}
+        | {"determined": sure[coefficient(kind)]}
+        for kind, share in shares.items()
+    }
+    windows = np.unique(fit.table.numbers.get("window", np.zeros(1)))
+    return {
+        "deltas": deltas,
+        "unseen": [kind for kind in SHARES.values() if kind not in shares],
+        "windows": windows[windows > 0].tolist(),
     }
 
 

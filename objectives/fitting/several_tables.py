@@ -9,9 +9,10 @@ from objectives.fitting.trained_models import MOST_ROWS, Table, read_rows, whole
 from objectives.loss_law.features import OWNERS
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
+from search_spaces.layer_kinds import KIND_DEFAULTS
 
 DERIVED = {*SHAPE, *ALIASES, *OWNERS}
-ALWAYS = "checkpoint"  # says which rows belong together; 0 where a table has none
+ALWAYS = ("checkpoint", *KIND_DEFAULTS)  # which rows belong together, layers of a kind: 0 where a table has none
 
 
 def read_tables(
@@ -52,7 +53,7 @@ def _refuse(paths: Sequence[Path], tables: Sequence[Table]) -> None:
 def _joined(tables: Sequence[Table]) -> Table:
     """The rows of several tables; a line is told with the name of its file."""
     every = list(dict.fromkeys(name for table in tables for name in table.numbers))
-    shared = [name for name in every if name == ALWAYS or all(_has(table, name) for table in tables)]
+    shared = [name for name in every if name in ALWAYS or all(_has(table, name) for table in tables)]
     numbers = {name: np.concatenate([_column(table, name) for table in tables]) for name in shared}
     sources = tuple(source for table in tables for source in table.sources)
     lines = [f"{source.name}:{line}" for table, source in zip(tables, sources, strict=True) for line in table.lines]
@@ -77,4 +78,4 @@ def _has(table: Table, name: str) -> bool:
 
 def _column(table: Table, name: str) -> FloatArray:
     """A column of a table, or what follows from its columns."""
-    return np.zeros(len(table)) if name == ALWAYS and name not in table.numbers else table.feature(name)
+    return np.zeros(len(table)) if name in ALWAYS and name not in table.numbers else table.feature(name)

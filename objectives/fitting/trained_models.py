@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives.fitting.cells import numbers_in
 from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
-from objectives.fitting.kept_rows import checkpoints, kept, numbers_of
+from objectives.fitting.kept_rows import checkpoints, kept
+from objectives.fitting.layer_columns import own_columns
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.fitting.table_sources import Source, row_names, source_of
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, feature
+from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
-from search_spaces.columns import ALIASES, SHAPE
+from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
@@ -75,9 +78,8 @@ class Table:
         return feature(self._architectures(name), name)
 
     def _architectures(self, wanted: str) -> Architectures:
-        own = {name: self.numbers[name] for name in (*SHAPE, *ALIASES) if name in self.numbers}
         try:
-            return Architectures.from_columns(own)
+            return Architectures.from_columns(own_columns(self.numbers))
         except ValueError as error:
             lacking = next(iter(str(error).splitlines())).partition(":")[0]
             raise ValueError(
@@ -113,9 +115,23 @@ class Table:
         return {name: values for name, values in found.items() if len(values) > 1}
 
     @property
+    def _of_kinds(self) -> list[str]:
+        """Its columns of layer kinds."""
+        return [name for name in KIND_DEFAULTS if name in self.numbers]
+
+    @property
+    def kinds(self) -> dict[Kind, FloatArray]:
+        """The share of the layers that are of a kind, (n,), of each kind that some row has."""
+        if not self._of_kinds:
+            return {}
+        architectures = self._architectures("depth")
+        shares = {kind: share_of(architectures, kind) for kind in SHARES.values()}
+        return {kind: share for kind, share in shares.items() if share.any()}
+
+    @property
     def design(self) -> AnyArray:
         """Number of each row's design: equal architectures trained on equal tokens share one, (n,)."""
-        names = [name for name in OWNERS if self.has(name)]
+        names = [*(name for name in OWNERS if self.has(name)), *self._of_kinds]
         stacked = np.stack([self.feature(name) for name in names]) if names else np.zeros((1, len(self)))
         return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
 
@@ -124,7 +140,7 @@ class Table:
         """Number of the rows that are resampled and left out together, (n,): a design, with checkpoints an architecture."""
         if "checkpoint" not in self.numbers:
             return self.design
-        names = [name for name in OWNERS if name != "tokens" and self.has(name)]
+        names = [*(name for name in OWNERS if name != "tokens" and self.has(name)), *self._of_kinds]
         stacked = np.stack([self.feature(name) for name in names])
         return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
 
@@ -164,7 +180,7 @@ def read_rows(
     keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
     columns, lines = _chosen(columns, keep), sheet.lines[keep]
     final, progress, found = checkpoints({**_chosen(as_written, keep), **columns}, lines, last, path)
-    numbers = _numbers(_chosen(columns, final), lines[final], path)
+    numbers = numbers_in(_chosen(columns, final), lines[final], path)
     if progress is not None:
         numbers["checkpoint"] = progress
     bits = unit == "bits" or (unit is None and says_bits(loss))
@@ -197,32 +213,10 @@ def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[
     return {name: [column[i] for i in np.flatnonzero(keep)] for name, column in columns.items()}
 
 
-def _numbers(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> dict[str, FloatArray]:
-    """Known columns as numbers; others are not used."""
-    numbers, faults = {}, []
-    for name, cells in columns.items():
-        if name not in COLUMNS:
-            continue
-        if not any(cell.strip() for cell in cells):
-            continue
-        values = numbers_of(cells)
-        if not (fine := np.isfinite(values)).all():
-            at = int(np.argmin(fine))
-            faults.append(
-                f"{path}:{lines[at]}: {name}: expected a number, got {cells[at]!r}; correct or leave out the row"
-            )
-        numbers[name] = values
-    if "loss" not in numbers:
-        faults.append(f"{path}: expected a column loss, got {', '.join(columns)}; rename one with --rename OLD=loss")
-    if faults:
-        raise ValueError("\n".join(faults))
-    return numbers
-
-
 def _refuse(table: Table, path: Path) -> None:
     faults = []
     for name, values in table.numbers.items():
-        if name in ("loss", "seed", "checkpoint"):
+        if name in ("loss", "seed", "checkpoint", *KIND_DEFAULTS):
             continue
         if (wrong := values <= 0).any():
             at = int(np.argmax(wrong))
@@ -248,7 +242,7 @@ def _refuse(table: Table, path: Path) -> None:
 
 def _not_architectures(table: Table, path: Path) -> list[str]:
     """Rows that are no architecture, where the columns say a whole one."""
-    own = {name: table.numbers[name] for name in (*SHAPE, *ALIASES) if name in table.numbers}
+    own = own_columns(table.numbers)
     try:
         Architectures.from_columns(own)
     except ValueError as error:

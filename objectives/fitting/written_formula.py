@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from objectives.fitting.estimate import Fit
 from objectives.loss_law.form import Form, Term
+from objectives.loss_law.layer_deltas import SHARES
 
 Factor = Callable[[str], str]
 
@@ -35,7 +36,8 @@ def _sum(form: Form, scale: Callable[[Term], str], exponent: Factor, quantity: F
     """`loss = a · b^-c + …`; a term's own sign stands before it."""
     said = "ln loss" if form.of == "log_loss" else "loss"
     terms = [
-        (term.sign, " · ".join([scale(term), *_factors(term, exponent, quantity)])) for term in form.terms.values()
+        (term.sign, " · ".join([scale(term), *_factors(term, exponent, quantity), *([name] if name in SHARES else [])]))
+        for name, term in form.terms.items()
     ]
     first, *others = terms
     return f"{said} = {'−' * (first[0] < 0)}{first[1]}" + "".join(f" {'−' if s < 0 else '+'} {t}" for s, t in others)

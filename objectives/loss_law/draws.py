@@ -1,12 +1,14 @@
 """Draws of a law's coefficients as its file holds them: rows of numbers, those of other forms with their form."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from objectives.loss_law.form import Form
+from objectives.loss_law.layer_deltas import Kind
 
 
 def _is_row(text: str) -> str:
@@ -28,6 +30,33 @@ class Rival(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     form: str | Form
     draws: tuple[Row, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A form with its coefficients and what kinds of layers cost beside it, nats."""
+
+    form: Form
+    coefficients: dict[str, float]
+    layer_deltas: Mapping[Kind, float]
+
+    @classmethod
+    def read(cls, form: Form, row: Row, layer_deltas: Mapping[Kind, float]) -> Self:
+        """The draw that a row of a law's file holds."""
+        numbers = [float(number) for number in row.split()]
+        return cls(form, dict(zip(form.coefficients, numbers, strict=True)), layer_deltas)
+
+
+def mixed(
+    sources: Sequence[tuple[Form, Sequence[Row]]], deltas: Mapping[Kind, float], drawn: Mapping[Kind, Row]
+) -> tuple[Draw, ...]:
+    """The draws of each form, mixed so that the first few hold each form by its share; `drawn` are deltas in the order of the rows."""
+    every = [((i + 0.5) / len(rows), form, row) for form, rows in sources for i, row in enumerate(rows)]
+    numbers = {kind: [float(number) for number in row.split()] for kind, row in drawn.items()}
+    order = sorted(range(len(every)), key=lambda at: every[at][0])
+    return tuple(
+        Draw.read(*every[at][1:], {**deltas, **{kind: each[at] for kind, each in numbers.items()}}) for at in order
+    )
 
 
 def draw_faults(
@@ -53,3 +82,15 @@ def draw_faults(
     if covariance and len(covariance) != len(needed):
         faults.append(f"covariance: expected {len(needed)} rows, got {len(covariance)}; correct it")
     return faults
+
+
+def delta_faults(deltas: Mapping[Kind, float], drawn: Mapping[Kind, Row], draws: int) -> list[str]:
+    """What is wrong with the deltas of a law's draws: of kinds without a delta, or not one a draw."""
+    faults = [
+        f"layer_delta_draws.{kind}: expected a kind of layer_deltas; remove it" for kind in drawn if kind not in deltas
+    ]
+    return faults + [
+        f"layer_delta_draws.{kind}: expected {draws} numbers, one a draw, got {len(row.split())}; correct it"
+        for kind, row in drawn.items()
+        if len(row.split()) != draws
+    ]

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.loss_law.draws import Rival, Row, draw_faults
+from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, mixed
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form, named_form
-from objectives.loss_law.layer_deltas import LayerDeltas, nats
+from objectives.loss_law.layer_deltas import Kind, LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.quantities import Name
 from search_spaces.architectures import Architectures
@@ -40,7 +40,8 @@ class Law(BaseModel):
     quantities that a composition is given; group_size: weights per scale; precision_tokens: training tokens of the
     precision law, where they are not `tokens`.
 
-    layer_deltas: what layers of a kind cost beside it, nats, in proportion to how many of the layers they are.
+    layer_deltas: what layers of a kind cost beside it, nats, in proportion to how many of the layers they are, by
+    `layer_deltas_source`; layer_delta_draws: the same of each draw, those of rivals last.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -64,6 +65,8 @@ class Law(BaseModel):
     group_size: Annotated[int, Field(gt=1)] | None = None
     precision_tokens: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     layer_deltas: LayerDeltas = {}
+    layer_deltas_source: Name = Field("", description="Who measured layer_deltas, and how")
+    layer_delta_draws: dict[Kind, Row] = {}
     transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
     residual_sd: Annotated[float, Field(ge=0)] | None = None
     implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
@@ -96,6 +99,8 @@ class Law(BaseModel):
         if "tokens" in named_form(self.form).features and self.tokens is None:
             faults.append("tokens: expected the training tokens to predict for, got nothing; add them")
         faults += draw_faults(needed, self.covariance, self.draws, self._rival_draws(), tokens=self.tokens is not None)
+        draws = [*self.draws, *(row for rival in self.rivals for row in rival.draws)]
+        faults += delta_faults(self.layer_deltas, self.layer_delta_draws, len(draws))
         if faults:
             raise ValueError("\n".join(faults))
         return self
@@ -109,16 +114,9 @@ class Law(BaseModel):
         return named_form(self.form)
 
     @property
-    def drawn(self) -> tuple[tuple[Form, dict[str, float]], ...]:
-        """Form and coefficients of every draw, the forms mixed so that the first few hold each by its share."""
-        sources = [(self.law_form, self.draws), *((named_form(rival.form), rival.draws) for rival in self.rivals)]
-        placed = [
-            ((i + 0.5) / len(draws), at, form, [float(number) for number in row.split()])
-            for at, (form, draws) in enumerate(sources)
-            for i, row in enumerate(draws)
-        ]
-        placed.sort(key=lambda draw: draw[:2])
-        return tuple((form, dict(zip(form.coefficients, row, strict=True))) for _, _, form, row in placed)
+    def drawn(self) -> tuple[Draw, ...]:
+        """Every draw, the forms mixed so that the first few hold each by its share."""
+        return mixed([(self.law_form, self.draws), *self._rival_draws()], self.layer_deltas, self.layer_delta_draws)
 
     def feature(self, architectures: Architectures, name: str) -> FloatArray:
         """A quantity that the law depends on, (n,)."""
@@ -178,10 +176,11 @@ class Law(BaseModel):
         """Loss of each architecture under each draw, or under the first `most` of them, nats, (draws, n)."""
         n, known = len(architectures), dict[str, FloatArray]()
         losses = np.empty((len(drawn := self.drawn[:most]), n))
-        for row, (form, coefficients) in zip(losses, drawn, strict=True):
-            row[:] = form.loss(sum(self._values(form, architectures, coefficients, known).values(), np.zeros(n)))
-        losses = losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
-        return losses + nats(architectures, self.layer_deltas) if self.layer_deltas else losses
+        for row, draw in zip(losses, drawn, strict=True):
+            terms = self._values(draw.form, architectures, draw.coefficients, known)
+            row[:] = draw.form.loss(sum(terms.values(), np.zeros(n)))
+            row += nats(architectures, draw.layer_deltas) if draw.layer_deltas else 0.0
+        return losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
         """A quantile of the loss over the draws, nats, (n,).

@@ -166,6 +166,20 @@ STUDY: dict[str, Any] = {
     "evaluations": 12,
     "seed": 3,
 }
+LAYERED: dict[str, Any] = {
+    "name": "layered",
+    "axes": {
+        "depth": {"from": 4, "to": 16, "step": 4},
+        "layers": ["full", {"period": [2, 4], "local": [128, 512], "kv_shared": [0, 2]}, {"period": 3, "conv": 3}, {"period": 4, "linear": "mamba2"}],
+        "width": [512, 1024],
+        "head_dim": [64, 128],
+        "n_heads": [4, 8, 16],
+        "n_experts": [1, 8],
+        "expert_size": [512, 1024],
+        "n_kv_heads": "divisors",
+    },
+    "conditions": {"min_full_layers": 1, "full_layer_every": 6, "min_window": 128},
+}  # fmt: skip
 REPLACEMENTS: dict[str, Any] = {
     f"replacement_{i}": {
         "parent_layer_indices": [i // 2],
@@ -200,7 +214,8 @@ BLOCK_FLAGS = {
 FLAGS = {
     "--algo": ["random", "lhs", "sobol", "local_search", "nsga2", "exact"],
     "--evaluations": ["5", "12", "0", "-3", "1e3", "5,000"],
-    "--space": ["paper", "study.yaml", "tiny.yaml"],
+    "--deltas": ["deltas.yaml", "study.yaml", "none.yaml"],
+    "--space": ["paper", "study.yaml", "tiny.yaml", "layered.yaml"],
     "--law": ["hw_codesign", "none.yaml"],
     "--objectives": ["loss", "loss,total_ms", "loss,loss", "memory_gb,decode_ms", ","],
     "--budget": ["decode_ms=20", "total_ms<=1 s", "memory_gb=none", "decode_ms=1e300", "x=1", "loss=-1", "total_ms<50"],
@@ -375,6 +390,8 @@ def prepare(folder: Path, rng: random.Random) -> None:
     for name, text in (
         ("study.yaml", study_text(rng)),
         ("tiny.yaml", garbled(yaml_source.dump(spoilt(STUDY["space"], rng, 1)), rng)),
+        ("layered.yaml", garbled(yaml_source.dump(spoilt(LAYERED, rng, rng.choice([0, 1]))), rng)),
+        ("deltas.yaml", garbled("source: ours\nconv: 0.03\nlocal: -0.01\n", rng)),
         ("candidates.csv", candidates(rng)),
         ("candidates.jsonl", lines_of_json(rng)),
     ):

@@ -62,9 +62,10 @@ def test_along_the_context_a_window_stops_growing_and_each_row_is_the_study_ther
     assert plain[0]["cache_gb"] == own["resident_gb"]["kv cache"] + own["resident_gb"]["states"]
 
 
-def test_the_screen_shows_the_context_only_where_asked(inside: Inside) -> None:
+def test_the_screen_shows_the_context_where_asked_or_where_the_study_is_of_it(inside: Inside) -> None:
     said = inside("explain", "--model", "gemma_3_1b", "--preset", "device", "--contexts").out
     (header,) = [line for line in said.splitlines() if line.lstrip().startswith("prompt")]
     assert header.split() == ["prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits"]
     assert "131,072" in said
     assert "Along the context" not in inside("explain", "--model", "gemma_3_1b", "--preset", "device").out
+    assert "Along the context" in inside("explain", "--model", "gemma_3_1b", "--input-tokens", "8192").out

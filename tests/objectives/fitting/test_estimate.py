@@ -178,7 +178,7 @@ def test_a_law_carries_where_it_came_from(one_fit: Fit) -> None:
     law = law_of(one_fit, known, "mine", FORM, 1e10)
     again = Law.model_validate(law.mapping())
     assert again.coefficients == one_fit.coefficients
-    np.testing.assert_array_equal([list(coefficients.values()) for _, coefficients in again.drawn], known.draws)
+    np.testing.assert_array_equal([list(draw.coefficients.values()) for draw in again.drawn], known.draws)
     assert known.draws.shape == (50, 10)
     assert again.provenance["starts_agreeing"] == 4
     assert again.fitted_on["depth"] == (4.0, 32.0)

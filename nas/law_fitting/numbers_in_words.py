@@ -1,0 +1,14 @@
+"""Numbers of a fit's report as text."""
+
+import math
+from collections.abc import Sequence
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; unknown is a dash."""
+    return "-" if value is None or not math.isfinite(value) else f"{value:.4g}"
+
+
+def span(ends: Sequence[float]) -> str:
+    """An interval; unknown is a dash."""
+    return "-" if not math.isfinite(ends[0]) else f"{ends[0]:.4g} … {ends[1]:.4g}"

@@ -1,0 +1,82 @@
+"""Time and memory along the context on a run's page: where the study is about it, as a study of that prompt has them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nas.answer.context_curves import UNSEEN, cells, curves
+from nas.answer.context_pictures import curves_figure
+from nas.answer.outcome import Outcome
+from nas.frontier.contexts import CONTEXTS
+from nas.reporting.run_page import run_page
+
+Concluded = Callable[..., Outcome]
+LONG: dict[str, Any] = {
+    "input_tokens": 8192, "vocabulary": 1000, "baselines": ["smollm2_360m"],
+    "applications": {"a <b> $x$": {"total_ms": 1e9}, "quick": {"total_ms": 400}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def outcome(concluded: Concluded) -> Outcome:
+    return concluded(60, **LONG)
+
+
+def test_each_design_once_then_the_models_beside_it_as_a_study_of_that_prompt_has_them(
+    outcome: Outcome, studied: Callable[..., Any]
+) -> None:
+    found = curves(outcome)
+    assert [curve.label for curve in found] == ["your budgets, a <b> $x$", "quick", "SmolLM2-360M"]
+    assert [curve.baseline for curve in found] == [False, False, True]
+    own = next(pick.answer for pick in outcome.picks if pick.question.label == "your budgets")
+    assert own is not None
+    for row, tokens in zip(found[0].rows, CONTEXTS, strict=True):
+        there = studied(**LONG | {"input_tokens": tokens, "algo": "random"}).problem.evaluate(own.genotypes)
+        assert row.tokens == tokens
+        assert [row.prefill_ms, row.tpot_ms, row.resident_gb] == [
+            there.metrics[name][0] for name in ("prefill_ms", "tpot_ms", "resident_gb")
+        ]
+
+
+def test_the_page_shows_picture_and_figures_and_what_the_law_does_not_see(outcome: Outcome) -> None:
+    page = run_page(outcome, "run", {}, {})
+    assert "<h2>Along the context</h2>" in page
+    assert UNSEEN in page
+    assert "your budgets, a &lt;b&gt; $x$" in page
+    assert "<b> $x$" not in page
+    for curve in curves(outcome):
+        for row in curve.rows:
+            assert all(f">{cell}</td>" in page for cell in cells(row))
+    assert page == run_page(outcome, "run", {}, {})
+
+
+def test_the_picture_has_a_line_a_design_in_every_panel_and_the_devices_memory(outcome: Outcome) -> None:
+    found = curves(outcome)
+    panels = curves_figure(found, 64.0).axes
+    assert [len(ax.lines) for ax in panels] == [3, 3, 4]
+    assert list(panels[1].lines[2].get_ydata()) == [row.tpot_ms for row in found[2].rows]
+    assert set(panels[2].lines[3].get_ydata()) == {64.0}
+
+
+@pytest.mark.parametrize(
+    "study", [{"input_tokens": 8191}, {**LONG, "budgets": {"total_ms": 1e-6}}], ids=["short", "infeasible"]
+)
+def test_where_contexts_are_not_the_question_or_nothing_answers_it_nothing_is_shown(
+    study: dict[str, Any], concluded: Concluded
+) -> None:
+    outcome = concluded(20, **study)
+    assert curves(outcome) == []
+    assert "Along the context" not in run_page(outcome, "run", {}, {})
+
+
+def test_a_choice_between_kinds_of_layers_is_one_of_contexts(concluded: Concluded) -> None:
+    space = {
+        "axes": {
+            "depth": [4, 8], "layers": ["full", {"period": 2, "local": 128}], "width": [256], "expert_size": [512, 1024], "n_kv_heads": [1]
+        },
+        "conditions": {"min_full_layers": 1},
+    }  # fmt: skip
+    found = curves(concluded(8, space=space, baselines=[]))
+    assert [curve.baseline for curve in found] == [False] * len(found)
+    assert found
