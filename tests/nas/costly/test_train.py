@@ -121,6 +121,7 @@ def test_a_worker_that_cannot_train_stops_the_run(run: Run, trainer: Path, folde
     (trainer / "behaviour").unlink()
 
 
+@pytest.mark.usefixtures("trainer")
 def test_models_to_compare_with_would_be_trained_again(run: Run) -> None:
     """They are left out, and the run says so; formats that are priced and not trained are said, too."""
     answer = run("--out", "out", baselines=["qwen2.5_0.5b"], precision="int4")

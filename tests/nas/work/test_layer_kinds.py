@@ -24,12 +24,10 @@ def test_the_closed_form_refuses_them(column: str, inside: Inside) -> None:
     assert f"latency: expected operator for {column}, got closed_form" in answer.err
 
 
-@pytest.mark.parametrize("command", ["export", "measure"])
-def test_what_cannot_be_built_is_refused(command: str, inside: Inside, tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_refused(inside: Inside, tmp_path: Path) -> None:
     fields = dict(pair.split("=") for pair in f"{LAYERS},{KINDS['n_conv']}".split(","))
     (tmp_path / "mixed.csv").write_text(f"id,{','.join(fields)}\nmixed,{','.join(fields.values())}\n")
-    further = ("--to", "hf") if command == "export" else ("--device", "board")
-    answer = inside(command, "mixed.csv", *further, "--out", "there")
+    answer = inside("measure", "mixed.csv", "--device", "board", "--out", "there")
     assert answer.code == 2
     assert "n_conv 2" in answer.err
 
