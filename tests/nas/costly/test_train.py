@@ -3,6 +3,7 @@
 import csv
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,26 @@ def test_known_results_are_of_the_same_settings(folder: Path, run: Run, asked: A
     answer = run("--known", "first", "--out", "other", train={"data": "text.txt", "tokens": 2000})
     assert answer.code == 2, answer
     assert "known: first: expected values of train as this study has it, got others in train.tokens" in answer.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("distributed") is None, reason="needs the extra dask, which is not installed")
+def test_on_a_cluster_the_same_bytes_without_workers_in_the_study(folder: Path, run: Run) -> None:
+    """`--executor` takes the place of `workers`; workers import the trainer of this project, whatever `nas` lies about."""
+    from distributed import LocalCluster
+
+    (folder / "nas").mkdir()
+    (folder / "nas" / "__init__.py").write_text("raise RuntimeError('not this one')\n")
+    assert run("--out", "serial").code == 0
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+    ) as cluster:
+        answer = run("--executor", f"dask:{cluster.scheduler_address}", "--out", "out", workers="none")
+    assert answer.code == 0, answer
+    assert (folder / "out" / "evaluations.csv").read_bytes() == (folder / "serial" / "evaluations.csv").read_bytes()

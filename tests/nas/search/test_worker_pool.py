@@ -185,10 +185,10 @@ def test_the_clock_of_an_evaluation_runs_in_the_main_thread_and_leaves_no_trace(
 
 
 def test_threads_have_the_drivers_clock(called: Called, user_module: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluating, "GRACE_S", 0.1)
-    text = "import time\ndef fn(a):\n    time.sleep(0.6 * (a.depth[0] == 2))\n    return a.depth / 2\n"
+    monkeypatch.setattr(evaluating, "GRACE_S", 0.5)  # a busy machine may let the others wait
+    text = "import time\ndef fn(a):\n    time.sleep(2.5 * (a.depth[0] == 2))\n    return a.depth / 2\n"
     name = f"{user_module(text)}:fn"
-    check(name, called(name, 5, 2, 0.2, ThreadPoolExecutor), {2: "timeout after 0.2 s"})
+    check(name, called(name, 5, 2, 1.0, ThreadPoolExecutor), {2: "timeout after 1 s"})
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["refuses", "answers broken"])
