@@ -7,6 +7,7 @@ import numpy as np
 from objectives.layer_kinds import LayerKinds
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.columns import any_of
 
 
 class Dimensions:
@@ -112,4 +113,4 @@ def _float(column: AnyArray) -> FloatArray:
 
 
 def _if_any(column: AnyArray) -> FloatArray | None:
-    return _float(column) if column.any() else None
+    return _float(column) if any_of(column) else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.columns import any_of
 from search_spaces.layer_kinds import LINEAR_KINDS
 
 SCAN_FLOPS = {"no": 0.0, "deltanet": 7.0, "mamba2": 5.0}  # per token and element of the state: decay, update, read-out
@@ -96,7 +97,7 @@ class LayerKinds:
     def kept_tokens(self, context: int) -> FloatArray:
         """Tokens of a context that all KV caches together keep, Σ over layers that own one."""
         a = self.architectures
-        if not a.n_local.any():
+        if not any_of(a.n_local):
             return self.own_kv_layers * float(context)
         local = a.n_local - a.n_kv_shared_local
         kept: FloatArray = (self.own_kv_layers - local) * float(context)
@@ -105,7 +106,7 @@ class LayerKinds:
     def keys_of_a_token(self, context: int) -> FloatArray:
         """Keys that a token of a causal sequence attends to, mean over its places, Σ over the layers of attention."""
         whole, inside = (context + 1) / 2.0, self._inside(context)
-        if not inside.any():
+        if not any_of(inside):
             return self.attention_layers * whole
         window = np.minimum(self.window, float(context))
         seen = (window * (window + 1.0) / 2.0 + (context - window) * window) / context
@@ -114,14 +115,14 @@ class LayerKinds:
 
     def _inside(self, context: int) -> IntArray:
         a = self.architectures
-        return a.n_local * (a.window < context)
+        return a.n_local * (a.window < context) if any_of(a.n_local) else a.n_local
 
     def _share(self, layers: IntArray) -> FloatArray | None:
-        return layers / self.depth if layers.any() else None
+        return layers / self.depth if any_of(layers) else None
 
     def _left(self, *others: IntArray) -> FloatArray:
         """The layers that are none of the others; where none is, the depth itself."""
-        mixed = [each for each in others if each.any()]
+        mixed = [each for each in others if any_of(each)]
         return self.depth - sum(mixed) if mixed else self.depth
 
     def _part(self, layers: FloatArray) -> FloatArray | float:

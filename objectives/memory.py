@@ -10,6 +10,7 @@ from objectives.scenario import Scenario
 from objectives.shares import Share, embeddings, small_tensors, weights_of_a_layer
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import any_of
 
 GB = 1e9
 
@@ -68,7 +69,7 @@ def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
     tokens = float(scenario.batch) * read
     held = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
     if scenario.attention == "unfused":
-        seen = np.where(a.n_full > 0, read, np.minimum(read, kinds.window)) if a.n_local.any() else read
+        seen = np.where(a.n_full > 0, read, np.minimum(read, kinds.window)) if any_of(a.n_local) else read
         held = held + tokens * x.n_heads * seen
     if kinds.alike:
         return held

@@ -9,12 +9,13 @@ import numpy as np
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
 from search_spaces.columns import (
     ALIASES,
-    DEFAULTS,
+    CODED,
     FILE_COLUMNS,
     PRECISIONS,
     ColumnReader,
-    code,
+    any_of,
     constant,
+    defaults,
     dtype_of,
     worded,
 )
@@ -118,11 +119,13 @@ class Architectures:
 
     def with_full_attention(self) -> Self:
         """The same layers with attention to the whole context where it has a window."""
-        sharing = self.n_kv_shared.any()
+        sharing = any_of(self.n_kv_shared)
         return self._with({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
 
     def _with(self, values: Mapping[str, int | bool]) -> Self:
         """The same architectures with a value for all in some columns."""
+        if not any(_differs(getattr(self, name), value) for name, value in values.items()):
+            return self
         changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
         return type(self)(**(self._stored() | changed))
 
@@ -148,8 +151,8 @@ class Architectures:
         """Columns beyond the shape that are not at their default in every row, and those named."""
         return {
             name: worded(name, getattr(self, name))
-            for name, default in DEFAULTS.items()
-            if name in always or _differs(getattr(self, name), code(name, default))
+            for name, default in CODED.items()
+            if name in always or _differs(getattr(self, name), default)
         }
 
     @classmethod
@@ -179,11 +182,8 @@ class Architectures:
     @classmethod
     def from_shape(cls, shape: Mapping[str, IntArray]) -> Self:
         """Unchecked architectures from the eight shape columns, further ones at their defaults unless they are given."""
-        n = len(shape["depth"])
-        columns: dict[str, Any] = {
-            name: constant(code(name, value), n, dtype_of(name)) for name, value in DEFAULTS.items()
-        }
-        return cls(**columns | {name: frozen(column) for name, column in shape.items()})
+        further: dict[str, Any] = {**defaults(len(shape["depth"]))}
+        return cls(**further | {name: frozen(column) for name, column in shape.items()})
 
 
 def _differs(column: AnyArray, value: Any) -> bool:

@@ -70,7 +70,7 @@ class Axes:
         """Axes of what is none of the architecture, but of how it is trained or run, by the name of its column; often none."""
         return {name: _axis(values) for name, values in self.specification.settings.items()}
 
-    @property
+    @cached_property
     def n_settings(self) -> int:
         """Combinations of settings, each with every architecture; 1 without axes of them."""
         return math.prod(len(values) for values in self.settings.values())

@@ -1,6 +1,8 @@
 """Columns of architectures: their names, defaults and types, and the reading of columns that somebody gives."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +49,11 @@ def constant(value: Any, n: int, dtype: Any) -> AnyArray:
     return np.ndarray((n,), dtype, np.asarray(value, dtype=dtype).tobytes(), strides=(0,))
 
 
+def any_of(column: AnyArray) -> bool:
+    """Whether a column holds anything but zeros; of a constant one its first row tells."""
+    return bool(column[0] if column.strides == (0,) and len(column) else column.any())
+
+
 def dtype_of(name: str) -> Any:
     """The type of a stored column."""
     return np.bool_ if isinstance(DEFAULTS.get(name, 0), bool) else np.int64
@@ -55,6 +62,15 @@ def dtype_of(name: str) -> Any:
 def code(name: str, value: Any) -> Any:
     """A value as it is stored: a word as its place in `CODES`."""
     return CODES[name].index(value) if name in CODES else value
+
+
+CODED = {name: code(name, default) for name, default in DEFAULTS.items()}  # the defaults as they are stored
+
+
+@lru_cache(maxsize=64)
+def defaults(n: int) -> Mapping[str, AnyArray]:
+    """The further columns at their defaults, each (n,); searches ask for batches of the same few sizes again and again."""
+    return MappingProxyType({name: constant(value, n, dtype_of(name)) for name, value in CODED.items()})
 
 
 def worded(name: str, column: AnyArray) -> AnyArray:

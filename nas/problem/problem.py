@@ -176,6 +176,9 @@ class Problem:
 
 def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
     """Why each row of shipped metrics, the loss among them, cannot be used ("" where it can); None where all can."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(sum(metrics.values())).all() and (metrics["loss"] <= LARGEST_LOSS).all():
+            return None  # as of nearly every batch: a sum is finite only where everything in it is
     said = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
     beyond = f"beyond {LARGEST_LOSS:g} nats no perplexity is finite"
     beyond = f"{law.name} prices {law.priced_designs} alone" if law.partial else beyond

@@ -26,8 +26,9 @@ def meta_digest(written: Mapping[str, str]) -> str:
 def digest(rows: Evaluations) -> str:
     """Hash of what a batch's rows say: keys, genotypes, metrics and reasons; SQLite keeps no sign of zero."""
     content = hashlib.blake2b(np.column_stack([rows.keys, rows.genotypes]).astype("<i8").tobytes(), digest_size=16)
-    for values in rows.metrics.values():
-        content.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
+    values = np.array([*rows.metrics.values()]) + 0.0
+    values[np.isnan(values)] = np.nan
+    content.update(values.astype("<f8", copy=False).tobytes())
     content.update("\0".join(rows.reasons if rows.reasons and any(rows.reasons) else ()).encode())
     return content.hexdigest()
 

@@ -45,7 +45,8 @@ class Archive:
 
     def rows(self, rows: IntArray | slice) -> Evaluations:
         """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
-        metrics = {name: self._metrics[i, rows] for i, name in enumerate(self.problem.metric_names)}
+        columns = self._metrics[:, rows] if isinstance(rows, slice) else self._metrics.take(rows, axis=1)
+        metrics = dict(zip(self.problem.metric_names, columns, strict=True))
         chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows.tolist()
         reasons = tuple(self._reasons.get(row, "") for row in chosen) if self._reasons else None
         names = tuple(objective.name for objective in self.problem.objectives)

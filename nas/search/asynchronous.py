@@ -76,9 +76,9 @@ class AsynchronousSearch(Search):
         return None
 
     def _room(self, remaining: int | None) -> int:
-        """Designs that workers can begin with now; four of them have one more before them, so that none waits for the driver."""
-        workers = self.delegated.pool.at_once
-        room = workers + (-(-workers // 4) if workers > 1 else 0) - len(self.pending)
+        """Designs that workers can begin with now, and those before them, so that none waits for the driver."""
+        pool = self.delegated.pool
+        room = pool.at_once + pool.spare - len(self.pending)
         return room if remaining is None else min(room, remaining - len(self.pending))
 
     def _proposed(self, at_most: int) -> IntArray:

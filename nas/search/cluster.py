@@ -197,6 +197,11 @@ class ClusterPool(WorkerPool):
             self.counted = time.monotonic()
         return max(1, min(self.slots, self.workers))
 
+    @property
+    def sent_at_once(self) -> int:
+        """As many as there is room for: dask would give one more to a worker, whose evaluation may take days beside an idle one."""
+        return self.at_once
+
     def opened(self) -> Executor:
         """The cluster; one that was lost is waited for.
 

@@ -4,12 +4,13 @@ The driver alone owns strategy and log. Results do not depend on the number of w
 exception, a value that is not finite, a timeout or a dead worker fails its own architecture only.
 """
 
+import math
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
@@ -45,10 +46,10 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """A task that was sent, since when it is waited for, and whether a worker was seen with it."""
+    """A task that was sent, since when it is waited for (∞ while it stands behind others), and whether a worker was seen with it."""
 
     task: Task
-    since: float
+    since: float = math.inf
     seen: bool = False
 
 
@@ -68,7 +69,7 @@ def end_at_once(executor: Executor) -> None:
 
 
 class WorkerPool:
-    """Tasks through `concurrent.futures.Executor`s that may be killed and replaced, at most `workers` at once."""
+    """Tasks through `concurrent.futures.Executor`s that may be killed and replaced, at most `workers` at work at once."""
 
     def __init__(self, workers: int, timeout_s: float | None, make: Callable[[int], Executor] = process_pool) -> None:
         self.workers, self.timeout_s, self.make = workers, timeout_s, make
@@ -82,8 +83,18 @@ class WorkerPool:
 
     @property
     def at_once(self) -> int:
-        """Tasks that are sent before one of them is back."""
+        """Tasks that are worked on at the same time."""
         return self.workers
+
+    @property
+    def spare(self) -> int:
+        """Further ones that wait, so that no worker waits for the driver: one for every four workers; beside one alone none."""
+        return -(-self.at_once // 4) if self.at_once > 1 else 0
+
+    @property
+    def sent_at_once(self) -> int:
+        """Tasks that are sent before one of them is back: a worker takes the next one while the driver thinks."""
+        return self.at_once + self.spare
 
     def add(self, tasks: Iterable[Task]) -> None:
         """Tasks to send, in order, as workers become free."""
@@ -110,13 +121,16 @@ class WorkerPool:
                 future = self.opened().submit(*self._sent(task))
             except BrokenExecutor as error:
                 return self._broke(error, task)
-            self.flying[future] = Flight(task, time.monotonic())
+            self.flying[future] = Flight(task)
+        for future, flight in list(self.flying.items())[: self.at_once]:  # executors begin in order
+            if flight.since == math.inf:
+                self.flying[future] = replace(flight, since=time.monotonic())
         return []
 
     def _room(self) -> bool:
         if self.suspects or (self.alone and self.flying):
             return not self.flying
-        return bool(self.waiting) and len(self.flying) < self.at_once
+        return bool(self.waiting) and len(self.flying) < self.sent_at_once
 
     def _sent(self, task: Task) -> tuple[Any, ...]:
         """What a worker calls, and with what."""

@@ -91,7 +91,7 @@ def simulated_binary(
     pair, ceiling = parents.reshape(2, -1)[:, at], highest[at % genes]
     low, high = np.minimum(*pair), np.maximum(*pair)
     chance, exchanged = random_state.random(len(at)), random_state.random(len(at)) < EACH_GENE
-    spread, power = high - low, np.full(len(at), eta + 1.0)  # of a single exponent numpy takes roots in another way
+    spread, power = high - low, alike(eta + 1.0, len(at))
     alpha = 2.0 - np.power(1.0 + 2.0 * np.array([low, ceiling - high]) / spread, -power)
     reach = chance * alpha
     reach = np.power(np.where(chance <= 1.0 / alpha, reach, 1.0 / (2.0 - reach)), 1.0 / power) * spread
@@ -111,7 +111,7 @@ def polynomial(genes: FloatArray, highest: FloatArray, eta: float, random_state:
     changed &= highest > 0
     at = changed.reshape(-1).nonzero()[0]
     values, ceiling = genes.reshape(-1)[at], highest[at % each]
-    chance, power = random_state.random(len(at)), np.full(len(at), eta + 1.0)
+    chance, power = random_state.random(len(at)), alike(eta + 1.0, len(at))
     down = chance <= 0.5
     share = np.where(down, chance, 1.0 - chance)
     left = 1.0 - np.where(down, values, ceiling - values) / ceiling
@@ -119,6 +119,13 @@ def polynomial(genes: FloatArray, highest: FloatArray, eta: float, random_state:
     mutated = genes.copy()
     mutated.reshape(-1)[at] = np.minimum(np.maximum(values + np.where(down, step, -step) * ceiling, 0.0), ceiling)
     return mutated
+
+
+def alike(exponent: float, n: int) -> FloatArray:
+    """One exponent for each of n, (n,): of a single one numpy takes roots in another way; `np.full` takes four times as long."""
+    found = np.empty(n)
+    found[:] = exponent
+    return found
 
 
 def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:

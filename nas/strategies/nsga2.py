@@ -40,9 +40,9 @@ class Individuals:
     def winners(self, pairs: IntArray, random_state: np.random.Generator) -> IntArray:
         """Of each pair of rows (n, 2) the less violating, the dominating, the less crowded, (n,); ties by a coin, in order."""
         first, second = pairs.T
-        values, others = self.values[first], self.values[second]
-        better, worse = (values < others).any(axis=1), (values > others).any(axis=1)
-        lead = np.where(better != worse, sign(better, worse), compared(self.crowding[second], self.crowding[first]))
+        (values, others), (crowding, other_crowding) = self.values[pairs.T], self.crowding[pairs.T]
+        better, worse = np.logical_or.reduce([values < others, values > others], axis=2)
+        lead = np.where(better != worse, sign(better, worse), compared(other_crowding, crowding))
         if self.violation.any():
             sums, other_sums = self.violation[first], self.violation[second]
             lead = np.where((sums > 0) | (other_sums > 0), compared(sums, other_sums), lead)

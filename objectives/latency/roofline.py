@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -191,28 +192,34 @@ def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) ->
 
     def seconds(scenario: Scenario) -> FloatArray:
         hits = hits_of(x, phase, scenario)
-        ffn = ffns[scenario.routing_overlap]
-        layer = _timed(attention, phase, scenario, hits) + _timed(ffn, phase, scenario, hits)
-        found: FloatArray = x.depth * layer + _timed(head_operators(x, phase, scenario), phase, scenario, hits)
+        timed = partial(_timed, phase=phase, scenario=scenario, hits=hits, alike={})
+        layer = timed(attention) + timed(ffns[scenario.routing_overlap])
+        found: FloatArray = x.depth * layer + timed(head_operators(x, phase, scenario))
         return found
 
     return [seconds(scenario) for scenario in scenarios]
 
 
-def _timed(operators: Iterable[Operator], phase: Phase, scenario: Scenario, hits: FloatArray | None) -> Values:
-    """Σ of `time_operator`'s seconds, in operator order, without the rest of what it says: of a small batch that is half the work."""
-    alike: dict[tuple[str, str], tuple[Values, Values]] = {}
+def _timed(
+    operators: Iterable[Operator],
+    phase: Phase,
+    scenario: Scenario,
+    hits: FloatArray | None,
+    alike: dict[tuple[str, str, bool], tuple[Values, Values]],
+) -> Values:
+    """Σ of `time_operator`'s seconds, in operator order, without the rest of what it says: of a small batch that is half the work.
+
+    `alike` keeps the rates of operators of one peak and kind; all that are routed are so in the same rows.
+    """
     seconds: Values = 0.0
     for operator in operators:
         if hits is not None:
             seconds = seconds + time_operator(operator, phase, scenario, hits).seconds
             continue
-        known = alike.get((operator.peak, operator.kind)) if operator.routed is None else None
-        if known is None:
-            known = rates(operator, phase, scenario)
-            if operator.routed is None:
-                alike[operator.peak, operator.kind] = known
-        bound = _bound(operator, phase, *known)
+        sort = (operator.peak, operator.kind, operator.routed is not None)
+        if sort not in alike:
+            alike[sort] = rates(operator, phase, scenario)
+        bound = _bound(operator, phase, *alike[sort])
         seconds = seconds + operator.count * (bound + _fixed(operator, phase, scenario))
     return seconds
 

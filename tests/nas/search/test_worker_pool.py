@@ -4,6 +4,7 @@ import csv
 import math
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -319,9 +320,30 @@ def test_workers_are_busy_again_before_what_they_found_is_handed_on(user_module:
     left = 7
     while arrived := pool.arrivals():
         left -= len(arrived)
-        assert len(pool.flying) == min(2, left)
+        assert len(pool.flying) == min(3, left)
     assert left == 0
     pool.close()
+
+
+@pytest.mark.parametrize(("workers", "sent"), [(1, 1), (2, 3), (4, 5), (5, 7)])
+def test_one_for_every_four_workers_stands_ready_and_its_clock_begins_when_a_worker_can(
+    workers: int, sent: int, user_module: Written
+) -> None:
+    name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
+    futures: list[Future[Answer]] = []
+
+    class Slow(ThreadPoolExecutor):
+        def submit(self, *_: Any, **__: Any) -> Future[Any]:
+            futures.append(Future())
+            return futures[-1]
+
+    pool = WorkerPool(workers, 1.0, Slow)
+    pool.add(Task((i, name), Objective(name), architectures(9)[i : i + 1]) for i in range(9))
+    threading.Timer(0.05, lambda: futures[0].set_result((1.0, ""))).start()
+    assert [task.key[0] for task, _ in pool.arrivals()] == [0]
+    assert len(futures) == sent + 1
+    begun = [math.isfinite(flight.since) for flight in pool.flying.values()]
+    assert begun == [True] * workers + [False] * (sent - workers)
 
 
 def test_the_pace_is_about_a_second_of_work() -> None:
