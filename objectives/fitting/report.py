@@ -88,11 +88,11 @@ def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
     }
 
 
-def kinds(fit: Fit, known: Intervals) -> dict[str, Any] | None:
-    """What kinds of layers cost, nats where all layers are of the kind, and what the rows cannot tell of them; None without rows of any."""
+def kinds(fit: Fit, known: Intervals) -> dict[str, Any]:
+    """What kinds of layers cost, nats where all layers are of the kind, and what the rows cannot tell of them; nothing without rows of any."""
     shares, said = fit.table.kinds, coefficients(fit, known)
     if not shares:
-        return None
+        return {}
     sure = diagnostics.determined(fit, known)
     deltas = {
         kind: said[coefficient(kind)]
