@@ -56,7 +56,7 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     yield "Verdict", content["verdict"]
     yield "Data", _data(content["data"], drawn)
     yield "Coefficients (95 % intervals)", _coefficients(content, drawn)
-    if content["kinds"]:
+    if content.get("kinds"):
         yield "Kinds of layers (nats where all layers are of the kind)", kind_lines(content["kinds"], drawn)
     yield "Terms", _terms(content["terms"], drawn)
     yield "What the data cannot tell", _doubts(content)

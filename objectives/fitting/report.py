@@ -89,7 +89,7 @@ def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
 
 
 def kinds(fit: Fit, known: Intervals) -> dict[str, Any]:
-    """What kinds of layers cost, nats where all layers are of the kind, and what the rows cannot tell of them; empty without rows of any."""
+    """What kinds of layers cost, nats where all layers are of the kind, and what the rows cannot tell of them; nothing without rows of any."""
     shares, said = fit.table.kinds, coefficients(fit, known)
     if not shares:
         return {}

@@ -58,6 +58,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 BASE: dict[str, Any] = {"objectives": ["loss", "measure"], "train": "none", "workers": 1, "output_tokens": 10}
 
 
+@pytest.mark.slow
 def test_a_request_is_its_prefill_and_its_steps(folder: Path, run: Run, program: Callable[[str], str]) -> None:
     """Medians of all samples in the study's workload; a design whose process dies fails with the reason."""
     measure = {"interpreter": program(PYTHON), "rounds": 2}

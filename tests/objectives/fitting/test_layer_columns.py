@@ -56,7 +56,6 @@ def test_a_fit_finds_what_kinds_of_layers_cost_with_intervals_that_hold_it(table
     fit = fitted("parameters_power", named_form("parameters_power"), table, Method(starts=3))
     known = intervals(fit, 40, np.random.default_rng(0))
     found = kinds(fit, known)
-    assert found is not None
     assert found["unseen"] == ["kv_shared", "deltanet", "mamba2"]
     assert found["windows"] == [512, 1024]
     for kind, delta in TOLD.items():
