@@ -46,7 +46,7 @@ def last_level_cache() -> int:
 
     Source: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: `level` and `size` of every cache, the latter in KiB ("32768K").
     """
-    sizes = {_text(f"{each}/level"): _text(f"{each}/size") for each in CACHES.glob("index*")}
+    sizes = {_text(each / "level"): _text(each / "size") for each in CACHES.glob("index*")}
     last = sizes[max(sizes)] if sizes else ""
     return 1024 * int(last.removesuffix("K")) if last.removesuffix("K").isdecimal() else 0
 
