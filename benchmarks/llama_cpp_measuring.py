@@ -18,12 +18,14 @@ from nas.exporting.recipe import load_recipe
 from nas.exporting.tokenizer import byte_level
 from nas.files.tables import csv_text, write
 from nas.measuring.machine import busy_cores
+from nas.study.catalogue import load_device
 
 FORMATS = ("f16", "q8_0", "q4_0")
 LENGTHS = (16, 64, 256, 512, 2048)
 STEPS, ROUNDS, SAMPLES, LONG_SAMPLES = 16, 2, 2, 1
 BATCH, BATCH_LENGTH, BATCH_EVERY = 4, 128, 3  # every third model
 BUSY = 0.15  # processors that other programs may have
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 Row = dict[str, str]
 
 
@@ -101,8 +103,19 @@ def machine(plan: Plan) -> None:
     if plan.board.exists():
         return
     refuse_busy(plan)
-    if code := subprocess.run([*plas("measure"), "--hardware", "--out", str(plan.board)], check=False).returncode:
+    rates = plan.root / "rates.yaml"
+    if not rates.exists() and (
+        code := subprocess.run([*plas("measure"), "--hardware", "--out", str(rates)], check=False).returncode
+    ):
         sys.exit(f"plas measure --hardware ended with {code}")
+    write(plan.board, rates.read_text(encoding="utf-8") + cache())
+    load_device(str(plan.board))
+
+
+def cache() -> str:
+    """The last-level cache as a line of a device file; nothing where the system does not tell it."""
+    levels = sorted(CACHES.glob("index*/size"), key=lambda path: int(path.with_name("level").read_text()))
+    return f"cache: {int(levels[-1].read_text().strip().removesuffix('K')) * 1024 / 1e6:.4g} MB\n" if levels else ""
 
 
 def plas(command: str) -> list[str]:

@@ -9,7 +9,7 @@ from nas.errors import PlasError, UsageError
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.measuring.engine import refuse_missing
-from nas.measuring.machine import last_level_cache, processor
+from nas.measuring.machine import processor
 from nas.measuring.process import run_worker
 from nas.measuring.session import WORKERS
 from objectives.device import Device
@@ -27,38 +27,30 @@ def measure_hardware(out: Path, interpreter: str, torch_device: str, threads: in
     if out.suffix not in (".yaml", ".yml") or out.exists():
         raise UsageError(f"--out: expected a new .yaml file with --hardware, got {out}; name one")
     refuse_missing("torch", interpreter)
-    cache = last_level_cache() if torch_device == "cpu" else 0
-    job = {"torch_device": torch_device, "threads": threads, "seconds": SECONDS, "cache": cache}
+    job = {"torch_device": torch_device, "threads": threads, "seconds": SECONDS}
     answer = run_worker([interpreter, str(WORKERS / "hardware_worker.py")], job, timeout, None)
     if answer.state != "ok":
         raise PlasError(
             f"--hardware: expected rates from {interpreter}, got {answer.state} ({answer.reason}); "
             "name a Python that has torch with --interpreter"
         )
-    content = device_content(answer.content, threads, cache)
+    content = device_content(answer.content, threads)
     device = Device.model_validate(content)
     write(out, yaml_source.dump(content))
-    speed = device.cache_bandwidth
-    held = f", {cache / 1e6:.4g} MB of cache at {speed / 1e9:.4g} GB/s" if speed else ""
     return (
         f"{device.name}: {device.fp16 / 1e12:.4g} TFLOP/s, {device.int8 / 1e12:.4g} TOP/s int8, "
-        f"{device.bandwidth / 1e9:.4g} GB/s{held}, {device.memory_gb:.4g} GB; written to {out}"
+        f"{device.bandwidth / 1e9:.4g} GB/s, {device.memory_gb:.4g} GB; written to {out}"
     )
 
 
-def device_content(found: dict[str, Any], threads: int, cache: int) -> dict[str, Any]:
-    """A device file's content from a worker's rates: the best of half and single precision stands for FP16.
-
-    cache: bytes of the last-level cache; the file states it with the bandwidth that was found there, or neither.
-    """
+def device_content(found: dict[str, Any], threads: int) -> dict[str, Any]:
+    """A device file's content from a worker's rates: the best of half and single precision stands for FP16."""
     rates: dict[str, float] = found["rates"]
     best = max(("fp16", "bf16", "fp32"), key=lambda name: rates.get(name, 0.0))
     half = rates[best]
     memory = found.get("memory") or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     day = datetime.now(UTC).date().isoformat()
     int8 = "int8 products" if "int8" in rates else "INT8 was not measured and is set to the same"
-    cached = found.get("cache_bandwidth", 0.0)
-    held = {"cache": f"{cache / 1e6:.4g} MB", "cache_bandwidth": f"{cached / 1e9:.4g} GB/s"} if cached else {}
     return {
         "name": found.get("name") or processor(),
         "fp16": f"{half / 1e12:.4g} TFLOP/s",
@@ -68,6 +60,6 @@ def device_content(found: dict[str, Any], threads: int, cache: int) -> dict[str,
         "confidence": "measured",
         "dense_confirmed": True,
         "source": f"measured on {day} with {found['engine']}, {threads} threads: {best} matrix products, {int8}, "
-        "matrices of 4,096 × 4,096 read" + ", and one of a quarter of the last-level cache" * bool(held),
+        "and vector products with 4,096 × 4,096 matrices",
         "other_peaks": {name: f"{value / 1e12:.4g} TFLOP/s" for name, value in rates.items() if name != "int8"},
-    } | held
+    }

@@ -10,7 +10,6 @@ from typing import Any
 from nas.measuring.workers.llama_bench_worker import busy_s
 
 LOOK_S = 0.25
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def machine() -> dict[str, Any]:
@@ -39,16 +38,6 @@ def busy_cores() -> float | None:
 def processor() -> str:
     """The processor's name."""
     return _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
-
-
-def last_level_cache() -> int:
-    """Bytes of the processor's last-level cache; 0 where the system does not tell.
-
-    Source: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: `level` and `size` of every cache, the latter in KiB ("32768K").
-    """
-    sizes = {_text(each / "level"): _text(each / "size") for each in CACHES.glob("index*")}
-    last = sizes[max(sizes)] if sizes else ""
-    return 1024 * int(last.removesuffix("K")) if last.removesuffix("K").isdecimal() else 0
 
 
 def _field(path: str, name: str) -> str:

@@ -21,7 +21,6 @@ TAIL = 0.05  # log error from which a row pulls linearly
 LONGER = 4.0  # ratio of the longest context to the shortest from which attention is told apart
 NEAR = 0.1  # of the seconds of bytes, from which arithmetic may bind at lower efficiencies
 FITS = 0.5  # share of hits from which a model counts as one that the cache holds
-BINDING = 0.05  # `decode_attention_compute` at which arithmetic binds in decoding, as it does not at the prior
 
 
 @dataclass(frozen=True)
@@ -155,21 +154,7 @@ def fit(terms: Terms, free: Freedom) -> Calibration:
         pulled = PRIOR_WEIGHT * (vector - prior) / spread
         return np.concatenate([robust, pulled]), np.concatenate([rows, np.diag(PRIOR_WEIGHT / spread)])
 
-    found = [minimise(residuals, start, bounds) for start in _starts(free, prior)]
-    best = min(found, key=lambda vector: float(np.sum(residuals(vector)[0] ** 2)))
-    return calibration(free, best, terms.second)[0]
-
-
-def _starts(free: Freedom, prior: FloatArray) -> list[FloatArray]:
-    """The priors, and where the attention core of decode steps takes arithmetic.
-
-    The larger side of a roof alone has slopes, so that no step leads from one side to the other.
-    """
-    if "decode_attention_compute" not in free.names:
-        return [prior]
-    other = prior.copy()
-    other[free.names.index("decode_attention_compute")] = np.log(BINDING)
-    return [prior, other]
+    return calibration(free, minimise(residuals, prior, bounds), terms.second)[0]
 
 
 def _robust(error: FloatArray) -> tuple[FloatArray, FloatArray]:

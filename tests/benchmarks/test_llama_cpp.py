@@ -11,7 +11,6 @@ import pytest
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, measured_rows
-from objectives.calibrating.efficiencies import fit, freedom
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
 from objectives.device import Calibration
@@ -21,7 +20,7 @@ TABLE, BOARD, PAGE = (ROOT / "docs" / name for name in ("llama-cpp.csv", "llama-
 sys.path.append(str(ROOT / "benchmarks"))  # the scripts import one another as they do when they run
 
 from llama_cpp_design import COLUMNS, LARGEST, MODELS, SMALLEST, architecture, drawn, half_bytes  # noqa: E402
-from llama_cpp_judging import Line, by_length, chosen, judged, rows_of  # noqa: E402
+from llama_cpp_judging import Line, by_length, judged, rows_of  # noqa: E402
 from llama_cpp_measuring import BATCH, FORMATS, LENGTHS, Plan, command, gather, of_part, parts, write_list  # noqa: E402
 from llama_cpp_page import figures, verdicts, write_page  # noqa: E402
 
@@ -142,17 +141,6 @@ def test_the_page_follows_from_the_table() -> None:
         assert part in page
     with TABLE.open(newline="", encoding="utf-8") as file:
         assert len({row["model"] for row in csv.DictReader(file)}) == len(rows_of(MODELS))
-
-
-@pytest.mark.skipif(not TABLE.exists(), reason="docs/llama-cpp.csv comes with the measurement of record")
-def test_the_fit_finds_the_binding_side() -> None:
-    """Without a model whose every head has keys of its own, bytes seem to bind from where the fit begins, and arithmetic fits better."""
-    seen = chosen(TABLE, "q4_0", lambda row: row["batch"] == "1" and row["n_experts"] == "1" and row["model"] != "d-11")
-    device = load_device(str(BOARD))
-    table = terms(measured_rows(seen, str(BOARD))[0], device, load_law(LAW))
-    found = fit(table, freedom(table, device, 15))
-    assert 0.06 < (found.decode_attention_compute or 0.0) < 0.08
-    assert found.attention_bandwidth > 0.5
 
 
 @pytest.mark.skipif(not TABLE.exists(), reason="docs/llama-cpp.csv comes with the measurement of record")

@@ -1,8 +1,7 @@
-"""Sustained rates of a machine: matrix products per precision, and how fast model-sized matrices are read.
+"""Sustained rates of a machine: matrix products per precision and products of model-sized matrices with a vector.
 
-Needs nothing but torch. Reads `{"torch_device", "threads", "seconds", "cache"}` as JSON from standard input, prints one
-line of JSON. The matrices that are read together exceed any cache, as a model's weights do; with a `cache` of so many
-bytes (0: none) one is read again and again that it holds.
+Needs nothing but torch. Reads `{"torch_device", "threads", "seconds"}` as JSON from standard input, prints one
+line of JSON. The matrices of the vector products together exceed any cache, as a model's weights do.
 """
 
 import json
@@ -12,9 +11,7 @@ import time
 import torch
 
 SIZE = {"cpu": 2048, "cuda": 8192}
-READ_BYTES = {"cpu": 512 << 20, "cuda": 4 << 30}
-WIDTH = 4096  # columns of the matrices that are read
-HELD = 0.25  # of the last-level cache: more than the caches before it hold, and what other programs leave of it
+VECTOR_BYTES = {"cpu": 512 << 20, "cuda": 4 << 30}
 
 
 def rate(call, place, seconds):
@@ -45,30 +42,14 @@ def products(place, seconds):
     return found
 
 
-def reading(place, seconds, rows, count):
-    """Bytes per second at which `count` matrices of rows × 4,096 are read, one after the other, again and again.
-
-    The faster of their products with a vector and of their sums: either may have more arithmetic than the memory leaves time for.
-    Values are random, so that no two pages are alike and none stands for several.
-    """
+def reading(place, seconds):
+    """Bytes per second at which vector products read 4,096 × 4,096 matrices, one after the other."""
     dtype = torch.float16 if place == "cuda" else torch.float32
     width = torch.finfo(dtype).bits // 8
-    weights = [torch.rand(rows, WIDTH, dtype=dtype, device=place) for _ in range(count)]
-    vector = torch.rand(WIDTH, dtype=dtype, device=place)
-    products = rate(lambda: [w @ vector for w in weights], place, seconds)
-    sums = rate(lambda: [w.sum() for w in weights], place, seconds)
-    return count * rows * WIDTH * width * max(products, sums)
-
-
-def from_memory(place, seconds):
-    """Bytes per second from memory: square matrices that together exceed any cache."""
-    width = 2 if place == "cuda" else 4
-    return reading(place, seconds, WIDTH, READ_BYTES[place] // (WIDTH * WIDTH * width))
-
-
-def from_cache(cache, seconds):
-    """Bytes per second from a processor's last-level cache of `cache` bytes: one matrix of a quarter of them."""
-    return reading("cpu", seconds, int(HELD * cache) // (4 * WIDTH), 1)
+    count = VECTOR_BYTES[place] // (4096 * 4096 * width)
+    weights = [torch.ones(4096, 4096, dtype=dtype, device=place) for _ in range(count)]
+    vector = torch.ones(4096, dtype=dtype, device=place)
+    return count * 4096 * 4096 * width * rate(lambda: [w @ vector for w in weights], place, seconds)
 
 
 @torch.inference_mode()
@@ -79,15 +60,13 @@ def measure(job):
     begin = time.perf_counter()
     found = products(place, job["seconds"])
     middle = time.perf_counter()
-    bandwidth = from_memory(place, job["seconds"])
-    cached = from_cache(job["cache"], job["seconds"]) if job["cache"] and place == "cpu" else 0.0
+    bandwidth = reading(place, job["seconds"])
     memory = torch.cuda.get_device_properties(0).total_memory if place == "cuda" else 0
     return {
         "prefill_ms": [1e3 * (middle - begin)],
         "decode_ms": [1e3 * (time.perf_counter() - middle)],
         "rates": found,
         "bandwidth": bandwidth,
-        "cache_bandwidth": cached,
         "memory": memory,
         "name": torch.cuda.get_device_name(0) if place == "cuda" else "",
         "engine": f"torch {torch.__version__}",
