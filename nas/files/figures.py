@@ -55,7 +55,7 @@ def png(figure: Figure, *, dpi: int = 110) -> bytes:
 
 def plain_decades(axis: Axis) -> None:
     """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
