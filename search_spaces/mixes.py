@@ -96,6 +96,8 @@ class Mixes:
         }
         owned = (full_shared < full) & ((local_shared == 0) | (local_shared < local)) & (MOST_SHARED * sharing <= depth)
         valid = owned & (full >= least_full(depth, conditions)) & (window >= (local > 0) * (conditions.min_window or 0))
+        if conditions.max_kv_shared is not None:
+            valid &= full_shared + local_shared <= conditions.max_kv_shared
         return cls({name: frozen(table) for name, table in columns.items()}, frozen(_first(valid, columns)))
 
     @property

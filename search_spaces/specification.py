@@ -116,7 +116,8 @@ def layers_faults(space: SpaceSpecification) -> list[str]:
     A space with layers of several kinds has conditions on its layers of full attention: its own, or `FULL_LAYERS`.
     """
     axes, conditions = space.axes, space.conditions
-    given = [name for name in ("min_full_layers", "full_layer_every", "min_window") if getattr(conditions, name)]
+    own = ("min_full_layers", "full_layer_every", "min_window", "max_kv_shared")
+    given = [name for name in own if getattr(conditions, name) is not None]
     if axes.layers is None:
         return [f"conditions.{name}: expected axes.layers beside it, got none; remove it" for name in given]
     if not any(getattr(conditions, name) for name in FULL_LAYERS) and any(rule.period for rule in axes.layers):

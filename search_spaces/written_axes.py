@@ -8,8 +8,9 @@ from search_spaces.columns import PRECISIONS
 from search_spaces.written_layers import Rule, expanded
 
 MOST_TOKENS = 10**18
-#: Lower limits on what a design can do, by the names that they have among budgets, and the conditions that they are.
-CAPABILITIES = {"full_layers": "min_full_layers", "window": "min_window"}
+#: Limits on what a design can do at least, or (`UPPER`) may share at most, by their names among budgets, and the conditions that they are.
+CAPABILITIES = {"full_layers": "min_full_layers", "window": "min_window", "kv_shared": "max_kv_shared"}
+UPPER = ("kv_shared",)
 
 
 def _whole(value: Any) -> Any:
@@ -149,3 +150,4 @@ class Conditions(BaseModel):
     min_full_layers: Positive | None = None
     full_layer_every: Positive | None = None
     min_window: Positive | None = None
+    max_kv_shared: Annotated[int, Field(strict=True, ge=0)] | None = None

@@ -43,7 +43,10 @@ def capabilities(space: SearchSpace, law: Law) -> list[str]:
     least += [f"one in {c.full_layer_every}"] if c.full_layer_every else []
     full = [f"{' and '.join(least)} of full attention"] if least else []
     window = [f"windows of at least {c.min_window:,} tokens"] if c.min_window else []
-    said = f"Layers of several kinds: {', '.join([*full, *window])} (lower limits: full_layers, window)"
+    shared = {None: [], 0: ["no shared KV caches"]}.get(
+        c.max_kv_shared, [f"at most {c.max_kv_shared} layers that share KV"]
+    )
+    said = f"Layers of several kinds: {', '.join([*full, *window, *shared])} (limits: full_layers, window, kv_shared)"
     told = deltas_in_words(law)
     return [said + (f"; {told}" if told else "")] if full else []
 

@@ -96,9 +96,10 @@ def family_of(architecture: Architectures) -> Family:
         return nearest
     wanted = ", ".join(want for want, _, _ in faults[nearest])
     got = ", ".join(got for _, got, _ in faults[nearest])
+    remedy = 'search with --budget "kv_shared<=0"' if architecture.n_kv_shared.any() else "change it"
     raise UsageError(
         f"architecture: expected one that a Hugging Face class holds exactly, {wanted} for the nearest, "
-        f"{nearest.class_name}, got {got}; change it or leave the candidate out"
+        f"{nearest.class_name}, got {got}; {remedy} or leave the candidate out"
     )
 
 

@@ -61,7 +61,7 @@ def parse_budget(text: str, metrics: tuple[str, ...], workload: Workload) -> Bud
         metric, limit = split_budget(text)
         if metric in CAPABILITIES:
             raise ValueError(
-                f"{metric}: expected a metric, got what every design of a space can do at least; give it to python -m nas.run"
+                f"{metric}: expected a metric, got a limit that every design of a space is within; give it to python -m nas.run"
             )
         rate = rate_of(metric, workload)
         if metric not in metrics and (rate is None or rate.cost not in metrics):

@@ -1,4 +1,4 @@
-"""The space of a study: the one it names, with the settings and lower limits that it gives beside it."""
+"""The space of a study: the one it names, with the settings and limits that it gives beside it."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ def asked_space(
 ) -> SpaceSpecification:
     """The space with the study's formats, and its tokens: several are its axis of them, one leaves it without.
 
-    `limits` are lower ones on capabilities, which its conditions are then.
+    `limits` are those on capabilities, which its conditions are then.
     """
     if config.tokens is None and not config.precisions and not limits:
         return space

@@ -1,4 +1,4 @@
-"""What designs must at least be able to do, `full_layers>=4`, written among the budgets: conditions of the space.
+"""What designs must at least be able to do, `full_layers>=4`, or may share, `kv_shared<=0`, written among the budgets: conditions of the space.
 
 Loss laws do not see of which kinds layers are. Nothing but such limits keeps the cheapest kind from winning everywhere.
 """
@@ -12,11 +12,11 @@ from nas.files.faults import Faults
 from nas.study.configuration import split_budgets
 from search_spaces.mixes import Mixes
 from search_spaces.specification import FULL_LAYERS, SpaceSpecification
-from search_spaces.written_axes import CAPABILITIES, Conditions
+from search_spaces.written_axes import CAPABILITIES, UPPER, Conditions
 
 
 def set_apart(raw: Mapping[str, Any], faults: Faults) -> tuple[Mapping[str, Any], dict[str, int]]:
-    """The study without lower limits on capabilities among its budgets, and these limits by name."""
+    """The study without limits on capabilities among its budgets, and these limits by name."""
     try:
         budgets = split_budgets(raw.get("budgets") or {})
     except ValueError:  # said with the budgets
@@ -26,7 +26,8 @@ def set_apart(raw: Mapping[str, Any], faults: Faults) -> tuple[Mapping[str, Any]
     found = dict[str, int]()
     for name in CAPABILITIES:
         try:
-            found |= {name: _least(name, budgets[name])} if name in budgets else {}
+            limit = _most if name in UPPER else _least
+            found |= {name: limit(name, budgets[name])} if name in budgets else {}
         except ValueError as error:
             faults.add(("budgets", name), str(error))
     return {**raw, "budgets": {name: limit for name, limit in budgets.items() if name not in CAPABILITIES}}, found
@@ -50,6 +51,20 @@ def _least(name: str, written: Any) -> int:
     return int(number)
 
 
+def _most(name: str, written: Any) -> int:
+    """The limit of `<=0`.
+
+    Raises:
+        ValueError: no whole number, or another side.
+    """
+    text = str(written).strip()
+    if not text.isdecimal():
+        raise ValueError(
+            f"expected {name}<=limit, at most, a whole number of layers, got {name}={written}; write for example '{name}<=0'"
+        )
+    return int(text)
+
+
 def within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults) -> dict[str, Any]:
     """The space's content within the limits, without depths that none of its mixes of layers is within at."""
     content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -69,7 +84,7 @@ def within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults)
     valid = Mixes.of(space.axes.depth, space.axes.layers, Conditions.model_validate(content["conditions"])).valid
     content["axes"]["depth"] = [space.axes.depth[i] for i in np.flatnonzero(valid.any(axis=1)).tolist()]
     if not content["axes"]["depth"]:
-        asked = " and ".join(f"{name} >= {limit:,}" for name, limit in limits.items())
-        faults.add(("budgets",), f"expected limits that some layers of {space.name} meet, got {asked}; lower one")
+        asked = " and ".join(f"{name} {'<=' if name in UPPER else '>='} {limit:,}" for name, limit in limits.items())
+        faults.add(("budgets",), f"expected limits that some layers of {space.name} meet, got {asked}; loosen one")
         return space.model_dump(mode="json", by_alias=True, exclude_none=True)
     return content

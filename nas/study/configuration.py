@@ -11,7 +11,7 @@ from nas.study.written_values import none_word, split_names
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
-from search_spaces.written_axes import CAPABILITIES
+from search_spaces.written_axes import CAPABILITIES, UPPER
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
@@ -66,7 +66,7 @@ def split_budget(text: str) -> tuple[str, str]:
     metric, limit = metric.strip(), limit.strip()
     if sign not in ("=", "<=", ">="):
         least, most = f"{metric}>={limit}", f"{metric}<={limit}"
-        if is_rate(metric) or metric in CAPABILITIES:
+        if is_rate(metric) or (metric in CAPABILITIES and metric not in UPPER):
             raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")
         remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
         raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")

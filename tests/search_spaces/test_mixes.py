@@ -70,7 +70,14 @@ def test_every_mix_is_what_walking_the_layers_gives_and_stands_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "conditions", [{"min_full_layers": 1}, {}, {"min_full_layers": 3, "min_window": 512}, {"full_layer_every": 2}]
+    "conditions",
+    [
+        {"min_full_layers": 1},
+        {},
+        {"min_full_layers": 3, "min_window": 512},
+        {"full_layer_every": 2},
+        {"max_kv_shared": 0},
+    ],
 )
 def test_keys_genotypes_and_architectures_are_one_to_one(conditions: dict[str, int]) -> None:
     space = space_of(*RULES, depth=(6, 8, 12), **conditions)
@@ -90,6 +97,7 @@ def test_keys_genotypes_and_architectures_are_one_to_one(conditions: dict[str, i
     assert (found.n_full >= (limit.min_full_layers or 0)).all()
     assert (found.n_full >= found.depth // (limit.full_layer_every or 1000)).all()
     assert ((found.n_local == 0) | (found.window >= (limit.min_window or 0))).all()
+    assert limit.max_kv_shared is None or (found.n_kv_shared <= limit.max_kv_shared).all()
 
 
 def test_what_is_not_of_the_space_is_not_found() -> None:

@@ -95,12 +95,26 @@ def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable
     assert not any("n_local" in row for row in rows("longer/frontier.csv"))
 
 
+def test_shared_caches_may_be_left_out(inside: Callable[..., Any]) -> None:
+    shared = {}
+    for limit in ("kv_shared<=4", "kv_shared<=0"):
+        ran = inside("run", "--algo", "exact", *LINE, "--budget", limit, "--out", limit[-1])
+        assert ran.code == 0, ran.err
+        assert LIMITS in text(ran)
+        shared[limit] = {int(row.get("n_kv_shared", 0)) for row in rows(f"{limit[-1]}/frontier.csv")}
+        assert ("no shared KV caches" in text(ran)) == (limit == "kv_shared<=0")
+    assert 4 in shared["kv_shared<=4"]
+    assert shared["kv_shared<=0"] == {0}
+
+
 @pytest.mark.parametrize(
     ("limit", "said"),
     [
         ("full_layers>=0", "expected a whole number of at least 1, got 0; no loss law sees the layers' kinds"),
         ("full_layers=4", "expected full_layers>=limit, at least, got full_layers=4"),
         ("full_layers>4", "expected metric>=limit, at least, got 'full_layers>4'; write 'full_layers>=4'"),
+        ("kv_shared>=1", "expected kv_shared<=limit, at most, a whole number of layers, got kv_shared=>=1"),
+        ("kv_shared<1", "expected metric<=limit, at most, got 'kv_shared<1'"),
         ("full_layers>=13", "expected limits that some layers of tiny_layers meet, got full_layers >= 13"),
     ],
 )
