@@ -117,7 +117,7 @@ def test_draws_of_several_forms_are_mixed_by_their_share(
     alone = [Law(form=each, coefficients=dict(zip(named_form(each).coefficients, map(float, row.split()), strict=True))).loss(few)
              for each, rows in (("hw_codesign_log_kv", law.draws), (rival.form, rival.draws)) for row in rows]  # fmt: skip
     np.testing.assert_allclose(np.sort(losses, axis=0), np.sort(alone, axis=0))
-    first = [form for form, _ in again.drawn[:20]]
+    first = [draw.form for draw in again.drawn[:20]]
     assert abs(sum(form == named_form("hw_codesign_no_kv") for form in first) - 20 * weight) <= 1.5
     np.testing.assert_array_equal(again.drawn_losses(few, 20), losses[:20])
 
