@@ -133,10 +133,6 @@ class Architectures:
         """The same architectures trained on so many tokens (0: as many as what prices them says)."""
         return self._with({"tokens": tokens})
 
-    def with_precision(self, codes: IntArray) -> Self:
-        """The same models in these formats, places in `PRECISIONS`, (n,)."""
-        return type(self)(**(self._stored() | {"precision": frozen(codes)}))
-
     def in_formats(self) -> Iterator[tuple[str, IntArray]]:
         """Each format that rows have ("" the study's own) with its rows."""
         for place in np.unique(self.precision).tolist():

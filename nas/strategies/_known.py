@@ -10,7 +10,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.candidates import read_candidates, read_failed, read_numbers
+from nas.record.given import TRAININGS, of_table
 from nas.strategies._prior_columns import Designs, Wanted, asked_of
 from objectives.plugins import importable
 from search_spaces.architectures import stack
@@ -18,7 +18,7 @@ from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import DEFAULTS, FILE_COLUMNS, SHAPE
 
 MOST = 500  # rows; a model of n values takes time that grows with n³
-TABLES = ("evaluations.csv", "trainings.csv")  # of a run folder, of a folder of trainings
+TABLES = ("evaluations.csv", TRAININGS)  # of a run folder, of a folder of trainings
 BOOKKEEPING = ("index", "batch", "violation_")  # beginnings of columns of a run's own table
 
 
@@ -45,18 +45,17 @@ def _of_file(place: str, named: Collection[str]) -> list[dict[str, Any]]:
     """The rows of one table as plain content."""
     path = next((Path(place) / name for name in TABLES if (Path(place) / name).is_file()), Path(place))
     try:
-        designs, numbers, failed = read_candidates(path)[0], read_numbers(path), read_failed(path)
+        given = of_table(path)
     except UsageError as error:
         raise ValueError(str(error)) from None
     shipped = set(importable("objectives.metrics")) - set(named)
-    kept = {n: c for n, c in numbers.items() if n not in shipped and not n.startswith(BOOKKEEPING)}
-    columns = {name: getattr(designs, name).tolist() for name in SHAPE}
-    columns |= {name: column.tolist() for name, column in designs.further_columns().items()}
+    kept = {n: c for n, c in given.numbers.items() if n not in shipped and not n.startswith(BOOKKEEPING)}
+    columns = {name: getattr(given.architectures, name).tolist() for name in SHAPE}
+    columns |= {name: column.tolist() for name, column in given.architectures.further_columns().items()}
     return [
         {name: column[row] for name, column in columns.items()}
         | {name: float(column[row]) for name, column in kept.items() if np.isfinite(column[row])}
-        for row in range(len(designs))
-        if not failed[row]
+        for row in np.flatnonzero(~given.failed).tolist()
     ]
 
 

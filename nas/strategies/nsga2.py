@@ -117,10 +117,8 @@ class NSGA2:
         self.space, self.seen, self.parameters = brief.problem.space, brief.seen(), parameters
         self.random_state, self.immigrants = brief.generator, np.random.default_rng([brief.seed, 1])
         self.brood = Brood(self.space, self.seen, parameters)
-        self.first, self.asynchronous = (
-            first_generation(brief, parameters.population, self.immigrants),
-            brief.asynchronous,
-        )
+        self.first = first_generation(brief, parameters.population, self.immigrants)
+        self.asynchronous = brief.asynchronous
         self.seen.add(self.space.keys(self.first))
         nothing = np.zeros(0)
         self.kept = Individuals(self.first[:0], np.zeros((0, len(brief.problem.objectives))), nothing, nothing)

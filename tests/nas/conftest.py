@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from nas.answer.outcome import Outcome, conclude
+from nas.conformance.subject import AXES
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -31,17 +32,7 @@ from nas.work.run_request import Request
 from objectives.plugins import importable
 
 ROOT = Path(__file__).resolve().parents[2]
-TINY: dict[str, Any] = {
-    "name": "tiny",
-    "axes": {
-        "depth": [4, 8, 12],
-        "width": [768, 1024],
-        "n_experts": [1, 8],
-        "top_k": [1, 2],
-        "expert_ffn_ratio": [0.5, 1, 2],
-        "n_kv_heads": [1, 2, "n_heads"],
-    },
-}
+TINY: dict[str, Any] = {"name": "tiny", "axes": AXES}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

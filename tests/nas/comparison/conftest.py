@@ -9,20 +9,11 @@ import pytest
 from nas.comparison.configuration import asked
 from nas.comparison.plan import Plan, planned
 from nas.comparison.request import Request
+from nas.conformance.subject import AXES
 from nas.files import yaml_source
 from nas.work import compare as work
 
-SPACE: dict[str, Any] = {
-    "name": "tiny",
-    "axes": {
-        "depth": [4, 8, 12],
-        "width": [768, 1024],
-        "n_experts": [1, 8],
-        "top_k": [1, 2],
-        "expert_ffn_ratio": [0.5, 1, 2],
-        "n_kv_heads": [1, 2, "n_heads"],
-    },
-}
+SPACE: dict[str, Any] = {"name": "tiny", "axes": AXES}
 
 
 def content(**keys: Any) -> str:

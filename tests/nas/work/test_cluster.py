@@ -19,30 +19,14 @@ import pytest
 from nas.files.yaml_source import dump
 from nas.search import cluster as connecting
 from objectives.installed import version_of
+from tests.nas.search.test_worker_pool import STUDY as OF_PROCESSES
 
 HERE = find_spec("distributed") is not None
 needs_dask = pytest.mark.skipif(not HERE, reason="needs the extra dask, which is not installed")
 Inside = Callable[..., Any]
 Checked = Callable[..., str]
 KEPT = ("evaluations.csv", "frontier.csv", "picks.csv")
-STUDY: dict[str, Any] = {
-    "name": "own",
-    "space": {
-        "name": "some",
-        "axes": {
-            "depth": [4, 8, 12],
-            "width": [768, 1024],
-            "expert_ffn_ratio": [0.5, 1, 2, 4],
-            "n_kv_heads": [1, 2, "n_heads"],
-        },
-    },
-    "budgets": {"total_ms": 90},
-    "applications": {},
-    "baselines": [],
-    "algo": "nsga2",
-    "params": {"population": 10},
-    "evaluations": 40,
-}
+STUDY: dict[str, Any] = {**OF_PROCESSES, "evaluations": 40}
 BOARD = """\
 import os
 import time

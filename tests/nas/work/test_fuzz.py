@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from nas.conformance.subject import AXES
 from nas.errors import PlasError
 from nas.files import yaml_source
 from nas.record.database import digest, meta_digest
@@ -133,14 +134,7 @@ STUDY: dict[str, Any] = {
     "name": "tiny",
     "space": {
         "name": "tiny",
-        "axes": {
-            "depth": [4, 8, 12],
-            "width": [768, 1024],
-            "n_experts": [1, 8],
-            "top_k": [1, 2],
-            "expert_ffn_ratio": [0.5, 1, 2],
-            "n_kv_heads": [1, 2, "n_heads"],
-        },
+        "axes": AXES,
         "conditions": {"max_activation_rate": 0.5},
     },
     "law": {

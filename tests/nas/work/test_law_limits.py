@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-SPACE = """name: tiny
-axes:
-  depth: [4, 8, 12]
-  width: [512, 1024]
-  n_experts: [1, 8]
-  top_k: [1, 2]
-  expert_ffn_ratio: [0.5, 1, 2, 4]
-  n_kv_heads: [1, 4, n_heads]
-"""
+from tests.nas.work.test_formats import SPACE
+
 EXPERTS = SPACE.replace("[1, 8]", "[4, 8]")
 EXACT = ("run", "--algo", "exact", "--space", "space.yaml", "--no-plots")
 Inside = Callable[..., Any]
