@@ -2,6 +2,7 @@
 
 python benchmarks/llama_cpp.py all --programs FOLDER --out FOLDER
 python benchmarks/llama_cpp.py STAGE --out FOLDER    design, files, machine, measure or page
+python benchmarks/llama_cpp.py figures               the page's figures anew from docs/llama-cpp.csv, without measuring
 
 The design is in benchmarks/llama_cpp/README.md; `benchmarks/llama_cpp_build.py` builds the programs. `machine` needs the extra hf.
 `machine` and `measure` take times: run them on an idle machine; they refuse to begin on another, unless --rehearse is given.
@@ -16,13 +17,13 @@ from pathlib import Path
 
 from llama_cpp_design import design
 from llama_cpp_measuring import Plan, files, machine, measure
-from llama_cpp_page import write_page
+from llama_cpp_page import refresh_page, write_page
 
 
 def main() -> None:
     """Carry out what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", help="all, or one of the stages")
+    parser.add_argument("stage", help="all, one of the stages, or figures")
     parser.add_argument("--out", type=Path, default=Path("runs/llama-cpp"))
     parser.add_argument("--programs", type=Path, default=Path("llama-cpp/build/bin"), help="folder of llama-bench")
     parser.add_argument("--minutes", type=float, default=25.0, help="of one piece of measuring")
@@ -33,6 +34,9 @@ def main() -> None:
         help="these models and the shortest prompts alone, once, on a busy machine too; no page of record",
     )
     given = parser.parse_args()
+    if given.stage == "figures":
+        refresh_page()
+        return
     plan = Plan(
         given.out.resolve(), given.programs.resolve(), given.minutes, tuple(filter(None, given.rehearse.split(",")))
     )
@@ -45,7 +49,7 @@ def main() -> None:
         "page": partial(write_page, plan),
     }
     if given.stage not in ("all", *stages):
-        parser.error(f"stage: expected all, {', '.join(stages)}, got {given.stage!r}")
+        parser.error(f"stage: expected all, figures, {', '.join(stages)}, got {given.stage!r}")
     if given.stage in ("all", "measure") and not (plan.programs / "llama-bench").exists():
         sys.exit(
             f"--programs: expected a folder with llama-bench, got {plan.programs}; benchmarks/llama_cpp_build.py builds it"

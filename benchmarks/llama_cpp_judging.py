@@ -17,6 +17,7 @@ from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
 from nas.work.calibrate import LAW, calibrated, measured_rows
 from objectives.calibrating.group import Calibrated
+from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
@@ -168,9 +169,10 @@ def _measurements(lines: Sequence[str], board: str) -> list[Measurement]:
 
 def errors_under(known: Sequence[str], unseen: Sequence[Measurement], board: str) -> FloatArray:
     """Shares by which rows are missed under the profile of others, (n,)."""
-    (fitted,) = calibrated(known, board, "others").groups
-    there = terms(list(unseen), load_device(board), load_law(LAW))
-    return np.abs(predict(there, fitted.profile) / there.ms - 1.0)
+    device, law, seen = load_device(board), load_law(LAW), _measurements(known, board)
+    group = Group(terms(seen, device, law), np.array([m.model for m in seen]), device)
+    there = terms(list(unseen), device, law)
+    return np.abs(predict(there, group.fitted(choose(group).kept)) / there.ms - 1.0)
 
 
 def batch_errors(table: Path, board: str, kind: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Stage `page` of the llama.cpp measurement: the table of all rows, and the figures between the marks of docs/llama-cpp.md."""
+"""Stages `page` and `figures` of the llama.cpp measurement: the table of all rows, and what stands between the marks of docs/llama-cpp.md."""
 
 import json
 import shutil
@@ -27,6 +27,15 @@ def write_page(plan: Plan) -> None:
     parts = [of_record(plan), *figures(docs / "llama-cpp.csv", docs / "llama-cpp-board.yaml")]
     before, _, after = TEMPLATE.read_text(encoding="utf-8").partition(f"{BEGIN}\n\n{END}")
     write(docs / "llama-cpp.md", f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
+
+
+def refresh_page() -> None:
+    """The figures of the page anew from the table that ships, after a change of the model or of its fit."""
+    page = DOCS / "llama-cpp.md"
+    before, _, rest = page.read_text(encoding="utf-8").partition(f"{BEGIN}\n\n")
+    record, after = rest.partition("\n\n")[0], rest.partition(f"\n\n{END}")[2]
+    parts = [record, *figures(DOCS / "llama-cpp.csv", DOCS / "llama-cpp-board.yaml")]
+    write(page, f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
 
 
 def of_record(plan: Plan) -> str:

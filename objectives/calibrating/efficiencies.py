@@ -155,21 +155,23 @@ def fit(terms: Terms, free: Freedom) -> Calibration:
         pulled = PRIOR_WEIGHT * (vector - prior) / spread
         return np.concatenate([robust, pulled]), np.concatenate([rows, np.diag(PRIOR_WEIGHT / spread)])
 
-    found = [minimise(residuals, start, bounds) for start in _starts(free, prior)]
+    first = minimise(residuals, prior, bounds)
+    if "decode_attention_compute" not in free.names or _binds(terms, *calibration(free, first, terms.second)):
+        return calibration(free, first, terms.second)[0]
+    binding = np.where(np.array(free.names) == "decode_attention_compute", np.log(BINDING), prior)
+    found = (first, minimise(residuals, binding, bounds))
     best = min(found, key=lambda vector: float(np.sum(residuals(vector)[0] ** 2)))
     return calibration(free, best, terms.second)[0]
 
 
-def _starts(free: Freedom, prior: FloatArray) -> list[FloatArray]:
-    """The priors, and where the attention core of decode steps takes arithmetic.
+def _binds(terms: Terms, c: Calibration, beside: Beside) -> bool:
+    """Whether the attention core of every decode step takes arithmetic.
 
-    The larger side of a roof alone has slopes, so that no step leads from one side to the other.
+    The larger side of a roof alone has slopes, so that no step leads to the other: from the priors' side, bytes, a fit
+    may have to begin again on this one.
     """
-    if "decode_attention_compute" not in free.names:
-        return [prior]
-    other = prior.copy()
-    other[free.names.index("decode_attention_compute")] = np.log(BINDING)
-    return [prior, other]
+    steps = terms.requests == 0
+    return bool(predict_with_slopes(terms, c, beside)[1]["decode_attention_compute"][steps].all())
 
 
 def _robust(error: FloatArray) -> tuple[FloatArray, FloatArray]:
