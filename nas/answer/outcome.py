@@ -23,6 +23,7 @@ from nas.search.assembly import Study, under_preset
 from nas.search.constraints import as_seen
 from nas.search.loop import Search
 from nas.search.strategy import Lessons
+from nas.search.successive_halving import STOPPED
 from search_spaces.arrays import FloatArray, IntArray
 
 
@@ -62,6 +63,11 @@ class Outcome:
     def charged(self) -> int:
         """How many evaluations the run itself took."""
         return len(self.evaluations) - self.known
+
+    @property
+    def stopped(self) -> int:
+        """How many designs a fidelity step stopped; they count among the failed evaluations."""
+        return sum(reason.startswith(STOPPED) for reason in self.evaluations.reasons or ())
 
     @property
     def whole(self) -> bool:

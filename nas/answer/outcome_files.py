@@ -19,6 +19,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
 from nas.problem.settings import tokens_of
+from nas.record.steps import Step
 from nas.search.strategy import Lessons
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_of
@@ -76,6 +77,19 @@ def write_lessons(folder: Path, problem: Problem, lessons: Lessons) -> None:
         write(folder / "corrected_picks.csv", csv_text(corrected_picks(problem, lessons)))
     for name, content in lessons.files.items():
         write(folder / Path(name).name, yaml_source.dump(content))
+
+
+def write_steps(folder: Path, steps: Sequence[Step], keys: IntArray) -> None:
+    """steps.csv: every design that ended a fidelity step, by its row in evaluations.csv; none without steps."""
+    row = {key: index for index, key in enumerate(keys.tolist())}
+    told = sorted((row[step.key], step.fidelity, step) for step in steps if step.key in row)
+    if told:
+        columns = {
+            "index": [index for index, *_ in told],
+            **{name: [getattr(step, name) for *_, step in told] for name in ("fidelity", "value", "place", "designs")},
+            "goes_on": [int(step.goes_on) for *_, step in told],
+        }
+        write(folder / "steps.csv", csv_text(columns))
 
 
 def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) -> Iterator[str]:
@@ -169,7 +183,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
             "distinct": outcome.charged,
             "known": outcome.known,
             "repeats": outcome.asked - outcome.charged,
-            "failed": int((~found.ok).sum()),
+            "failed": int((~found.ok).sum()) - outcome.stopped,
+            "stopped": outcome.stopped,
             "feasible": int(found.feasible.sum()),
         },
         "frontier": len(outcome.frontier),

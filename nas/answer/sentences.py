@@ -18,6 +18,7 @@ from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
 
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
+STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
 
 
@@ -123,8 +124,7 @@ def count(n: float) -> str:
 def certainty(outcome: Outcome) -> list[str]:
     """How sure the search is that it found the frontier."""
     evaluated = f"{outcome.charged:,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
-    failed = int((~outcome.evaluations.ok).sum())
-    said = [evaluated, *known_before(outcome)] + ([FAILED.format(failed)] if failed else [])
+    said = [evaluated, *known_before(outcome), *without_values(outcome)]
     if outcome.whole:
         return [
             *said,
@@ -154,10 +154,19 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
     """How much of the exact frontier was found, in a line; why a search ended before its evaluations."""
     if outcome.distance is None:
         return certainty(outcome)
-    n, failed, d = outcome.charged, int((~outcome.evaluations.ok).sum()), outcome.distance
+    n, d = outcome.charged, outcome.distance
     said = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
     ended = [] if outcome.stop_reason.endswith("distinct evaluations") else [f"Stopped: {outcome.stop_reason}."]
-    return [said, *known_before(outcome), *ended, *([FAILED.format(failed)] if failed else [])]
+    return [said, *known_before(outcome), *ended, *without_values(outcome)]
+
+
+def without_values(outcome: Outcome) -> list[str]:
+    """How many evaluations failed, and how many designs a fidelity step stopped."""
+    failed = int((~outcome.evaluations.ok).sum()) - outcome.stopped
+    return [
+        *([FAILED.format(failed)] if failed else []),
+        *([STOPPED.format(outcome.stopped)] if outcome.stopped else []),
+    ]
 
 
 def known_before(outcome: Outcome) -> list[str]:

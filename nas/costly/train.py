@@ -57,11 +57,10 @@ class _Ready:
         precision = s.precision or ("fp32" if s.device == "cpu" else "bf16")
         return How(s.device, precision, s.threads, s.last_steps, float("inf"))
 
-    def job(self, architecture: Architectures) -> Job:
-        """The training of one architecture."""
+    def job(self, architecture: Architectures, tokens: float) -> Job:
+        """The training of one architecture on so many tokens."""
         dressed = with_vocabulary(architecture, None, self.tokenizer.size)
-        seeds, tokens = [[self.settings.seed]], [int(self.settings.tokens)]
-        return jobs_of(dressed, ["design"], seeds, tokens, self.recipe, self.tokenizer)[0]
+        return jobs_of(dressed, ["design"], [[self.settings.seed]], [int(tokens)], self.recipe, self.tokenizer)[0]
 
 
 def settled(config: StudyConfig, space: SearchSpace) -> tuple[TrainSettings, str, list[str]]:
@@ -115,7 +114,7 @@ def _text(settings: TrainSettings, vocabulary: int) -> str:
     try:
         tokenizer, recipe, sources = tokenizer_for(settings.tokenizer), _recipe(settings.recipe), _sources(settings)
         refuse_larger(tokenizer, vocabulary or tokenizer.size)
-        of_whole_batches(int(settings.tokens), recipe)
+        of_whole_batches(int(settings.least_tokens), recipe)
         text = text_of(sources, tokenizer)
         if settings.text not in (None, text):
             raise UsageError(
@@ -152,8 +151,10 @@ def refuse_here(settings: Mapping[str, Any]) -> None:
     refuse_missing("train")
 
 
-def train(architectures: Architectures, *, settings: Mapping[str, Any]) -> list[float]:
+def train(architectures: Architectures, *, settings: Mapping[str, Any], fidelity: float | None = None) -> list[float]:
     """Validation loss of each architecture, nats per token, (n,), each trained in a process of its own, one after another.
+
+    `fidelity` is the number of tokens, where the settings have several.
 
     Raises:
         NotRunError: this machine lacks the texts, the packages, the device, or space to write.
@@ -163,7 +164,8 @@ def train(architectures: Architectures, *, settings: Mapping[str, Any]) -> list[
         ready = _ready(json.dumps(dict(settings), sort_keys=True))
     except (UsageError, OSError) as error:
         raise NotRunError(str(error)) from None
-    return [_loss(ready, architectures[i : i + 1]) for i in range(len(architectures))]
+    tokens = ready.settings.most_tokens if fidelity is None else fidelity
+    return [_loss(ready, ready.job(architectures[i : i + 1], tokens)) for i in range(len(architectures))]
 
 
 @lru_cache(maxsize=2)
@@ -175,13 +177,13 @@ def _ready(written: str) -> _Ready:
     return _Ready(settings, _recipe(settings.recipe), tokenizer, folder, corpus)
 
 
-def _loss(ready: _Ready, architecture: Architectures) -> float:
+def _loss(ready: _Ready, job: Job) -> float:
     with TemporaryDirectory(prefix="plas-train-") as scratch:
         folder = Path(scratch)
         (folder / DATA).symlink_to(ready.folder / DATA)
         for name in (CURVES, UNFINISHED):
             (folder / name).mkdir()
-        ended = _trained(told(ready.job(architecture), ready.how, ready.corpus, folder))
+        ended = _trained(told(job, ready.how, ready.corpus, folder))
     if ended["status"] in BEYOND_THE_DESIGN:
         raise NotRunError(f"{ended['status']}: {ended['reason']}")
     if ended["status"] != "ok":

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from nas.errors import UsageError
 from objectives.installed import version_of
@@ -33,7 +34,8 @@ def built_parameters(folder: Path) -> dict[str, int]:
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+        made: Any = AutoModelForCausalLM
+        model = made.from_config(config)
     experts_of = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
     share = getattr(config, "num_experts_per_tok", 1), experts_of
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}

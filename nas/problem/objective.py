@@ -3,8 +3,8 @@
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from objectives.quantities import counted, gigabytes, hours, joules, millisecond
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
+KEEP = 1 / 3  # of the designs that end a fidelity step
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -22,7 +24,8 @@ class Objective:
     place: `package.module:function`, where a worker process imports the function; prior: the shipped metric that
     approximates the user's function ("" where none does), for strategies that learn from few evaluations; cost_s: seconds
     that one architecture takes, as the function says (0: it does not); settings: the study's for a function that ships, given
-    to it by name (None: of a user's).
+    to it by name (None: of a user's); fidelities: from the cheapest to the full one, given to the function by name (none: it has
+    no steps), of which the best share `keep` goes from each to the next; fidelity: the one to evaluate at (None: the full one).
     """
 
     name: str
@@ -33,6 +36,18 @@ class Objective:
     prior: str = ""
     cost_s: float = 0.0
     settings: Mapping[str, Any] | None = field(default=None, compare=False)
+    fidelities: tuple[float, ...] = ()
+    keep: float = KEEP
+    fidelity: float | None = None
+
+    def at(self, fidelity: float) -> Self:
+        """The metric at a fidelity of its own."""
+        return replace(self, fidelity=fidelity)
+
+    @property
+    def label(self) -> str:
+        """What tells its values from those of other metrics and fidelities."""
+        return self.name if self.fidelity is None else f"{self.name}@{self.fidelity!r}"
 
     @property
     def wants_scenario(self) -> bool:
@@ -40,10 +55,13 @@ class Objective:
         return self.function is not None and takes_scenario(self.function)
 
     def values(self, architectures: Any, scenario: Any) -> Any:
-        """What the user's function returns of architectures, given the scenario where it takes one."""
+        """What the user's function returns of architectures, given the scenario where it takes one, settings, and a fidelity."""
         assert self.function is not None
         given = (architectures, scenario) if self.wants_scenario else (architectures,)
-        return self.function(*given) if self.settings is None else self.function(*given, settings=self.settings)
+        named: dict[str, Any] = {} if self.settings is None else {"settings": self.settings}
+        if self.fidelities or self.fidelity is not None:
+            named["fidelity"] = self.fidelities[-1] if self.fidelity is None else self.fidelity
+        return self.function(*given, **named)
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Values on the scale that hypervolume and distances use (natural log or as they are)."""

@@ -146,10 +146,10 @@ class Problem:
     def screened(self, assessment: Assessment) -> list[str] | None:
         """Why each architecture is not given to the user's metrics, "" where it is; None where all of them are.
 
-        Where one of these says what it costs, formulas come first: what they call unusable or over a budget is not called for.
+        Where one of these says what it costs, or has fidelities, formulas come first: what they call unusable or over a budget is not called for.
         """
         own = {f.name for f in self.functions}
-        if not any(f.cost_s for f in self.functions):
+        if not any(f.cost_s or f.fidelities for f in self.functions):
             return None
         shipped = {name: assessment[name] for name in self.metric_names if name not in own}
         reasons = unusable(shipped, self.scenario.law) or [""] * len(shipped["loss"])

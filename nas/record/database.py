@@ -15,7 +15,7 @@ from nas.errors import PlasError, UsageError
 from nas.files.own_files import refuse_links
 from nas.problem.evaluations import Evaluations
 
-TABLES = ("meta", "evaluations", "batches", "retried", "notes", "arrived", "asks")
+TABLES = ("meta", "evaluations", "batches", "retried", "notes", "arrived", "asks", "steps")
 
 
 def meta_digest(written: Mapping[str, str]) -> str:

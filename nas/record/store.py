@@ -14,6 +14,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.record.database import connect, digest, explained, meta_digest
 from nas.record.log import KNOWN, BatchRecord, Recorded
+from nas.record.steps import Steps
 from nas.record.under_way import UnderWay
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.specification import GENES
@@ -41,7 +42,7 @@ class RunStore:
         self.path, self.metrics, self.objectives, self.budgets = path, metrics, objectives, budgets
         self.genes = genes
         self.connection = connect(path, readonly=readonly)
-        self.under_way = UnderWay(path, self.connection)
+        self.under_way, self.steps = UnderWay(path, self.connection), Steps(path, self.connection)
 
     def create(
         self,

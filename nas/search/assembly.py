@@ -22,7 +22,7 @@ from nas.search.discovery import parameters_of, strategy_module
 from nas.search.impossible import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notebook import Notebook
-from nas.search.placement import idle_workers, own_cluster, refuse_misplaced, refuse_unasynchronous
+from nas.search.placement import few_whole_values, idle_workers, own_cluster, refuse_misplaced, refuse_unasynchronous
 from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
@@ -188,7 +188,7 @@ def _searched_by(
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
     refuse_unasynchronous(config, traits)
     handling = handling_of(config, traits, problem, notices)
-    notices += idle_workers(config, parameters, problem)
+    notices += [*idle_workers(config, parameters, problem), *few_whole_values(config, traits, problem)]
     start, known = start_of(config, traits, problem), known_of(config, problem)
     return Study(config, problem, tuple(baselines), parameters, start, handling, tuple(notices), note, known=known)
 

@@ -30,14 +30,33 @@ def furnished(
             settings, prior, said = _module(name).settled(config, space)
             config = config.model_copy(update={name: settings})
             given = settings.model_dump(mode="json")
-            objectives = objectives | {name: replace(objectives[name], prior=prior, settings=given)}
+            metric = replace(objectives[name], prior=prior, settings=given)
+            objectives = objectives | {name: replace(metric, fidelities=settings.fidelities, keep=settings.share)}
             notices += said
         elif getattr(config, name) is not None:
             asked = ", ".join(objectives)
             raise UsageError(
                 f"{name}: expected {name} among the objectives or budgets with it, got {asked}; add it, or drop it"
             )
+    _refuse_other_steps(config, objectives)
     return config, objectives, notices
+
+
+def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]) -> None:
+    """Refuse fidelities that nobody could choose by: of two metrics at once, or of none that is minimised.
+
+    Raises:
+        UsageError: naming the metrics.
+    """
+    stepped = [metric.name for metric in objectives.values() if metric.fidelities]
+    if len(stepped) > 1:
+        raise UsageError(
+            f"fidelities: expected steps of one metric, got {', '.join(stepped)}; give the others one fidelity"
+        )
+    if stepped and stepped[0] not in config.objectives:
+        raise UsageError(
+            f"fidelities: expected steps of an objective, got {stepped[0]}, a budget alone; minimise it, or drop them"
+        )
 
 
 def _module(name: str) -> ModuleType:
@@ -62,10 +81,11 @@ def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:
         UsageError: no workers, or this machine lacks what they need.
     """
     for metric in problem.functions:
-        if metric.settings is None or config.executor is not None:
+        if config.executor is not None or (metric.settings is None and not metric.fidelities):
             continue
         if config.workers is None:
             raise UsageError(
                 f"workers: expected workers for {metric.name}, got none; add --workers 1 or more, or --executor"
             )
-        _module(metric.name).refuse_here(metric.settings)
+        if metric.settings is not None:
+            _module(metric.name).refuse_here(metric.settings)

@@ -1,4 +1,6 @@
-"""Genotypes whose own metrics workers evaluate: sent, kept as they arrive, put together again."""
+"""Genotypes whose own metrics workers evaluate: sent, kept as they arrive, judged step by step, put together again."""
+
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -7,10 +9,11 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.in_worker import Answer
+from nas.search.successive_halving import SuccessiveHalving
 from nas.search.worker_pool import Task, WorkerPool
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 Key = tuple[int, str]
 
@@ -18,28 +21,45 @@ Key = tuple[int, str]
 class Delegated:
     """The user's metrics of a problem on workers; every other metric, and what is made of them, here.
 
-    What arrives is in the store before anybody is told: it is asked for once, however often the driver is killed.
+    What arrives is in the store before anybody is told: it is asked for once, however often the driver is killed. Where a
+    metric has fidelities, `halving` says who goes on from each; `logged` are the designs that the log holds already.
     """
 
-    def __init__(self, problem: Problem, pool: WorkerPool, store: RunStore) -> None:
+    def __init__(self, problem: Problem, pool: WorkerPool, store: RunStore, logged: Collection[int] = ()) -> None:
         self.problem, self.pool, self.store = problem, pool, store
         self.answers: dict[Key, Answer] = dict(store.under_way.arrived())
         self.sent: set[Key] = set()
         self.screened: set[int] = set()
+        stepped = [metric for metric in problem.functions if metric.fidelities]
+        self.halving = SuccessiveHalving(stepped[0], store.steps, logged) if stepped else None
+        self.designs: dict[int, Architectures] = {}  # under way, where some of them will go on
 
     def expect(self, genotypes: IntArray) -> None:
         """Let workers begin with genotypes, but for what is there, is under way, or is screened out by formulas."""
         keys, architectures = self.problem.space.keys(genotypes).tolist(), self.problem.architectures(genotypes)
         reasons = self.problem.screened(self.problem.assess(architectures)) or [""] * len(keys)
         self.screened.update(key for key, reason in zip(keys, reasons, strict=True) if reason)
+        designs = {key: architectures[row : row + 1] for row, key in enumerate(keys) if key not in self.screened}
+        if self.halving is not None:
+            self.designs.update(designs)
+        self._send(designs.items())
+
+    def _send(self, designs: Iterable[tuple[int, Architectures]]) -> None:
+        """What is asked of designs now and was not asked before."""
         tasks = [
-            Task((key, metric.name), metric, architectures[row : row + 1], self.problem.scenario)
-            for row, key in enumerate(keys)
-            for metric in self.problem.functions
-            if not ((key, metric.name) in self.sent or (key, metric.name) in self.answers or key in self.screened)
+            Task((key, metric.label), metric, design, self.problem.scenario)
+            for key, design in designs
+            for metric in self._metrics(key)
+            if not ((key, metric.label) in self.sent or (key, metric.label) in self.answers)
         ]
         self.sent.update(task.key for task in tasks)
         self.pool.add(tasks)
+
+    def _metrics(self, key: int) -> Sequence[Objective]:
+        """The user's metrics, at the fidelity that a design has come to."""
+        if self.halving is None:
+            return self.problem.functions
+        return [self.halving.at(key) if metric.fidelities else metric for metric in self.problem.functions]
 
     def receive(self) -> list[Key]:
         """Wait until something arrives, and keep it."""
@@ -50,19 +70,79 @@ class Delegated:
         return [key for key, _ in arrived]
 
     def complete(self, key: int) -> bool:
-        """Whether every metric of an architecture is there that will be."""
-        return key in self.screened or all((key, metric.name) in self.answers for metric in self.problem.functions)
+        """Whether every metric of an architecture is there that will be; one that ended a step is judged by itself."""
+        while key not in self.screened:
+            if not all((key, metric.label) in self.answers for metric in self._metrics(key)):
+                return False
+            if not self._judged([key]):
+                break
+        return True
 
     def __call__(self, genotypes: IntArray) -> Evaluations:
-        """Genotypes evaluated, once everything has arrived."""
+        """Genotypes evaluated, once everything has arrived; those that end a step are judged together."""
         self.expect(genotypes)
         keys = [key for key in self.problem.space.keys(genotypes).tolist() if key not in self.screened]
-        missing = {(key, metric.name) for key in keys for metric in self.problem.functions} - self.answers.keys()
-        while missing:
-            missing.difference_update(self.receive())
+        going = keys
+        while going:
+            missing = {(key, metric.label) for key in going for metric in self._metrics(key)} - self.answers.keys()
+            while missing:
+                missing.difference_update(self.receive())
+            going = self._judged(going)
+        stopped = {} if self.halving is None else {key: self.halving.stopped.get(key, "") for key in keys}
 
         def found(metric: Objective, _: Architectures, __: Scenario) -> tuple[FloatArray, list[str]]:
-            answers = [self.answers.pop((key, metric.name)) for key in keys]
+            answers = [self.answers.pop((key, self._labels(key)[metric.name])) for key in keys]
+            if metric.fidelities:
+                answers = [(np.nan, stopped[k]) if stopped[k] else each for k, each in zip(keys, answers, strict=True)]
             return np.array([value for value, _ in answers]), [reason for _, reason in answers]
 
-        return self.problem.evaluate(genotypes, call=found)
+        evaluated = self.problem.evaluate(genotypes, call=found)
+        self._leave(keys)
+        return evaluated
+
+    def _labels(self, key: int) -> dict[str, str]:
+        """Under what the answers of a design stand now, by metric."""
+        return {metric.name: metric.label for metric in self._metrics(key)}
+
+    def _judged(self, keys: Sequence[int]) -> list[int]:
+        """Those of designs with answers that go on to a further step, which they are sent to."""
+        if self.halving is None:
+            return []
+        ended = [
+            key
+            for key in keys
+            if not (self.halving.last(key) or any(self.answers[key, m.label][1] for m in self._metrics(key)))
+        ]
+        if not ended:
+            return []
+        own = {
+            metric.name: np.array([self.answers[key, self._labels(key)[metric.name]][0] for key in ended])
+            for metric in self.problem.functions
+        }
+        going = self.halving.judge(ended, own[self.halving.metric.name], *self._placed(ended, own))
+        self._send((key, self.designs[key]) for key in going)
+        return going
+
+    def _placed(self, keys: Sequence[int], own: dict[str, FloatArray]) -> tuple[FloatArray, BoolArray]:
+        """Values of all objectives of designs on their scales, (n, m), and whether they hold the budgets that can be told, (n,)."""
+        assert self.halving is not None
+        assessment = self.problem.assess(Architectures.concatenate([self.designs[key] for key in keys]))
+        named = [*(o.name for o in self.problem.objectives), *(budget.metric for budget in self.problem.budgets)]
+        values = {name: own[name] if name in own else assessment[name] for name in named}
+        told = [
+            b for b in self.problem.budgets if b.metric != self.halving.metric.name
+        ]  # which is another at a cheap fidelity
+        within: BoolArray = np.ones(len(keys), dtype=bool)
+        for budget in told:
+            within &= budget.violation(values[budget.metric]) <= 0.0
+        return np.stack([o.scaled(values[o.name]) for o in self.problem.objectives], axis=1), within
+
+    def _leave(self, keys: Sequence[int]) -> None:
+        """Forget designs that are evaluated, with what they answered on the way."""
+        if self.halving is None:
+            return
+        for key in keys:
+            self.halving.leave(key)
+            self.designs.pop(key, None)
+            for fidelity in self.halving.metric.fidelities:
+                self.answers.pop((key, self.halving.metric.at(fidelity).label), None)

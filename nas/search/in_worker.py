@@ -41,6 +41,7 @@ def in_worker(
     timeout_s: float | None,
     place: str,
     settings: Mapping[str, Any] | None = None,
+    fidelity: float | None = None,
 ) -> Answer:
     """A user metric of one architecture, in a worker, imported from its place: value and reason of failure.
 
@@ -55,7 +56,8 @@ def in_worker(
         with clock(timeout_s):
             module, _, attribute = place.partition(":")
             function = getattr(loaded(module), attribute)
-            metric = Objective(name, "", bool(getattr(function, "LOG_SCALE", False)), function, settings=settings)
+            log_scale = bool(getattr(function, "LOG_SCALE", False))
+            metric = Objective(name, "", log_scale, function, settings=settings, fidelity=fidelity)
             values, reasons = call_user_metric(metric, architecture, scenario)
             return float(values[0]), reasons[0]
     except (UsageError, NotRunError):

@@ -27,6 +27,7 @@ from nas.search.discovery import is_own
 from nas.search.known_results import KNOWN_FILE, known_columns
 from nas.search.loop import TELLING, Search
 from nas.search.notebook import Notebook
+from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
 from objectives.written_text import in_a_command
@@ -129,23 +130,25 @@ def search_of(
     if pool is None or problem.analytic:
         pace = None if problem.analytic else Pace(1)
         return Search(problem, strategy, store, recorded, pace=pace, shown=shown, known=known)
-    delegated, pace = Delegated(problem, pool, store), Pace(4 * pool.at_once)
+    delegated = Delegated(problem, pool, store, set(recorded.evaluations.keys.tolist()) if recorded else ())
     if config.asynchronous:
         return AsynchronousSearch(problem, strategy, store, recorded, delegated, shown, known)
-    expect = delegated.expect
+    expect, pace = delegated.expect, None if delegated.halving else Pace(4 * pool.at_once)
     return Search(
         problem, strategy, store, recorded, evaluate=delegated, expect=expect, pace=pace, shown=shown, known=known
     )
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
-    """Evaluate failed architectures again; the strategy keeps what it was told then.
+    """Evaluate failed architectures again, not those that a fidelity step stopped; the strategy keeps what it was told then.
 
     Raises:
         AllFailedError: nothing was ever evaluated, and the first of them fail for one reason again.
     """
     now = final(recorded.evaluations, recorded.retried)
-    rows = np.flatnonzero(~now.ok)
+    rows = np.array(
+        [i for i, reason in enumerate(now.reasons or ()) if reason and not reason.startswith(STOPPED)], np.int64
+    )
     at_once = search.pace.size if search.pace else len(rows)
     reasons: list[str] = [""] * bool(now.ok.any())
     while len(rows):

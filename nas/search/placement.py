@@ -73,6 +73,17 @@ def refuse_unasynchronous(config: StudyConfig, traits: Traits) -> None:
         )
 
 
+def few_whole_values(config: StudyConfig, traits: Traits, problem: Problem) -> list[str]:
+    """A sentence where steps leave few values at the full fidelity to a strategy that learns from these alone."""
+    stepped = [metric.name for metric in problem.functions if metric.fidelities]
+    if not (stepped and traits.informed and traits.cap):
+        return []
+    return [
+        f"{config.algo} learns from values of {stepped[0]} at the full fidelity alone, of which steps leave it few: it comes "
+        "farther without them"
+    ]
+
+
 def idle_workers(config: StudyConfig, parameters: BaseModel, problem: Problem) -> list[str]:
     """A sentence where a strategy asks for fewer architectures at once than there are workers to evaluate them."""
     workers, batch = config.workers or 1, getattr(parameters, "batch", None)

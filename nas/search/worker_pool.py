@@ -36,7 +36,7 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A metric of one architecture; `key` tells it from every other task: the architecture's, and the metric's name."""
+    """A metric of one architecture; `key` tells it from every other task: the architecture's, and the metric's label."""
 
     key: tuple[int, str]
     metric: Objective
@@ -136,7 +136,8 @@ class WorkerPool:
         """What a worker calls, and with what."""
         metric, given = task.metric, task.scenario if task.metric.wants_scenario else None
         place = metric.place or metric.name
-        return in_worker, metric.name, task.architecture, given, self.timeout_s, place, metric.settings
+        what = (metric.name, task.architecture, given, self.timeout_s, place)
+        return in_worker, *what, metric.settings, metric.fidelity
 
     def _received(self) -> list[Arrival]:
         """Answers that are there, after waiting for one; broken executors and hanging tasks are seen to."""

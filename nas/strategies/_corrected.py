@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
+from nas.search.successive_halving import STOPPED
 from nas.strategies._evidence import Posterior, correlation, fitted
 from nas.strategies._known import Known
 from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
@@ -196,8 +197,8 @@ class Learner:
             metric.name: self._model(metric, taught, self._values(metric, told))
             for metric in expensive(self.problem, told, own)
         }
-        failed = np.concatenate([np.full(evidence, np.nan), np.where(told.ok, 0.0, 1.0)])
-        failure = None if told.ok.all() else self._model(FAILURE, taught, failed)
+        failed = np.concatenate([np.full(evidence, np.nan), failures(told)])
+        failure = self._model(FAILURE, taught, failed) if (failed == 1.0).any() else None
         return Corrected(self.problem, models, failure, self.nearness, taught, evidence + self.before)
 
     def _values(self, metric: Objective, told: Evaluations) -> FloatArray:
@@ -213,6 +214,12 @@ class Learner:
         variables = self.nearness.variables(taught[rows])
         found = fitted(columns.matrix(taught[rows]), columns.scheme, correlation(variables, variables), values[rows])
         return Model(columns, found, rows, values[rows])
+
+
+def failures(told: Evaluations) -> FloatArray:
+    """1 where an evaluation failed, 0 where it did not, NaN where a fidelity step stopped it, which says nothing of its kind, (n,)."""
+    stopped = [reason.startswith(STOPPED) for reason in told.reasons or [""] * len(told)]
+    return np.where(stopped, np.nan, np.where(told.ok, 0.0, 1.0))
 
 
 def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], Guess]:

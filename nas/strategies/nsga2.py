@@ -7,6 +7,7 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import Field
 
+from nas.frontier.crowding import crowding_distance
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen
@@ -88,26 +89,6 @@ def survivors(
         room -= len(front)
     rest = others[np.argsort(violation[others])][: max(n - len(feasible), 0)]
     return np.concatenate([*rows, rest]), np.concatenate([*distances, np.full(len(rest), np.nan)])
-
-
-def crowding_distance(values: FloatArray) -> FloatArray:
-    """Mean over objectives of the distance between both neighbours, as a share of the range, (n,); inf at the ends.
-
-    An objective that is the same for all adds nothing. Source: Deb et al. 2002, III.B; to the last bit pymoo's.
-    """
-    n, m = values.shape
-    if n <= 2:
-        return np.full(n, np.inf)
-    order, column = values.argsort(axis=0, kind="stable"), np.arange(m)
-    ordered = values[order, column]
-    span = ordered[-1] - ordered[0]
-    gaps = np.full((n + 1, m), np.inf)
-    gaps[1:-1] = ordered[1:] - ordered[:-1]
-    gaps = np.where(span > 0, gaps / np.where(span > 0, span, 1.0), 0.0)
-    around = np.empty((n, m))
-    around[order, column] = gaps[:-1] + gaps[1:]
-    found: FloatArray = around.sum(axis=1) / m
-    return found
 
 
 class NSGA2:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from optuna.samplers import GPSampler
 from pydantic import BaseModel, ConfigDict, Field
+from threadpoolctl import ThreadpoolController
 
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import Brief, Traits
@@ -34,15 +35,16 @@ class OnTheirScales(OneByOne):
     """Latencies reach the models as logarithms: the frontier is the same, and what is gained counts as in the results."""
 
     def __init__(self, brief: Brief, repeats: Repeats, batch: int, make: Callable[[int], GPSampler]) -> None:
-        self.objectives = brief.problem.objectives
+        self.objectives, self.pools = brief.problem.objectives, ThreadpoolController()
         super().__init__(brief, "integers", repeats, batch, make)
 
     def ask(self, at_most: int) -> IntArray:
-        """New architectures, on one thread of torch: its small steps gain nothing from more, and the bits stay the same."""
+        """New architectures, on one thread: small steps of torch and BLAS lose by more, and the bits stay the same."""
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            return super().ask(at_most)
+            with self.pools.limit(limits=1):
+                return super().ask(at_most)
         finally:
             torch.set_num_threads(threads)
 

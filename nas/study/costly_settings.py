@@ -1,30 +1,69 @@
 """The keys `train` and `measure` of a study: how its objectives of these names are evaluated."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from nas.study.written_values import none_word, split_names
+from nas.problem.objective import KEEP
+from nas.study.written_values import ascending, none_word, split_names
 from objectives.quantities import counted
 
 COSTLY = "nas.costly"  # where they lie, a module each
 KEYS = ("train", "measure")
 OF_A_MACHINE = ("data", "validation", "tokenizer", "interpreter")  # places there; the hash `text` tells what they held
 Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(split_names)]
+MOST_TOKENS = 1e15
 Threads = Annotated[int, Field(strict=True, ge=1, le=1024)]
 
 
-class TrainSettings(BaseModel):
-    """How the objective `train` trains a design."""
+def _tokens(value: Any) -> float | list[float]:
+    """A number of tokens, or several from few to many."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or len(parts) == 1:
+        return _some_tokens(parts[0] if isinstance(parts, list | tuple) else parts)
+    return list(ascending([_some_tokens(part) for part in parts]))
+
+
+def _some_tokens(value: Any) -> float:
+    tokens = counted(value, "1M")
+    if tokens > MOST_TOKENS:
+        raise ValueError(f"expected at most {MOST_TOKENS:g}, got {tokens:g}")
+    return tokens
+
+
+class CostlySettings(BaseModel):
+    """What the settings of every objective that costs have in common."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def fidelities(self) -> tuple[float, ...]:
+        """Fidelities to evaluate at, from the cheapest to the full one; none where every design gets the full one at once."""
+        return ()
+
+    @property
+    def share(self) -> float:
+        """Of the designs that end a step, what share goes on."""
+        return KEEP
+
+
+class TrainSettings(CostlySettings):
+    """How the objective `train` trains a design."""
+
     data: Annotated[Texts, Field(min_length=1, description="Files, folders, patterns, saved data sets, or stdlib")]
     tokens: Annotated[
-        float,
-        BeforeValidator(lambda value: counted(value, "1M")),
-        Field(le=1e15, description="Tokens of each training, rounded up to whole batches"),
+        float | list[float],
+        BeforeValidator(_tokens),
+        Field(
+            description="Tokens of each training, rounded up to whole batches; several, rising: steps, whose best alone go on"
+        ),
     ]
+    keep: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        BeforeValidator(none_word),
+        Field(description="Share of the designs that goes on from a step; left out: a third"),
+    ] = None
     validation: Annotated[Texts, Field(description="Text to validate on; left out: 5 % of the data")] = []
     validation_tokens: Annotated[int, Field(strict=True, ge=1, le=10**9, description="Of it at most")] = 65_536
     tokenizer: Annotated[str, Field(min_length=1, description="bytes, a tokenizer.json, or a folder with one")] = (
@@ -48,11 +87,38 @@ class TrainSettings(BaseModel):
         Field(pattern="^[0-9a-f]{64}$", description="Hash of texts and tokenizer, which a run records and keeps to"),
     ] = None
 
+    @model_validator(mode="after")
+    def _kept_of_steps(self) -> Self:
+        if self.keep is not None and not self.fidelities:
+            raise ValueError(
+                "keep: expected several numbers of tokens with it, got one; write tokens: [1e5, 4e5], or drop it"
+            )
+        return self
 
-class MeasureSettings(BaseModel):
+    @property
+    def least_tokens(self) -> float:
+        """Of the shortest training."""
+        return self.tokens[0] if isinstance(self.tokens, list) else self.tokens
+
+    @property
+    def most_tokens(self) -> float:
+        """Of the whole training."""
+        return self.tokens[-1] if isinstance(self.tokens, list) else self.tokens
+
+    @property
+    def fidelities(self) -> tuple[float, ...]:
+        """Numbers of tokens, from few to many; none where there is one alone."""
+        return tuple(self.tokens) if isinstance(self.tokens, list) else ()
+
+    @property
+    def share(self) -> float:
+        """Of the designs that end a step, what share goes on."""
+        return KEEP if self.keep is None else self.keep
+
+
+class MeasureSettings(CostlySettings):
     """How the objective `measure` measures a design."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     metric: Annotated[
         Literal["prefill_ms", "tpot_ms", "decode_ms", "total_ms"], Field(description="What is measured")
     ] = "total_ms"

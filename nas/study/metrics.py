@@ -4,18 +4,19 @@ import importlib
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
-from nas.problem.objective import Objective, built_in, limit_of
+from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
 from nas.study.costly_settings import COSTLY
 from nas.study.own_modules import imported
-from nas.study.written_values import split_names
+from nas.study.written_values import ascending, split_names
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
@@ -96,7 +97,7 @@ def installed_metric(plug_in: entry_points.PlugIn) -> Objective:
 
 
 def _metric(name: str, place: str, module: ModuleType) -> Objective:
-    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE, PRIOR and COST_S are its own."""
+    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE, PRIOR, COST_S and FIDELITIES are its own."""
     module_name, _, attribute = place.partition(":")
     function = getattr(module, attribute, None)
     if not callable(function):
@@ -108,7 +109,20 @@ def _metric(name: str, place: str, module: ModuleType) -> Objective:
             f"expected a metric of which less is better, got DIRECTION {direction!r} of {place}; return its negative or its reciprocal"
         )
     unit, log_scale = str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False))
-    return Objective(name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
+    told = Objective(name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
+    return replace(told, **_fidelities(function, place))
+
+
+def _fidelities(function: Any, place: str) -> dict[str, Any]:
+    """The fidelities at which a function evaluates, its FIDELITIES, and the share that goes on from each, its KEEP; nothing where it has none."""
+    given, keep = getattr(function, "FIDELITIES", ()), getattr(function, "KEEP", KEEP)
+    try:
+        found = ascending(given) if len(given) else ()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"FIDELITIES of {place}: {error}") from None
+    if isinstance(keep, bool) or not isinstance(keep, (int, float)) or not 0.0 < keep < 1.0:
+        raise UsageError(f"KEEP of {place}: expected a share between 0 and 1, got {keep!r}; correct it")
+    return {"fidelities": found, "keep": float(keep)}
 
 
 def _cost_s(function: Any, place: str) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.outcome import Outcome, conclude
-from nas.answer.outcome_files import summary, write_files
+from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress_file import ProgressFile, this_machine
 from nas.answer.screen import show
 from nas.answer.sentences import describe
@@ -209,6 +209,7 @@ def concluded(search: Search, study: Study, store: RunStore, folder: Path, reaso
     outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)
     stage("Tables of the run folder")
     write_files(folder, outcome)
+    write_steps(folder, store.steps.read(), outcome.evaluations.keys)
     if request.pictures:
         stage("Pictures and page")
         draw(outcome, folder)

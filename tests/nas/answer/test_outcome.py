@@ -160,6 +160,7 @@ def test_the_summary_says_what_every_number_is_relative_to(files: Callable[..., 
         "known": 0,
         "repeats": 0,
         "failed": 0,
+        "stopped": 0,
         "feasible": 100,
     }
     how = "every one of 162 architectures was evaluated"
