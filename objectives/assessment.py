@@ -20,19 +20,25 @@ from search_spaces.arrays import FloatArray, IntArray
 class Assessment:
     """`assessment["total_ms"]` is that metric as (n,); modules of `objectives.metrics` define them.
 
-    `elsewhere` assesses the same architectures on another device: what depends on no device is taken from there.
+    `elsewhere` assesses the same architectures on another device: what depends on no device is taken from there. `whole`
+    assesses more architectures in the same scenario, of which these are the `rows`, (n,): everything is taken from there.
     """
 
     architectures: Architectures
     scenario: Scenario
     _known: dict[str, FloatArray] = field(default_factory=dict)
     elsewhere: "Assessment | None" = None
+    whole: "Assessment | None" = None
+    rows: IntArray | None = None
 
     def __getitem__(self, metric: str) -> FloatArray:
         if self.elsewhere is not None and metric.partition("@")[0] in OF_NO_DEVICE:
             return self.elsewhere[metric]
         if metric not in self._known:
-            values = self._by_format(metric) if self._formats else self._computed(metric)
+            if self.whole is not None:
+                values: FloatArray = self.whole[metric][self.rows]
+            else:
+                values = self._by_format(metric) if self._formats else self._computed(metric)
             values.flags.writeable = False
             self._known[metric] = values
         return self._known[metric]

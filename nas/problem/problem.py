@@ -21,6 +21,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
+SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
     *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
@@ -90,6 +91,18 @@ class Problem:
         """Metrics of any architectures in the study's scenario."""
         return Assessment(architectures, self.scenario)
 
+    def priced(self, genotypes: IntArray) -> Assessment:
+        """Metrics of canonical genotypes (n, g) in the study's scenario; those of a small space are computed together, once."""
+        architectures = self.architectures(genotypes)
+        if self.space.size > SMALL:
+            return self.assess(architectures)
+        return Assessment(architectures, self.scenario, whole=self._whole, rows=self.space.keys(genotypes))
+
+    @cached_property
+    def _whole(self) -> Assessment:
+        """Metrics of the whole space, (size,)."""
+        return self.assess(self.architectures(self.space.genotypes(np.arange(self.space.size))))
+
     def pricing(self, chosen: Architectures) -> Scenario:
         """The scenario that a single architecture is priced in, that of its format where it has one of its own."""
         (name, _), *_ = chosen.in_formats()
@@ -104,12 +117,12 @@ class Problem:
     ) -> Evaluations:
         """Metrics of canonical genotypes (n, g); every one unless `names` says which.
 
-        `call` evaluates a user's metric, in this process unless it is given; `assessment` is that of these genotypes'
-        architectures in the study's scenario where it is there already.
+        `call` evaluates a user's metric, in this process unless it is given; `assessment` is that of these genotypes where
+        it is there already.
         A row whose user metric raises or is not finite is failed, with the reason; so is one whose loss has no
         finite perplexity, whichever metrics are asked for.
         """
-        assessment = assessment or self.assess(self.architectures(genotypes))
+        assessment = assessment or self.priced(genotypes)
         metrics, reasons = self.metrics(assessment.architectures, names, call, assessment)
         names_of = tuple(objective.name for objective in self.objectives)
         found = None if reasons is None else tuple(reasons)
