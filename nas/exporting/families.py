@@ -44,7 +44,9 @@ FAMILIES = (
     # Qwen3-MoE puts every layer within the window, whatever layer_types says; vLLM's Qwen3 none. vLLM's LFM2 and Granite derive
     # the size of a head from the width, and its Qwen3-Next wants experts.
     Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN)),
-    Family("mellum", "MellumForCausalLM", sparse=True, mixers=("local",), stacks=("hf", "trainer", TRAIN)),
+    Family(
+        "mellum", "MellumForCausalLM", sparse=True, mixers=("local",), stacks=("hf", "trainer", TRAIN, "llama_bench")
+    ),
     Family(
         "qwen3_next",
         "Qwen3NextForCausalLM",
@@ -62,8 +64,15 @@ FAMILIES = (
         shared=("gated",),
         stacks=("hf", "trainer", "vllm"),
     ),
-    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=DIRECTORY),
-    Family("lfm2_moe", "Lfm2MoeForCausalLM", sparse=True, mixers=("conv",), dense_first=True, stacks=("hf",)),
+    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=(*DIRECTORY, "llama_bench")),
+    Family(
+        "lfm2_moe",
+        "Lfm2MoeForCausalLM",
+        sparse=True,
+        mixers=("conv",),
+        dense_first=True,
+        stacks=("hf", "llama_bench"),
+    ),
     Family(
         "granitemoehybrid",
         "GraniteMoeHybridForCausalLM",
@@ -176,6 +185,27 @@ def refuse_stack(architecture: Architectures, stack: str) -> None:
         raise UsageError(
             f"{stack.replace('_', '-')}: expected a design whose layers it knows, got {in_words(architecture)[0]} "
             f"of {family.class_name}, for which --to takes {known}; leave out the stack or the candidate"
+        )
+
+    if stack == "llama_bench":
+        _refuse_llama(architecture, family)
+
+
+def _refuse_llama(a: Architectures, family: Family) -> None:
+    """Refuse what llama.cpp's form of a class lacks: LFM2's heads fill the width, Mellum has an output matrix of its own.
+
+    Raises:
+        UsageError: naming it.
+    """
+    if family.model_type.startswith("lfm2") and a.query_dim[0] != a.width[0]:
+        raise UsageError(
+            f"llama-bench: expected heads that fill the width of {int(a.width[0])}, as llama.cpp's LFM2 has them, got "
+            f"{int(a.n_heads[0])} of {int(a.head_dim[0])}; leave out the stack or the candidate"
+        )
+    if family.model_type == "mellum" and a.tied[0]:
+        raise UsageError(
+            "llama-bench: expected an output matrix of its own, as llama.cpp's Mellum has it, got tied embeddings; "
+            "leave out the stack or the candidate"
         )
 
 

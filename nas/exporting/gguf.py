@@ -1,7 +1,7 @@
 """GGUF files for llama.cpp with random weights and no tokenizer: speed can be measured, text cannot be made.
 
-The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms and router
-are 32-bit. Source: the GGUF specification, version 3.
+The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms, router
+and short convolutions are 32-bit. Source: the GGUF specification, version 3.
 """
 
 import struct
@@ -12,34 +12,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from nas.exporting.class_keys import NORM_EPSILON, ROPE_THETA
 from nas.exporting.families import family_of
 from nas.exporting.gguf_blocks import encoded
-from nas.exporting.gguf_types import FORMATS, TYPES, Mixture, Type
+from nas.exporting.gguf_classes import NAMES, attention_layers, class_name, further, renamed, sizes
+from nas.exporting.gguf_types import CONVOLUTION, FORMATS, TYPES, Mixture, Type
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor, tensors
 from nas.exporting.weights import blocks
-from search_spaces.architectures import Architectures, one
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
-UINT32, FLOAT32, STRING = 4, 6, 8
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 QUANTISATION_VERSION = 2  # of the layouts of blocks
-NAMES = {"qwen3": "qwen3", "qwen3_moe": "qwen3moe", "qwen2": "qwen2"}
-PARTS = {
-    "input_layernorm.weight": "attn_norm.weight",
-    "post_attention_layernorm.weight": "ffn_norm.weight",
-    "self_attn.q_norm.weight": "attn_q_norm.weight",
-    "self_attn.k_norm.weight": "attn_k_norm.weight",
-    "self_attn.o_proj.weight": "attn_output.weight",
-    **{f"self_attn.{n}_proj.{kind}": f"attn_{n}.{kind}" for n in "qkv" for kind in ("weight", "bias")},
-    **{f"mlp.{n}_proj.weight": f"ffn_{n}.weight" for n in ("gate", "up", "down")},
-    "mlp.gate.weight": "ffn_gate_inp.weight",
-}
-WHOLE = {
-    "model.embed_tokens.weight": "token_embd.weight",
-    "model.norm.weight": "output_norm.weight",
-    "lm_head.weight": "output.weight",
-}
 
 
 @dataclass
@@ -71,17 +54,18 @@ def entries(model: Model) -> list[Entry]:
     """Every tensor, the experts of a layer stacked."""
     found: dict[str, Entry] = {}
     types = mixture(model)
-    for number, tensor in enumerate(tensors(model)):
-        name, expert = _renamed(tensor.name)
-        shape = (model.column("n_experts"), *tensor.shape) if expert else tensor.shape
+    for number, tensor in enumerate([*tensors(model), *further(model)]):
+        name, expert = renamed(tensor.name)
+        flat = tensor.shape[::2] if name.endswith(CONVOLUTION) else tensor.shape  # of one channel in
+        shape = (model.column("n_experts"), *flat) if expert else flat
         found.setdefault(name, Entry(name, shape, types.type_of(name, shape), [])).parts.append((number, tensor))
     return list(found.values())
 
 
 def mixture(model: Model) -> Mixture:
     """What decides the types of its tensors."""
-    name, tied = family_of(model.architecture).model_type, bool(model.architecture.tied[0])
-    return Mixture(model.gguf, model.column("depth"), model.column("n_experts"), tied, name)
+    tied, layers = bool(model.architecture.tied[0]), attention_layers(model)
+    return Mixture(model.gguf, model.column("depth"), model.column("n_experts"), tied, class_name(model), layers)
 
 
 def fallbacks(model: Model) -> dict[tuple[int, Type, Type], list[str]]:
@@ -103,40 +87,15 @@ def bits_per_weight(model: Model) -> float:
     return 8 * sum(entry.bytes for entry in held) / sum(entry.size for entry in held)
 
 
-def _renamed(name: str) -> tuple[str, bool]:
-    if name in WHOLE:
-        return WHOLE[name], False
-    _, _, layer, part = name.split(".", 3)
-    if ".experts." in part:
-        return f"blk.{layer}.ffn_{part.split('.')[3].removesuffix('_proj')}_exps.weight", True
-    return f"blk.{layer}.{PARTS[part]}", False
-
-
 def keys(model: Model) -> dict[str, Any]:
     """The metadata."""
-    name, q = NAMES[family_of(model.architecture).model_type], model.column
-    experts = {
-        f"{name}.expert_count": q("n_experts"),
-        f"{name}.expert_used_count": q("top_k"),
-        f"{name}.expert_feed_forward_length": q("expert_size"),
-    }
+    name = class_name(model)
     return {
         "general.architecture": name,
         "general.name": model.folder,
         "general.file_type": FORMATS[model.gguf][1],
         **({} if model.gguf == "f16" else {"general.quantization_version": QUANTISATION_VERSION}),
-        f"{name}.vocab_size": q("vocabulary"),
-        f"{name}.context_length": model.context,
-        f"{name}.embedding_length": q("width"),
-        f"{name}.block_count": q("depth"),
-        f"{name}.feed_forward_length": q("top_k") * q("expert_size"),
-        f"{name}.attention.head_count": q("n_heads"),
-        f"{name}.attention.head_count_kv": q("n_kv_heads"),
-        f"{name}.attention.key_length": q("head_dim"),
-        f"{name}.attention.value_length": q("head_dim"),
-        f"{name}.attention.layer_norm_rms_epsilon": NORM_EPSILON,
-        f"{name}.rope.freq_base": float(ROPE_THETA),
-        **(experts if model.sparse else {}),
+        **{f"{name}.{key}": value for key, value in sizes(model).items()},
         "tokenizer.ggml.model": "none",
     }
 
@@ -177,6 +136,9 @@ def _text(text: str) -> bytes:
 def _value(value: Any) -> bytes:
     if isinstance(value, str):
         return struct.pack("<I", STRING) + _text(value)
+    if isinstance(value, list):
+        kind, form = (BOOL, "?") if isinstance(value[0], bool) else (INT32, "i")
+        return struct.pack(f"<IIQ{len(value)}{form}", ARRAY, kind, len(value), *value)
     return struct.pack("<If", FLOAT32, value) if isinstance(value, float) else struct.pack("<II", UINT32, value)
 
 
@@ -237,28 +199,11 @@ def _read_value(file: BinaryIO) -> Any:
     (kind,) = _unpack(file, "<I")
     if kind == STRING:
         return _read_text(file)
+    if kind == ARRAY:
+        of, count = _unpack(file, "<IQ")
+        if of not in (INT32, BOOL):
+            raise ValueError(f"expected arrays of types {INT32} or {BOOL}, got {of}")
+        return list(_unpack(file, f"<{count}{'?' if of == BOOL else 'i'}"))
     if kind not in (UINT32, FLOAT32):
-        raise ValueError(f"expected types {UINT32}, {FLOAT32} or {STRING}, got {kind}")
+        raise ValueError(f"expected types {UINT32}, {FLOAT32}, {STRING} or {ARRAY}, got {kind}")
     return _unpack(file, "<f" if kind == FLOAT32 else "<I")[0]
-
-
-def architecture_in(metadata: dict[str, Any], held: dict[str, tuple[int, tuple[int, ...]]]) -> Architectures:
-    """The architecture that a file holds; flags are read from which tensors are there."""
-    name = metadata["general.architecture"]
-    q = {key.removeprefix(f"{name}."): value for key, value in metadata.items()}
-    return one(
-        {
-            "depth": q["block_count"],
-            "width": q["embedding_length"],
-            "head_dim": q["attention.key_length"],
-            "n_heads": q["attention.head_count"],
-            "n_kv_heads": q["attention.head_count_kv"],
-            "n_experts": q.get("expert_count", 1),
-            "top_k": q.get("expert_used_count", 1),
-            "expert_size": q.get("expert_feed_forward_length", q["feed_forward_length"]),
-            "qk_norm": "head" if "blk.0.attn_q_norm.weight" in held else "no",
-            "qkv_bias": "blk.0.attn_q.bias" in held,
-            "tied": "output.weight" not in held,
-            "vocabulary": q["vocab_size"],
-        }
-    )

@@ -33,18 +33,20 @@ TYPES = {each.number: each for each in (F32, F16, Q4_0, Q5_0, Q5_1, Q8_0, Q4_K, 
 FALLBACK = {Q4_K: Q5_0, Q5_K: Q5_1, Q6_K: Q8_0}  # where a row is no multiple of 256; 16-bit where it is none of 32
 #: What most matrices of a format hold, and its number as `general.file_type`.
 FORMATS = {"f16": (F16, 1), "q8_0": (Q8_0, 7), "q4_0": (Q4_0, 2), "q4_k_m": (Q4_K, 15)}
+CONVOLUTION = "shortconv.conv.weight"
 EIGHT = 8  # experts, with which llama-quantize spares keys and values
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """What decides the types of a model's tensors besides their shapes."""
+    """What decides the types of a model's tensors besides their shapes; `attention`: places of the layers with keys and values."""
 
     format: str
     depth: int
     n_experts: int
     tied: bool
     name: str
+    attention: list[int]
 
     def type_of(self, tensor: str, shape: tuple[int, ...]) -> Type:
         """The type that a tensor is written in."""
@@ -53,7 +55,7 @@ class Mixture:
     def wanted(self, tensor: str, shape: tuple[int, ...]) -> Type:
         """The type that it would have if its rows were multiples of every block."""
         usual = FORMATS[self.format][0]
-        if len(shape) == 1 or "ffn_gate_inp" in tensor:
+        if len(shape) == 1 or "ffn_gate_inp" in tensor or tensor.endswith(CONVOLUTION):
             return F32
         if usual is F16:
             return F16
@@ -71,7 +73,9 @@ class Mixture:
         if self.n_experts == EIGHT and part == "attn_output.weight":
             return Q5_K
         if part == "attn_v.weight" or part.startswith("ffn_down"):
-            if more_bits(int(layer), self.depth):
+            values = part == "attn_v.weight"  # which are counted among themselves
+            place, of = (self.attention.index(int(layer)), len(self.attention)) if values else (int(layer), self.depth)
+            if more_bits(place, of):
                 return Q6_K
             if part == "attn_v.weight" and (self.name, self.depth) == ("qwen2", 80):  # taken for a 70B
                 return Q5_K

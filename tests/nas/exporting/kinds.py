@@ -14,7 +14,7 @@ SHARED = {"shared_expert_size": 64, "shared_gate": True}
 HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "windows": ("Qwen3ForCausalLM", WINDOWS),
     "windows, wide heads": ("Qwen3ForCausalLM", {**WINDOWS, "head_dim": 32, "n_heads": 8, "tied": False}),
-    "windows, experts": ("MellumForCausalLM", {**WINDOWS, **EXPERTS}),
+    "windows, experts": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "tied": False}),
     "windows, one expert": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "top_k": 1}),
     "deltanet": ("Qwen3NextForCausalLM", DELTANET),
     "deltanet, experts": ("Qwen3NextForCausalLM", {**DELTANET, **EXPERTS, **SHARED, "tied": False}),
@@ -27,6 +27,11 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "mamba2, wide heads": ("GraniteMoeHybridForCausalLM", {**MAMBA2, "head_dim": 32, "n_heads": 8, "tied": False}),
     "mamba2, experts": ("GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS}),
     "mamba2, shared expert": ("GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS, "shared_expert_size": 32}),
+}
+#: Of those, what llama.cpp's form of the class cannot hold, and what is said of it.
+NOT_IN_LLAMA = {
+    "windows, one expert": "expected an output matrix of its own, .* got tied embeddings",
+    "conv, wide heads": "expected heads that fill the width of 128, .* got 8 of 32",
 }
 #: What they would need of the nearest class, and the columns.
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {

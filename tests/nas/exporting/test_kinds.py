@@ -20,7 +20,7 @@ from nas.exporting.weights import blocks
 from nas.study.catalogue import load_space
 from objectives import counts
 from search_spaces.architectures import one
-from tests.nas.exporting.kinds import BASE, HELD, REFUSED
+from tests.nas.exporting.kinds import BASE, HELD, NOT_IN_LLAMA, REFUSED
 
 Exported = Callable[..., Model]
 
@@ -127,6 +127,9 @@ def test_stacks_that_know_the_class_read_back_and_others_are_refused(
     for each in EVERY:
         if each not in known:
             with pytest.raises(UsageError, match=f"{shown(each)}: expected a design whose layers it knows"):
+                refuse_stack(model.architecture, each)
+        elif each == "llama_bench" and name in NOT_IN_LLAMA:
+            with pytest.raises(UsageError, match=NOT_IN_LLAMA[name]):
                 refuse_stack(model.architecture, each)
         elif each != "train":
             refuse_stack(model.architecture, each)

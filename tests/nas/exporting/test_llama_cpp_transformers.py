@@ -25,6 +25,8 @@ Floats = NDArray[np.float32]
 Exported = Callable[..., Model]
 pytestmark = pytest.mark.slow
 BASE: dict[str, Any] = {"depth": 3, "width": 256, "n_kv_heads": 2, "expert_size": 512, "vocabulary": 300}
+WINDOWS = {"depth": 4, "n_local": 2, "window": 6}  # fewer than tokens
+CONVOLUTIONS = {"depth": 5, "n_conv": 3, "conv_kernel": 3}
 CASES: dict[str, dict[str, Any]] = {
     "dense": BASE,
     "untied": {**BASE, "tied": False},
@@ -32,6 +34,10 @@ CASES: dict[str, dict[str, Any]] = {
     "fallbacks": {**BASE, "width": 192, "n_kv_heads": 1, "expert_size": 416},
     "top2": {**BASE, "n_experts": 4, "top_k": 2, "expert_size": 256},
     "top1 of eight": {**BASE, "n_experts": 8, "top_k": 1},
+    "windows, experts": {**BASE, **WINDOWS, "n_experts": 4, "top_k": 2, "tied": False},
+    "convolutions": {**BASE, **CONVOLUTIONS},
+    "convolutions, experts": {**BASE, **CONVOLUTIONS, "n_experts": 4, "top_k": 2, "n_dense": 1, "dense_size": 768},
+    "convolutions, eight experts": {**BASE, **CONVOLUTIONS, "n_experts": 8, "top_k": 2},
 }
 TOKENS = [(7 * i * i + 3 * i) % 300 for i in range(24)]
 #: Most of the difference from the file's own weights: activations are rounded to 16-bit floats (2^-11 at each of some twenty products),
@@ -45,6 +51,12 @@ LOSS = {
     "q4_0": (0.40, 0.10, 0.9),
     "q4_k_m": (0.40, 0.10, 0.9),
 }
+
+
+def deep(name: str) -> dict[str, Any]:
+    """A case in eight layers, of two kinds the same share of each, so that every rule of llama-quantize meets one."""
+    case = {**CASES[name], "depth": 8}
+    return {**case, **{key: 4 for key in ("n_local", "n_conv") if key in case}}
 
 
 def decoded(path: Path) -> dict[str, Any]:
@@ -150,8 +162,8 @@ def test_types_are_those_of_llama_quantize(exported: Exported, tmp_path: Path, n
     """The same type for every tensor, the same bytes in types of 32, and in those of 256 an error at most a quarter larger."""
     gguf = pytest.importorskip("gguf")
     half, ours = tmp_path / "half.gguf", tmp_path / "ours.gguf"
-    write_gguf(half, exported({**CASES[name], "depth": 8}, weights=True))
-    write_gguf(ours, exported({**CASES[name], "depth": 8}, weights=True, gguf=kind))
+    write_gguf(half, exported(deep(name), weights=True))
+    write_gguf(ours, exported(deep(name), weights=True, gguf=kind))
     theirs = quantised(half, kind)
     files = [{t.name: t for t in gguf.GGUFReader(path).tensors} for path in (ours, theirs)]
     assert {n: t.tensor_type.name for n, t in files[0].items()} == {n: t.tensor_type.name for n, t in files[1].items()}
