@@ -23,6 +23,7 @@ from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
 GRACE_S = 60.0  # beyond the timeout, for starting a process, before a worker is killed from outside
+ENDING_S = 10.0  # for an executor whose processes are gone to end its own thread
 TRIES = 3  # of a task that did not come to run, and of connections without an answer, one after the other
 
 
@@ -62,10 +63,16 @@ def process_pool(workers: int) -> Executor:
 
 
 def end_at_once(executor: Executor) -> None:
-    """Kill an executor's processes, if it has any, and forget what it was asked."""
+    """Kill an executor's processes, if it has any, and forget what it was asked.
+
+    The thread that minds them is waited for: while it closes its pipe, the end of this process must not write to that.
+    """
+    minding = getattr(executor, "_executor_manager_thread", None)
     for process in list((getattr(executor, "_processes", None) or {}).values()):
         process.kill()
     executor.shutdown(wait=False, cancel_futures=True)
+    if minding is not None:
+        minding.join(ENDING_S)
 
 
 class WorkerPool:

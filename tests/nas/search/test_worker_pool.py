@@ -483,3 +483,12 @@ def test_workers_end_with_their_driver(sent: signal.Signals, commands: Any) -> N
     assert len(workers) == 2
     assert not any(map(alive, workers))
     assert process.returncode == (-signal.SIGKILL if sent == signal.SIGKILL else 130)
+
+
+def test_a_pool_that_was_ended_leaves_no_thread_behind() -> None:
+    """Its thread would close the pipe that the end of this process writes to: a traceback now and then on a busy machine."""
+    executor = evaluating.process_pool(1)
+    assert executor.submit(abs, -3).result() == 3
+    minding = vars(executor)["_executor_manager_thread"]
+    evaluating.end_at_once(executor)
+    assert not minding.is_alive()
