@@ -62,7 +62,7 @@ FAMILIES = (
         mixers=("deltanet",),
         gate=True,
         shared=("gated",),
-        stacks=("hf", "trainer", "vllm"),
+        stacks=("hf", "trainer", "vllm", "llama_bench"),
     ),
     Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=(*DIRECTORY, "llama_bench")),
     Family(
@@ -79,7 +79,7 @@ FAMILIES = (
         sparse=False,
         qk_norm="no",
         mixers=("mamba2",),
-        stacks=DIRECTORY,
+        stacks=(*DIRECTORY, "llama_bench"),
     ),
     Family(
         "granitemoehybrid",
@@ -88,7 +88,7 @@ FAMILIES = (
         qk_norm="no",
         mixers=("mamba2",),
         shared=("no", "plain"),
-        stacks=("hf", "trainer"),
+        stacks=("hf", "trainer", "llama_bench"),
     ),
 )
 
@@ -192,20 +192,33 @@ def refuse_stack(architecture: Architectures, stack: str) -> None:
 
 
 def _refuse_llama(a: Architectures, family: Family) -> None:
-    """Refuse what llama.cpp's form of a class lacks: LFM2's heads fill the width, Mellum has an output matrix of its own.
+    """Refuse what llama.cpp's form of a class fixes otherwise.
 
     Raises:
         UsageError: naming it.
     """
-    if family.model_type.startswith("lfm2") and a.query_dim[0] != a.width[0]:
+    width, inner, groups = (
+        int(n) for n in (a.width[0], a.linear_heads[0] * a.linear_value_dim[0], a.linear_key_heads[0])
+    )
+    fixed = {
+        "lfm2": (
+            a.query_dim[0] == width,
+            f"heads that fill the width of {width}",
+            f"{a.n_heads[0]} of {a.head_dim[0]}",
+        ),
+        "mellum": (not a.tied[0], "an output matrix of its own", "tied embeddings"),
+        "granitemoehybrid": (
+            (inner, groups) == (2 * width, 1),
+            f"Mamba2 with {2 * width} features, twice the width, in one group",
+            f"{inner} in {groups}",
+        ),
+    }
+    keys, values = int(a.linear_key_dim[0]), int(a.linear_value_dim[0])
+    fixed["qwen3_next"] = (keys == values, "keys and values of Gated DeltaNet of one size", f"{keys} and {values}")
+    holds, want, got = fixed.get(family.model_type.removesuffix("_moe"), (True, "", ""))
+    if not holds:
         raise UsageError(
-            f"llama-bench: expected heads that fill the width of {int(a.width[0])}, as llama.cpp's LFM2 has them, got "
-            f"{int(a.n_heads[0])} of {int(a.head_dim[0])}; leave out the stack or the candidate"
-        )
-    if family.model_type == "mellum" and a.tied[0]:
-        raise UsageError(
-            "llama-bench: expected an output matrix of its own, as llama.cpp's Mellum has it, got tied embeddings; "
-            "leave out the stack or the candidate"
+            f"llama-bench: expected {want}, as llama.cpp has {family.class_name}, got {got}; leave out the stack or the candidate"
         )
 
 

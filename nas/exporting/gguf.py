@@ -1,12 +1,13 @@
 """GGUF files for llama.cpp with random weights and no tokenizer: speed can be measured, text cannot be made.
 
-The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms, router
-and short convolutions are 32-bit. Source: the GGUF specification, version 3.
+The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms, routers,
+convolutions and decays are 32-bit. Source: the GGUF specification, version 3.
 """
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,8 +15,18 @@ import numpy as np
 
 from nas.exporting.families import family_of
 from nas.exporting.gguf_blocks import encoded
-from nas.exporting.gguf_classes import NAMES, attention_layers, class_name, further, renamed, sizes
-from nas.exporting.gguf_types import CONVOLUTION, FORMATS, TYPES, Mixture, Type
+from nas.exporting.gguf_classes import (
+    NAMES,
+    Floats,
+    Piece,
+    attention_layers,
+    class_name,
+    further,
+    pieces,
+    shaped,
+    sizes,
+)
+from nas.exporting.gguf_types import FORMATS, TYPES, Mixture, Type
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor, tensors
 from nas.exporting.weights import blocks
@@ -32,12 +43,13 @@ class Entry:
     name: str
     shape: tuple[int, ...]
     kind: Type
+    piece: Piece
     parts: list[tuple[int, Tensor]]
 
     @property
     def size(self) -> int:
         """Elements."""
-        return sum(part.size for _, part in self.parts)
+        return prod(self.shape)
 
     @property
     def bytes(self) -> int:
@@ -55,10 +67,12 @@ def entries(model: Model) -> list[Entry]:
     found: dict[str, Entry] = {}
     types = mixture(model)
     for number, tensor in enumerate([*tensors(model), *further(model)]):
-        name, expert = renamed(tensor.name)
-        flat = tensor.shape[::2] if name.endswith(CONVOLUTION) else tensor.shape  # of one channel in
-        shape = (model.column("n_experts"), *flat) if expert else flat
-        found.setdefault(name, Entry(name, shape, types.type_of(name, shape), [])).parts.append((number, tensor))
+        expert = ".experts." in tensor.name
+        for piece in pieces(model, tensor):
+            name, flat = piece.name, shaped(piece.name, tensor.shape, piece)
+            shape = (model.column("n_experts"), *flat) if expert else flat
+            made = found.setdefault(name, Entry(name, shape, types.type_of(name, shape), piece, []))
+            made.parts.append((number, tensor))
     return list(found.values())
 
 
@@ -148,9 +162,22 @@ def _pad(file: BinaryIO) -> None:
 
 def _data(entry: Entry, seed: int) -> Iterator[bytes]:
     for number, part in entry.parts:
-        for bits in blocks(part, seed, number):
-            values = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        for values in _grouped(part, entry.piece, seed, number):
             yield encoded(values, entry.kind)
+
+
+def _grouped(part: Tensor, piece: Piece, seed: int, number: int) -> Iterator[Floats]:
+    """A checkpoint tensor's values block by block; of a piece that changes them group by group."""
+    stream = ((bits.astype(np.uint32) << np.uint32(16)).view(np.float32) for bits in blocks(part, seed, number))
+    if piece.change is None:
+        yield from stream
+        return
+    size, held = part.size // piece.groups, np.zeros(0, np.float32)
+    for values in stream:
+        held = np.concatenate([held, values])
+        while len(held) >= size:
+            yield piece.change(held[:size])
+            held = held[size:]
 
 
 def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[int, ...]]]]:

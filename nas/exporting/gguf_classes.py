@@ -3,9 +3,15 @@
 Source: `conversion/` and `src/models/` of llama.cpp 0.5.0 (llama-cpp-python 0.3.36).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from nas.exporting.class_keys import NORM_EPSILON, ROPE_THETA
+import numpy as np
+from numpy.typing import NDArray
+
+from nas.exporting.class_keys import NORM_EPSILON, ROPE_THETA, ROTARY_SHARE
 from nas.exporting.families import family_of
 from nas.exporting.layer_order import FULL, in_order
 from nas.exporting.model import Model
@@ -19,6 +25,8 @@ NAMES = {
     "lfm2": "lfm2",
     "lfm2_moe": "lfm2moe",
     "mellum": "mellum",
+    "granitemoehybrid": "granitehybrid",
+    "qwen3_next": "qwen3next",
 }
 PARTS = {
     "input_layernorm.weight": "attn_norm.weight",
@@ -38,14 +46,119 @@ PARTS = {
     "conv.conv.weight": "shortconv.conv.weight",
     "conv.in_proj.weight": "shortconv.in_proj.weight",
     "conv.out_proj.weight": "shortconv.out_proj.weight",
+    "mamba.in_proj.weight": "ssm_in.weight",
+    "mamba.conv1d.weight": "ssm_conv1d.weight",
+    "mamba.conv1d.bias": "ssm_conv1d.bias",
+    "mamba.dt_bias": "ssm_dt.bias",
+    "mamba.A_log": "ssm_a",
+    "mamba.D": "ssm_d",
+    "mamba.norm.weight": "ssm_norm.weight",
+    "mamba.out_proj.weight": "ssm_out.weight",
+    "block_sparse_moe.router.layer.weight": "ffn_gate_inp.weight",
+    "linear_attn.in_proj_qkvz.weight": "ssm_in.weight",
+    "linear_attn.in_proj_ba.weight": "ssm_ba.weight",
+    "linear_attn.conv1d.weight": "ssm_conv1d.weight",
+    "linear_attn.dt_bias": "ssm_dt.bias",
+    "linear_attn.A_log": "ssm_a",
+    "linear_attn.norm.weight": "ssm_norm.weight",
+    "linear_attn.out_proj.weight": "ssm_out.weight",
+    **{f"mlp.shared_expert.{n}_proj.weight": f"ffn_{n}_shexp.weight" for n in ("gate", "up", "down")},
+    "mlp.shared_expert_gate.weight": "ffn_gate_inp_shexp.weight",
 }
+#: Granite's FFN tensors: gate and up in one, the first of two halves of every expert the gate.
+HALVES = {"shared_mlp.input_linear.weight": "", "block_sparse_moe.input_linear.weight": "_exps"}
+DOWN = {"shared_mlp.output_linear.weight": "", "block_sparse_moe.output_linear.weight": "_exps"}
 WHOLE = {
     "model.embed_tokens.weight": "token_embd.weight",
     "model.norm.weight": "output_norm.weight",
     "model.embedding_norm.weight": "token_embd_norm.weight",
     "lm_head.weight": "output.weight",
 }
+Floats = NDArray[np.float32]
+CONVOLUTIONS = ("shortconv.conv.weight", "ssm_conv1d.weight")
 SIGMOID = 2  # of llama.cpp's gating functions
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A checkpoint tensor as a GGUF tensor takes it: in so many groups of values, each changed (None: all as they are).
+
+    share: of the tensor's elements that are left; column: whether each value is a row of its own.
+    """
+
+    name: str
+    groups: int = 1
+    change: Callable[[Floats], Floats] | None = None
+    share: float = 1.0
+    column: bool = False
+
+
+def pieces(model: Model, tensor: Tensor) -> list[Piece]:
+    """The GGUF tensors that a checkpoint tensor goes into; none of an empty one."""
+    if class_name(model) == "granitehybrid" and tensor.name not in WHOLE:
+        return _granites(model, tensor)
+    name = renamed(tensor.name)
+    if class_name(model) != "qwen3next":
+        return [Piece(name)]
+    if tensor.name.endswith(".A_log"):
+        return [Piece(name, change=rate)]
+    if tensor.name.endswith("norm.weight") and not name.endswith("ssm_norm.weight"):
+        return [Piece(name.replace("ffn_norm", "post_attention_norm"), change=one_more)]
+    return [Piece(name)]
+
+
+def _granites(model: Model, tensor: Tensor) -> list[Piece]:
+    """The same of a layer of Granite, which keeps gate and up together."""
+    _, _, layer, part = tensor.name.split(".", 3)
+    if not tensor.size:
+        return []
+    shared = "_shexp" if model.sparse and part.startswith("shared_mlp") else ""
+    if part in HALVES:
+        groups, end = (tensor.shape[0] if len(tensor.shape) > 2 else 1), f"{HALVES[part]}{shared}.weight"
+        return [
+            Piece(f"blk.{layer}.ffn_{name}{end}", groups, partial(half, number), 0.5)
+            for number, name in enumerate(("gate", "up"))
+        ]
+    if part in DOWN:
+        return [Piece(f"blk.{layer}.ffn_down{DOWN[part]}{shared}.weight")]
+    change: Callable[[Floats], Floats] | None = None
+    if part in ("self_attn.q_proj.weight", "self_attn.k_proj.weight"):
+        change = partial(interleaved, model.column("n_heads" if "q_proj" in part else "n_kv_heads"), tensor.shape)
+    elif part == "mamba.A_log":
+        change = rate
+    return [Piece(renamed(tensor.name), change=change, column=part in ("mamba.A_log", "mamba.D"))]
+
+
+def half(number: int, values: Floats) -> Floats:
+    """One of two halves."""
+    return values[number * (len(values) // 2) :][: len(values) // 2]
+
+
+def interleaved(heads: int, shape: tuple[int, ...], values: Floats) -> Floats:
+    """Rows of projected heads with the pairs that rotation turns beside each other, as Llama's kin have them in llama.cpp."""
+    rows = values.reshape(heads, 2, shape[0] // heads // 2, shape[1])
+    return np.ascontiguousarray(rows.swapaxes(1, 2)).ravel()
+
+
+def rate(values: Floats) -> Floats:
+    """Decays from their logarithms."""
+    return -np.exp(values)
+
+
+def one_more(values: Floats) -> Floats:
+    """Weights of norms that a checkpoint keeps as what is added to 1."""
+    return values + np.float32(1.0)
+
+
+def shaped(name: str, shape: tuple[int, ...], piece: Piece) -> tuple[int, ...]:
+    """The shape of a GGUF tensor that a checkpoint tensor of this shape goes into."""
+    if name.endswith(CONVOLUTIONS):
+        return shape[::2]  # of one channel in
+    if name.endswith("ffn_gate_inp_shexp.weight"):
+        return shape[1:]
+    if piece.column:
+        return (*shape, 1)
+    return (*shape[:-2], int(shape[-2] * piece.share), shape[-1]) if piece.share < 1.0 else shape
 
 
 def class_name(model: Model) -> str:
@@ -53,16 +166,16 @@ def class_name(model: Model) -> str:
     return NAMES[family_of(model.architecture).model_type]
 
 
-def renamed(name: str) -> tuple[str, bool]:
-    """A checkpoint tensor's name in GGUF, and whether it is one expert's part of it."""
+def renamed(name: str) -> str:
+    """A checkpoint tensor's name in GGUF."""
     if name in WHOLE:
-        return WHOLE[name], False
+        return WHOLE[name]
     _, _, layer, part = name.split(".", 3)
     if ".experts." not in part:
-        return f"blk.{layer}.{PARTS[part]}", False
+        return f"blk.{layer}.{PARTS[part]}"
     place, _, projection = part.partition(".experts.")
     whole = PARTS[f"{place}.{projection.partition('.')[2]}"]
-    return f"blk.{layer}.{whole.replace('.weight', '_exps.weight')}", True
+    return f"blk.{layer}.{whole.replace('.weight', '_exps.weight')}"
 
 
 def further(model: Model) -> list[Tensor]:
@@ -83,15 +196,16 @@ def attention_layers(model: Model) -> list[int]:
 def sizes(model: Model) -> dict[str, Any]:
     """The metadata of the architecture, without the class's prefix; a list has a value for every layer."""
     q, kinds = model.column, in_order(model.architecture)
-    heads = [q("n_kv_heads") * (kind != "conv") for kind in kinds]
+    heads = [q("n_kv_heads") * (kind in (FULL, "local")) for kind in kinds]
+    whole = q("expert_size") if class_name(model) == "granitehybrid" else q("top_k") * q("expert_size")
     found = {
         "vocab_size": q("vocabulary"),
         "context_length": model.context,
         "embedding_length": q("width"),
         "block_count": q("depth"),
-        "feed_forward_length": q("dense_size") or q("top_k") * q("expert_size"),
+        "feed_forward_length": q("dense_size") or whole,
         "attention.head_count": q("n_heads"),
-        "attention.head_count_kv": heads if "conv" in kinds else q("n_kv_heads"),
+        "attention.head_count_kv": heads if 0 in heads and "deltanet" not in kinds else q("n_kv_heads"),
         "attention.key_length": q("head_dim"),
         "attention.value_length": q("head_dim"),
         "attention.layer_norm_rms_epsilon": NORM_EPSILON,
@@ -106,9 +220,29 @@ def sizes(model: Model) -> dict[str, Any]:
     if "conv" in kinds:
         found["shortconv.l_cache"] = q("conv_kernel")
         found |= {"leading_dense_block_count": q("n_dense"), "expert_gating_func": SIGMOID} if model.sparse else {}
+    if "mamba2" in kinds or "deltanet" in kinds:
+        found |= _of_linear(model, kinds)
     if "local" in kinds:
         found["attention.sliding_window"] = q("window")
         found["attention.sliding_window_pattern"] = [kind == "local" for kind in kinds]
+    return found
+
+
+def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
+    """The same of layers of linear attention, with the shared expert that stands beside them."""
+    q = model.column
+    found: dict[str, Any] = {
+        "ssm.conv_kernel": q("linear_kernel"),
+        "ssm.inner_size": q("linear_heads") * q("linear_value_dim"),
+        "ssm.state_size": q("linear_key_dim"),
+        "ssm.time_step_rank": q("linear_heads"),
+        "ssm.group_count": q("linear_key_heads"),
+    }
+    if "deltanet" in kinds:
+        found["attention.recurrent_layers"] = [kind == "deltanet" for kind in kinds]
+        found["rope.dimension_count"] = int(q("head_dim") * ROTARY_SHARE)
+    if q("shared_expert_size"):
+        found["expert_shared_feed_forward_length"] = q("shared_expert_size")
     return found
 
 
@@ -131,7 +265,16 @@ def architecture_in(metadata: dict[str, Any], held: dict[str, tuple[int, tuple[i
         "tied": "output.weight" not in held,
         "vocabulary": q["vocab_size"],
     }
-    if isinstance(heads, list):
+    if "ssm.inner_size" in q:
+        recurrent = q.get("attention.recurrent_layers", [])
+        kind, count = ("deltanet", sum(recurrent)) if recurrent else ("mamba2", heads.count(0))
+        columns |= {"attention_gate": bool(recurrent), "shared_gate": bool(recurrent)}
+        columns |= {"linear_kind": kind, "n_linear": count, "linear_heads": q["ssm.time_step_rank"]}
+        columns |= {"linear_key_heads": q["ssm.group_count"], "linear_key_dim": q["ssm.state_size"]}
+        columns |= {"linear_value_dim": q["ssm.inner_size"] // q["ssm.time_step_rank"]}
+        columns |= {"linear_kernel": q["ssm.conv_kernel"]}
+        columns |= {"shared_expert_size": q.get("expert_shared_feed_forward_length", 0)}
+    elif isinstance(heads, list):
         columns |= {"n_conv": heads.count(0), "conv_kernel": q["shortconv.l_cache"]}
     if any(locals_):
         columns |= {"n_local": sum(locals_), "window": q["attention.sliding_window"]}

@@ -33,7 +33,8 @@ TYPES = {each.number: each for each in (F32, F16, Q4_0, Q5_0, Q5_1, Q8_0, Q4_K, 
 FALLBACK = {Q4_K: Q5_0, Q5_K: Q5_1, Q6_K: Q8_0}  # where a row is no multiple of 256; 16-bit where it is none of 32
 #: What most matrices of a format hold, and its number as `general.file_type`.
 FORMATS = {"f16": (F16, 1), "q8_0": (Q8_0, 7), "q4_0": (Q4_0, 2), "q4_k_m": (Q4_K, 15)}
-CONVOLUTION = "shortconv.conv.weight"
+#: Never quantised, whatever their shape.
+WHOLE = ("ffn_gate_inp.weight", "shortconv.conv.weight", "ssm_conv1d.weight", "_norm.weight", "ssm_a", "ssm_d")
 EIGHT = 8  # experts, with which llama-quantize spares keys and values
 
 
@@ -55,7 +56,7 @@ class Mixture:
     def wanted(self, tensor: str, shape: tuple[int, ...]) -> Type:
         """The type that it would have if its rows were multiples of every block."""
         usual = FORMATS[self.format][0]
-        if len(shape) == 1 or "ffn_gate_inp" in tensor or tensor.endswith(CONVOLUTION):
+        if len(shape) == 1 or tensor.endswith(WHOLE):
             return F32
         if usual is F16:
             return F16

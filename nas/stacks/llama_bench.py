@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.exporting.command_line import HEAD, command, number, parsed
+from nas.exporting.families import family_of
 from nas.exporting.fields import architecture_fields
 from nas.exporting.gguf import bits_per_weight, entries, fallbacks, holds, read_gguf, write_gguf
 from nas.exporting.gguf_classes import architecture_in
@@ -66,6 +67,10 @@ def cautions(model: Model) -> list[str]:
             "no GGUF written: bench.sh converts hf once it holds trained weights"
             + ("" if model.tokenizer.kind != "bytes" else ", which needs a tokenizer that llama.cpp knows, not bytes")
         )
+        if family_of(model.architecture).model_type == "granitemoehybrid":
+            said.append(
+                "llama.cpp's converter drops the rotation of Granite's attention: speed is right, trained text is not"
+            )
     said += _larger_types(model)
     if model.workload.batch > 1:
         said.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")

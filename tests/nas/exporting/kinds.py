@@ -18,6 +18,10 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "windows, one expert": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "top_k": 1}),
     "deltanet": ("Qwen3NextForCausalLM", DELTANET),
     "deltanet, experts": ("Qwen3NextForCausalLM", {**DELTANET, **EXPERTS, **SHARED, "tied": False}),
+    "deltanet, even": (
+        "Qwen3NextForCausalLM",
+        {**DELTANET, **EXPERTS, **SHARED, "linear_key_dim": 32},
+    ),
     "conv": ("Lfm2ForCausalLM", CONVOLUTIONS),
     "conv, wide heads": ("Lfm2ForCausalLM", {**CONVOLUTIONS, "head_dim": 32, "n_heads": 8, "conv_kernel": 4}),
     "conv, experts": ("Lfm2MoeForCausalLM", {**CONVOLUTIONS, **EXPERTS}),
@@ -25,13 +29,16 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "conv, dense first": ("Lfm2MoeForCausalLM", {**CONVOLUTIONS, **EXPERTS, "n_dense": 2, "dense_size": 200}),
     "mamba2": ("GraniteMoeHybridForCausalLM", MAMBA2),
     "mamba2, wide heads": ("GraniteMoeHybridForCausalLM", {**MAMBA2, "head_dim": 32, "n_heads": 8, "tied": False}),
+    "mamba2, narrow": ("GraniteMoeHybridForCausalLM", {**MAMBA2, "linear_value_dim": 32}),
     "mamba2, experts": ("GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS}),
     "mamba2, shared expert": ("GraniteMoeHybridForCausalLM", {**MAMBA2, **EXPERTS, "shared_expert_size": 32}),
 }
 #: Of those, what llama.cpp's form of the class cannot hold, and what is said of it.
 NOT_IN_LLAMA = {
-    "windows, one expert": "expected an output matrix of its own, .* got tied embeddings",
-    "conv, wide heads": "expected heads that fill the width of 128, .* got 8 of 32",
+    "windows, one expert": "expected an output matrix of its own, .* Mellum.* got tied embeddings",
+    "conv, wide heads": "expected heads that fill the width of 128, .* Lfm2.* got 8 of 32",
+    "deltanet, experts": "keys and values of Gated DeltaNet of one size, .* Qwen3Next.* got 16 and 32",
+    "mamba2, narrow": "expected Mamba2 with 256 features, twice the width, .* Granite.* got 128 in 1",
 }
 #: What they would need of the nearest class, and the columns.
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
