@@ -8,11 +8,12 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, IntArray, frozen
-from search_spaces.columns import code, worded
+from search_spaces.columns import CODED, code, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, SIZES
 from search_spaces.written_axes import Conditions
 from search_spaces.written_layers import Rule
 
+SHARING_NORMS = 4  # norms of a layer where caches are shared, as in Gemma 3n and 4
 MOST_SHARED = 2  # at most one layer in so many reads another's cache: Sun et al. 2024 (2405.05254) share half of them
 
 
@@ -60,6 +61,12 @@ def linear_columns(kind: IntArray, width: IntArray) -> dict[str, AnyArray]:
     }
 
 
+def implied_columns(kind: IntArray, sharing: IntArray, width: IntArray) -> dict[str, AnyArray]:
+    """Columns that kinds of layers imply, each (n,), for places among `LINEAR_KINDS`, layers that share KV caches, and widths."""
+    norms = np.where(sharing > 0, SHARING_NORMS, CODED["norms_per_layer"])
+    return {**linear_columns(kind, width), "norms_per_layer": norms}
+
+
 @dataclass(frozen=True, eq=False)
 class Mixes:
     """Columns of layer kinds by name, each (depths, rules), and which of them are valid.
@@ -104,12 +111,13 @@ class Mixes:
     def names(self) -> tuple[str, ...]:
         """Columns that are not 0 in every valid mix, those of linear attention with their sizes."""
         found = [name for name, table in self.columns.items() if table[self.valid].any()]
-        return (*found, *((*SIZES["n_linear"][1:], "attention_gate", "qk_norm") if "n_linear" in found else ()))
+        linear = (*SIZES["n_linear"][1:], "attention_gate", "qk_norm") if "n_linear" in found else ()
+        return (*found, *linear, *(("norms_per_layer",) if "n_kv_shared" in found else ()))
 
     def at(self, depth: IntArray, layers: IntArray | int, width: IntArray) -> dict[str, AnyArray]:
         """Columns of layer kinds, each (n,), of genes of depth and layers beside widths in features."""
         found: dict[str, AnyArray] = {name: table[depth, layers] for name, table in self.columns.items()}
-        return found | linear_columns(found["linear_kind"], width)
+        return found | implied_columns(found["linear_kind"], found["n_kv_shared"], width)
 
     def find(self, depth: IntArray, architectures: Architectures) -> IntArray:
         """The gene of layers of architectures beside genes of depth, (n,); −1 where there is none."""
@@ -118,7 +126,7 @@ class Mixes:
             same = same & (table[depth] == getattr(a, name)[:, None])
         found = same.any(axis=1)
         fixed = {name: code(name, default) for name, default in KIND_DEFAULTS.items() if name not in self.columns}
-        for name, values in {**fixed, **linear_columns(a.linear_kind, a.width)}.items():
+        for name, values in {**fixed, **implied_columns(a.linear_kind, a.n_kv_shared, a.width)}.items():
             found &= getattr(a, name) == values
         return np.where(found, same.argmax(axis=1), -1)
 

@@ -252,7 +252,7 @@ class SearchSpace(Axes):
         }
         genotypes = self.composed(frame, **genes)
         found &= (genotypes >= 0).all(axis=1)
-        searched = {*KIND_DEFAULTS, "qk_norm"} if self.mixed else set()
+        searched = {*KIND_DEFAULTS, "qk_norm", "norms_per_layer"} if self.mixed else set()
         for name in set(architectures.further_columns()) - {"vocabulary", "tied", *SETTINGS, *searched}:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])

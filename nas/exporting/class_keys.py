@@ -50,6 +50,7 @@ FULL_TYPES = {"granitemoehybrid": "attention"}
 COUNTS = {"local": "n_local", "deltanet": "n_linear", "mamba2": "n_linear", "conv": "n_conv"}
 DENSE = {"intermediate_size": "expert_size"}
 EXPERTS = {"num_experts": "n_experts", "num_experts_per_tok": "top_k", "moe_intermediate_size": "expert_size"}
+SHARING = {"num_kv_shared_layers": "n_kv_shared"}
 #: Keys of the FFN that are not those of the Qwen classes, by model_type, without and with experts.
 FFN_KEYS = {
     ("qwen3_next", True): {**EXPERTS, "shared_expert_intermediate_size": "shared_expert_size"},
@@ -78,6 +79,24 @@ FIXED: dict[str, dict[str, Any]] = {
         "block_ffn_dim_multiplier": 1.0,
     },
     "lfm2_moe": {"conv_bias": False, "use_expert_bias": False, "routed_scaling_factor": 1.0},
+    "gemma3_text": {
+        "attention_bias": False,
+        "use_bidirectional_attention": False,
+        "attn_logit_softcapping": None,
+        "final_logit_softcapping": None,
+        "rope_local_base_freq": ROPE_THETA,
+    },
+    "gemma4_text": {
+        "attention_bias": False,
+        "attention_k_eq_v": False,
+        "enable_moe_block": False,
+        "use_double_wide_mlp": False,
+        "hidden_size_per_layer_input": 0,
+        "num_global_key_value_heads": None,
+        # transformers 5.23 passes layers that share by in the prefill, which needs embeddings per layer, unless asked for such output
+        "output_router_logits": True,
+        "final_logit_softcapping": None,
+    },
     "granitemoehybrid": {
         "attention_bias": False,
         "mamba_conv_bias": True,
@@ -88,13 +107,16 @@ FIXED: dict[str, dict[str, Any]] = {
         "residual_multiplier": 1.0,
     },
 }
+#: Activation functions, by model_type; silu of the others.
+ACTIVATIONS = dict.fromkeys(("gemma3_text", "gemma4_text"), ("hidden_activation", "gelu_pytorch_tanh"))
+PER_KIND = ("mellum", "gemma3_text", "gemma4_text")  # classes with rope_parameters for each kind of attention
 ROTARY_SHARE = 0.25  # of a head's features that Qwen3-Next rotates, which readers fall back to
 
 
 def column_keys(family: Family) -> dict[str, str]:
     """Key to column of everything that a class's config.json says of an architecture."""
     ffn = FFN_KEYS.get((family.model_type, family.sparse), EXPERTS if family.sparse else DENSE)
-    return {**SHAPE, **ffn, **MIXER_KEYS[family.mixers[0]]}
+    return {**SHAPE, **ffn, **MIXER_KEYS[family.mixers[0]], **(SHARING if family.kv_shared else {})}
 
 
 def layer_types(family: Family, kinds: list[str]) -> list[str]:
@@ -105,9 +127,9 @@ def layer_types(family: Family, kinds: list[str]) -> list[str]:
 
 
 def rope(family: Family) -> dict[str, Any]:
-    """rope_parameters, which Mellum has for each kind of attention."""
+    """rope_parameters, which some classes have for each kind of attention."""
     plain: dict[str, Any] = {"rope_theta": ROPE_THETA, "rope_type": "default"}
-    if family.model_type == "mellum":
+    if family.model_type in PER_KIND:
         return {LAYER_TYPES[kind]: dict(plain) for kind in (FULL, "local")}
     return plain | ({"partial_rotary_factor": ROTARY_SHARE} if family.model_type == "qwen3_next" else {})
 
@@ -125,6 +147,10 @@ def fixed(family: Family, depth: int, head_dim: int, top_k: int) -> dict[str, An
         found["partial_rotary_factor"] = ROTARY_SHARE
     if family.model_type == "granitemoehybrid":
         found["attention_multiplier"] = head_dim**-0.5
+    if family.model_type == "gemma3_text":
+        found["query_pre_attn_scalar"] = head_dim
+    if family.model_type == "gemma4_text":
+        found["global_head_dim"] = head_dim
     if not family.sparse:
         absent = {"qwen3_next": "num_experts", "granitemoehybrid": "num_local_experts"}
         return found | ({absent[family.model_type]: 0} if family.model_type in absent else {})

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from nas.errors import UsageError
-from nas.exporting.layer_order import mixers
+from nas.exporting.layer_order import mixers, sharing_within
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
 from search_spaces.mixes import in_words
 
 #: Stacks that read the model directory as transformers does, beside it.
 DIRECTORY = ("hf", "trainer", "llamafactory")
+GEMMA3_27B = 62  # layers by which llama.cpp tells that model
 TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
 EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
 
@@ -19,8 +20,8 @@ class Family:
     """A transformers model class by its `model_type`, with what it fixes of an architecture.
 
     mixers: kinds of layers that may stand beside full attention, "" none; gate: an output gate of attention; shared: sizes
-    of a shared expert, "no", "gated" or "plain"; dense_first: whether first layers may have a dense FFN; stacks: ours that
-    hold the class, `plas train` among them.
+    of a shared expert, "no", "gated" or "plain"; dense_first: whether first layers may have a dense FFN; norms: in a layer;
+    kv_shared: whether the last layers read the KV caches of others; stacks: ours that hold the class, `plas train` among them.
     """
 
     model_type: str
@@ -32,6 +33,8 @@ class Family:
     gate: bool = False
     shared: tuple[str, ...] = ("no",)
     dense_first: bool = False
+    norms: int = 2
+    kv_shared: bool = False
     stacks: tuple[str, ...] = EVERY
 
 
@@ -90,6 +93,23 @@ FAMILIES = (
         shared=("no", "plain"),
         stacks=("hf", "trainer", "llama_bench"),
     ),
+    Family(
+        "gemma3_text",
+        "Gemma3ForCausalLM",
+        sparse=False,
+        mixers=("local",),
+        norms=4,
+        stacks=(*DIRECTORY, "llama_bench"),
+    ),
+    Family(
+        "gemma4_text",
+        "Gemma4ForCausalLM",
+        sparse=False,
+        mixers=("local",),
+        norms=4,
+        kv_shared=True,
+        stacks=(*DIRECTORY, "llama_bench"),
+    ),
 )
 
 
@@ -135,15 +155,23 @@ def _faults(family: Family, architecture: Architectures) -> list[tuple[str, str,
             1,
         ),
         (shared in family.shared, f"shared expert {' or '.join(family.shared)}", f"shared expert {shared}", 1),
-        (a.norms_per_layer[0] == 2, "norms_per_layer 2", f"norms_per_layer {a.norms_per_layer[0]}", 1),
+        (
+            a.norms_per_layer[0] == family.norms,
+            f"norms_per_layer {family.norms}",
+            f"norms_per_layer {a.norms_per_layer[0]}",
+            2,
+        ),
+        (bool(a.n_kv_shared[0]) == family.kv_shared, *_sharing(family, a), 5),
         (family.dense_first or not a.n_dense[0], "n_dense 0", f"n_dense {a.n_dense[0]}", 1),
-        *((not getattr(a, name)[0], f"{name} 0", f"{name} {getattr(a, name)[0]}", 1) for name in ALWAYS_NONE),
+        (not a.further_parameters[0], "further_parameters 0", f"further_parameters {a.further_parameters[0]}", 1),
         *_shape_faults(family, a),
     ]
     return [(want, got, weight) for good, want, got, weight in said if not good]
 
 
-ALWAYS_NONE = ("n_kv_shared", "further_parameters")
+def _sharing(family: Family, a: Architectures) -> tuple[str, str]:
+    """Layers that share KV caches, wanted and given."""
+    return f"n_kv_shared {'above ' * family.kv_shared}0", f"n_kv_shared {a.n_kv_shared[0]}"
 
 
 def _shape_faults(family: Family, a: Architectures) -> list[tuple[bool, str, str, int]]:
@@ -154,6 +182,12 @@ def _shape_faults(family: Family, a: Architectures) -> list[tuple[bool, str, str
         said.append((inner % width == 0, f"Mamba2 features a multiple of width {width}", f"{inner}", 1))
         # the softmax over the chosen expert alone is 1: its router would not learn
         said.append((not family.sparse or a.top_k[0] > 1, "top_k above 1", f"top_k {a.top_k[0]}", 1))
+    if family.model_type == "gemma3_text":
+        whole = a.width[0] % a.n_heads[0] == 0
+        said.append((bool(whole), f"n_heads a divisor of width {a.width[0]}", f"n_heads {a.n_heads[0]}", 1))
+    if family.kv_shared:
+        local, found = int(a.n_kv_shared_local[0]), sharing_within(a)
+        said.append((found == local, f"n_kv_shared_local {found} of the last {a.n_kv_shared[0]} layers", f"{local}", 1))
     return said
 
 
@@ -207,6 +241,11 @@ def _refuse_llama(a: Architectures, family: Family) -> None:
             f"{a.n_heads[0]} of {a.head_dim[0]}",
         ),
         "mellum": (not a.tied[0], "an output matrix of its own", "tied embeddings"),
+        "gemma3_text": (
+            a.depth[0] != GEMMA3_27B,
+            "another depth than Gemma 3 27B's, whose heads it scales otherwise",
+            "62",
+        ),
         "granitemoehybrid": (
             (inner, groups) == (2 * width, 1),
             f"Mamba2 with {2 * width} features, twice the width, in one group",

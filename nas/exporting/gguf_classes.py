@@ -16,7 +16,6 @@ from nas.exporting.families import family_of
 from nas.exporting.layer_order import FULL, in_order
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor
-from search_spaces.architectures import Architectures, one
 
 NAMES = {
     "qwen3": "qwen3",
@@ -27,12 +26,17 @@ NAMES = {
     "mellum": "mellum",
     "granitemoehybrid": "granitehybrid",
     "qwen3_next": "qwen3next",
+    "gemma3_text": "gemma3",
+    "gemma4_text": "gemma4",
 }
 PARTS = {
     "input_layernorm.weight": "attn_norm.weight",
     "operator_norm.weight": "attn_norm.weight",
     "post_attention_layernorm.weight": "ffn_norm.weight",
     "ffn_norm.weight": "ffn_norm.weight",
+    "pre_feedforward_layernorm.weight": "ffn_norm.weight",
+    "post_feedforward_layernorm.weight": "post_ffw_norm.weight",
+    "layer_scalar": "layer_output_scale.weight",
     **{f"self_attn.{n}_norm.weight": f"attn_{n}_norm.weight" for n in "qk"},
     **{f"self_attn.{n}_layernorm.weight": f"attn_{n}_norm.weight" for n in "qk"},
     "self_attn.o_proj.weight": "attn_output.weight",
@@ -73,7 +77,14 @@ WHOLE = {
     "model.norm.weight": "output_norm.weight",
     "model.embedding_norm.weight": "token_embd_norm.weight",
     "lm_head.weight": "output.weight",
+    "rope_freqs.weight": "rope_freqs.weight",
 }
+AFTER_ATTENTION = (
+    "qwen3next",
+    "gemma3",
+    "gemma4",
+)  # classes whose post_attention_layernorm is not called the FFN's norm
+ABOUT_ZERO = ("qwen3next", "gemma3")  # classes whose checkpoints hold what norms add to 1
 Floats = NDArray[np.float32]
 CONVOLUTIONS = ("shortconv.conv.weight", "ssm_conv1d.weight")
 SIGMOID = 2  # of llama.cpp's gating functions
@@ -97,13 +108,15 @@ def pieces(model: Model, tensor: Tensor) -> list[Piece]:
     """The GGUF tensors that a checkpoint tensor goes into; none of an empty one."""
     if class_name(model) == "granitehybrid" and tensor.name not in WHOLE:
         return _granites(model, tensor)
-    name = renamed(tensor.name)
-    if class_name(model) != "qwen3next":
+    name, whose = renamed(tensor.name), class_name(model)
+    if whose in AFTER_ATTENTION and tensor.name.endswith("post_attention_layernorm.weight"):
+        name = name.replace("ffn_norm", "post_attention_norm")
+    if whose not in ABOUT_ZERO:
         return [Piece(name)]
     if tensor.name.endswith(".A_log"):
         return [Piece(name, change=rate)]
     if tensor.name.endswith("norm.weight") and not name.endswith("ssm_norm.weight"):
-        return [Piece(name.replace("ffn_norm", "post_attention_norm"), change=one_more)]
+        return [Piece(name, change=one_more)]
     return [Piece(name)]
 
 
@@ -179,7 +192,9 @@ def renamed(name: str) -> str:
 
 
 def further(model: Model) -> list[Tensor]:
-    """Tensors that llama.cpp wants and the class lacks: the bias of routing that LFM2-MoE is exported without, zeros."""
+    """Tensors that llama.cpp wants and the class lacks: LFM2-MoE's bias of routing, zeros; what slows Gemma 4's rotations, ones."""
+    if class_name(model) == "gemma4":
+        return [Tensor("rope_freqs.weight", (model.column("head_dim") // 2,), 0.0, 1.0)]
     if class_name(model) != "lfm2moe":
         return []
     layers = range(model.column("n_dense"), model.column("depth"))
@@ -189,8 +204,9 @@ def further(model: Model) -> list[Tensor]:
 
 
 def attention_layers(model: Model) -> list[int]:
-    """Places of the layers with keys and values."""
-    return [place for place, kind in enumerate(in_order(model.architecture)) if kind in (FULL, "local")]
+    """Places of the layers with keys and values of their own."""
+    owners = in_order(model.architecture)[: model.column("depth") - model.column("n_kv_shared")]
+    return [place for place, kind in enumerate(owners) if kind in (FULL, "local")]
 
 
 def sizes(model: Model) -> dict[str, Any]:
@@ -225,7 +241,25 @@ def sizes(model: Model) -> dict[str, Any]:
     if "local" in kinds:
         found["attention.sliding_window"] = q("window")
         found["attention.sliding_window_pattern"] = [kind == "local" for kind in kinds]
-    return found
+    return found | _of_gemma(model)
+
+
+def _of_gemma(model: Model) -> dict[str, Any]:
+    """The same of layers within a window as Gemma has them, which llama.cpp would rotate otherwise, and of shared caches."""
+    head, name = model.column("head_dim"), class_name(model)
+    if name not in ("gemma3", "gemma4"):
+        return {}
+    rotations = {"rope.freq_base_swa": float(ROPE_THETA)}
+    if name == "gemma3":
+        return rotations
+    lengths = (
+        "attention.key_length_swa",
+        "attention.value_length_swa",
+        "rope.dimension_count",
+        "rope.dimension_count_swa",
+    )
+    shared = {"attention.shared_kv_layers": model.column("n_kv_shared"), "embedding_length_per_layer_input": 0}
+    return {**rotations, **dict.fromkeys(lengths, head), **shared}
 
 
 def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
@@ -244,40 +278,3 @@ def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
     if q("shared_expert_size"):
         found["expert_shared_feed_forward_length"] = q("shared_expert_size")
     return found
-
-
-def architecture_in(metadata: dict[str, Any], held: dict[str, tuple[int, tuple[int, ...]]]) -> Architectures:
-    """The architecture that a file holds; flags are read from which tensors are there."""
-    name = metadata["general.architecture"]
-    q = {key.removeprefix(f"{name}."): value for key, value in metadata.items()}
-    heads, locals_ = q["attention.head_count_kv"], q.get("attention.sliding_window_pattern", [])
-    columns = {
-        "depth": q["block_count"],
-        "width": q["embedding_length"],
-        "head_dim": q["attention.key_length"],
-        "n_heads": q["attention.head_count"],
-        "n_kv_heads": max(heads) if isinstance(heads, list) else heads,
-        "n_experts": q.get("expert_count", 1),
-        "top_k": q.get("expert_used_count", 1),
-        "expert_size": q.get("expert_feed_forward_length", q["feed_forward_length"]),
-        "qk_norm": "head" if any(key.endswith("attn_q_norm.weight") for key in held) else "no",
-        "qkv_bias": "blk.0.attn_q.bias" in held,
-        "tied": "output.weight" not in held,
-        "vocabulary": q["vocab_size"],
-    }
-    if "ssm.inner_size" in q:
-        recurrent = q.get("attention.recurrent_layers", [])
-        kind, count = ("deltanet", sum(recurrent)) if recurrent else ("mamba2", heads.count(0))
-        columns |= {"attention_gate": bool(recurrent), "shared_gate": bool(recurrent)}
-        columns |= {"linear_kind": kind, "n_linear": count, "linear_heads": q["ssm.time_step_rank"]}
-        columns |= {"linear_key_heads": q["ssm.group_count"], "linear_key_dim": q["ssm.state_size"]}
-        columns |= {"linear_value_dim": q["ssm.inner_size"] // q["ssm.time_step_rank"]}
-        columns |= {"linear_kernel": q["ssm.conv_kernel"]}
-        columns |= {"shared_expert_size": q.get("expert_shared_feed_forward_length", 0)}
-    elif isinstance(heads, list):
-        columns |= {"n_conv": heads.count(0), "conv_kernel": q["shortconv.l_cache"]}
-    if any(locals_):
-        columns |= {"n_local": sum(locals_), "window": q["attention.sliding_window"]}
-    if q.get("leading_dense_block_count"):
-        columns |= {"n_dense": q["leading_dense_block_count"], "dense_size": q["feed_forward_length"]}
-    return one(columns)

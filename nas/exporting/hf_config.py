@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nas.exporting.class_keys import (
+    ACTIVATIONS,
     COUNTS,
     LAYER_TYPES,
     NORM_EPSILON,
@@ -39,7 +40,7 @@ def config_of(model: Model) -> dict[str, Any]:
         **(_experts(model, columns) if family.sparse else {}),
         **fixed(family, q("depth"), q("head_dim"), q("top_k")),
         "attention_dropout": 0.0,
-        "hidden_act": "silu",
+        **dict([ACTIVATIONS.get(family.model_type, ("hidden_act", "silu"))]),
         NORM_KEYS.get(family.model_type, "rms_norm_eps"): NORM_EPSILON,
         "initializer_range": model.schedule.std,
         "max_position_embeddings": model.context,
@@ -88,11 +89,12 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
     family = _family(config)
     columns: dict[str, Any] = {column: _key(config, key) for key, column in column_keys(family).items()}
     columns |= {"qk_norm": family.qk_norm, "qkv_bias": family.qkv_bias, "attention_gate": family.gate}
-    columns |= {"shared_gate": family.shared == ("gated",)}
+    columns |= {"shared_gate": family.shared == ("gated",), "norms_per_layer": family.norms}
     if columns.get("n_dense"):
         columns["dense_size"] = _key(config, "intermediate_size")
     if kinds := config.get("layer_types") if family.mixers != ("",) else None:
         columns |= _mixer_columns(family, list(kinds))
+        columns |= _sharing_columns(columns["n_kv_shared"], list(kinds)) if family.kv_shared else {}
     found = one(columns)
     refuse_contradictions(config)
     if kinds and list(kinds) != layer_types(family, in_order(found)):
@@ -114,6 +116,11 @@ def _mixer_columns(family: Family, kinds: list[str]) -> dict[str, Any]:
     count = kinds.count(LAYER_TYPES[mixer])
     linear = {"linear_kind": mixer} if COUNTS[mixer] == "n_linear" else {}
     return {COUNTS[mixer]: count, **linear}
+
+
+def _sharing_columns(shared: int, kinds: list[str]) -> dict[str, Any]:
+    """How many of the last layers, which share KV caches, have the window."""
+    return {"n_kv_shared_local": kinds[len(kinds) - shared :].count(LAYER_TYPES["local"])}
 
 
 def refuse_contradictions(config: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """The order of layers of several kinds: columns count them, a class of models wants each by its place.
 
 A period is depth // full layers, and each of the first so many periods ends with a layer of full attention, as in a space's rules;
-all other layers are of the other kind. The first `n_dense` layers have the dense FFN.
+all other layers are of the other kind. Where layers share KV caches, periods are counted from the end: the last layers share, and
+the last of all is of full attention, as in Gemma 4. The first `n_dense` layers have the dense FFN.
 """
 
 from search_spaces.architectures import Architectures
@@ -27,8 +28,9 @@ def period(architecture: Architectures) -> int:
 
 def full_places(architecture: Architectures) -> list[int]:
     """Places, from 0, of the layers of full attention."""
-    every = period(architecture)
-    return [every * number - 1 for number in range(1, int(architecture.n_full[0]) + 1)]
+    every, full = period(architecture), int(architecture.n_full[0])
+    before = int(architecture.depth[0]) - every * full if architecture.n_kv_shared[0] else 0
+    return [before + every * number - 1 for number in range(1, full + 1)]
 
 
 def in_order(architecture: Architectures) -> list[str]:
@@ -37,9 +39,17 @@ def in_order(architecture: Architectures) -> list[str]:
     return [FULL if place in full else others[0] for place in range(int(architecture.depth[0]))]
 
 
+def sharing_within(architecture: Architectures) -> int:
+    """How many of the layers that share KV caches, the last ones, have the window."""
+    depth, shared = int(architecture.depth[0]), int(architecture.n_kv_shared[0])
+    return shared - sum(place >= depth - shared for place in full_places(architecture))
+
+
 def order_in_words(architecture: Architectures) -> str:
     """Where its layers of full attention stand, counted from 1; nothing where every layer is one."""
     if not mixers(architecture):
         return ""
     places = ", ".join(str(place + 1) for place in full_places(architecture))
-    return f"{in_words(architecture)[0]}: full attention in layers {places} of {int(architecture.depth[0])}, one in {period(architecture)}"
+    shared = int(architecture.n_kv_shared[0])
+    sharing = f"; the last {shared} layers read the KV caches of the last before them of their kind" if shared else ""
+    return f"{in_words(architecture)[0]}: full attention in layers {places} of {int(architecture.depth[0])}, one in {period(architecture)}{sharing}"

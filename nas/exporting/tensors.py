@@ -21,18 +21,20 @@ LFM2_NAMES = {
     "up_proj.": "w3.",
     "down_proj.": "w2.",
 }
+FOUR_NORMS = 4  # of a layer: before and after attention, before and after the FFN
 FASTEST_DECAY = 16.0  # of Gated DeltaNet's heads, whose decays transformers draws evenly below it
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor; `std` 0 is a constant of `mean`, `decays` d the logarithms of n even steps up to d."""
+    """One tensor; `std` 0 is a constant of `mean`, `decays` d the logarithms of n even steps up to d, a buffer no parameter."""
 
     name: str
     shape: tuple[int, ...]
     std: float
     mean: float = 0.0
     decays: float = 0.0
+    buffer: bool = False
 
     @property
     def size(self) -> int:
@@ -52,9 +54,11 @@ def tensors(model: Model) -> Iterator[Tensor]:
 
 def _all(model: Model) -> Iterator[Tensor]:
     width, vocabulary, std = model.column("width"), model.column("vocabulary"), model.schedule.std
+    owners = model.column("depth") - model.column("n_kv_shared")
     yield Tensor("model.embed_tokens.weight", (vocabulary, width), std)
     for place, kind in enumerate(in_order(model.architecture)):
-        parts = (_norm(model, "input_layernorm", width), *MIXERS[kind](model), *_ffn_branch(model, place))
+        mixer = MIXERS[kind](model) if place < owners else _attention(model, own_kv=False)
+        parts = (_norm(model, "input_layernorm", width), *mixer, *_ffn_branch(model, place), *_scalar(model))
         for tensor in parts:
             yield replace(tensor, name=f"model.layers.{place}.{tensor.name}")
     yield _norm(model, "model.norm", width)
@@ -63,23 +67,38 @@ def _all(model: Model) -> Iterator[Tensor]:
 
 
 def _norm(model: Model, name: str, size: int) -> Tensor:
-    """A norm's weight, 1 at first; Qwen3-Next's classes keep what is added to 1."""
-    about_zero = family_of(model.architecture).model_type == "qwen3_next"
+    """A norm's weight, 1 at first; Qwen3-Next's classes and Gemma 3's keep what is added to 1."""
+    about_zero = family_of(model.architecture).model_type in ("qwen3_next", "gemma3_text")
     return Tensor(f"{name}.weight", (size,), 0.0, 0.0 if about_zero else 1.0)
 
 
-def _attention(model: Model) -> Iterator[Tensor]:
+def _scalar(model: Model) -> Iterator[Tensor]:
+    """What Gemma 4 multiplies a layer's features with, 1."""
+    if family_of(model.architecture).model_type == "gemma4_text":
+        yield Tensor("layer_scalar", (1,), 0.0, 1.0, buffer=True)
+
+
+def _attention(model: Model, *, own_kv: bool = True) -> Iterator[Tensor]:
+    """Projections and norms; keys and values where the layer has its own."""
     a, q, plan = model.architecture, model.column, model.schedule
     d, query, kv = q("width"), int(a.query_dim[0]), int(a.kv_dim[0])
     queries = 2 * query if a.attention_gate[0] else query  # an output gate is projected with them
-    for name, rows in (("q", queries), ("k", kv), ("v", kv)):
+    for name, rows in (("q", queries), ("k", kv), ("v", kv))[: 3 if own_kv else 1]:
         yield Tensor(f"self_attn.{name}_proj.weight", (rows, d), plan.std)
         if a.qkv_bias[0]:
             yield Tensor(f"self_attn.{name}_proj.bias", (rows,), 0.0)
     yield Tensor("self_attn.o_proj.weight", (d, query), plan.residual_std)
     if q("qk_norm"):
-        yield _norm(model, "self_attn.q_norm", q("head_dim"))
-        yield _norm(model, "self_attn.k_norm", q("head_dim"))
+        yield _query_norm(model)
+        if own_kv:
+            yield _norm(model, "self_attn.k_norm", q("head_dim"))
+
+
+def _query_norm(model: Model) -> Tensor:
+    """The norm of queries; Gemma 4 scales no scores, so that it starts at the scale that others have, 1/sqrt(head_dim)."""
+    norm = _norm(model, "self_attn.q_norm", model.column("head_dim"))
+    unscaled = family_of(model.architecture).model_type == "gemma4_text"
+    return replace(norm, mean=model.column("head_dim") ** -0.5) if unscaled else norm
 
 
 def _deltanet(model: Model) -> Iterator[Tensor]:
@@ -123,9 +142,12 @@ MIXERS = {FULL: _attention, "local": _attention, "deltanet": _deltanet, "mamba2"
 
 
 def _ffn_branch(model: Model, place: int) -> Iterator[Tensor]:
-    """The second half of a layer: its norm, experts or a dense FFN."""
+    """The second half of a layer: its norm, or the other three of four; experts or a dense FFN."""
     q = model.column
     yield _norm(model, "post_attention_layernorm", q("width"))
+    if q("norms_per_layer") == FOUR_NORMS:
+        yield _norm(model, "pre_feedforward_layernorm", q("width"))
+        yield _norm(model, "post_feedforward_layernorm", q("width"))
     if family_of(model.architecture).model_type == "granitemoehybrid":
         yield from _granite_ffn(model)
     elif model.sparse and place >= q("n_dense"):

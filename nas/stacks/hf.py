@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nas.exporting.class_keys import ROTARY_SHARE
+from nas.exporting.class_keys import ACTIVATIONS, ROTARY_SHARE
 from nas.exporting.families import family_of
 from nas.exporting.fields import architecture_fields
 from nas.exporting.hf_config import architecture_of, config_of
@@ -46,6 +46,12 @@ def cautions(model: Model) -> list[str]:
     family, said = family_of(model.architecture).model_type, []
     if family == "qwen3_next":
         said.append(f"rotates {ROTARY_SHARE:g} of each head's features, as Qwen3-Next does")
+    if family in ACTIVATIONS:
+        said.append("its FFN activates by GELU, and embeddings are multiplied by sqrt(width), as Gemma's are")
+    if family == "gemma4_text":
+        said.append(
+            "needs transformers 5.5; scores are not scaled: the norm of queries starts at 1/sqrt(head_dim) with --weights"
+        )
     if family == "lfm2_moe":
         said.append("Lfm2MoeForCausalLM weighs experts by sigmoids and has no auxiliary loss: balance them otherwise")
     elif model.sparse:

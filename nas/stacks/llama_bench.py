@@ -7,7 +7,7 @@ from nas.exporting.command_line import HEAD, command, number, parsed
 from nas.exporting.families import family_of
 from nas.exporting.fields import architecture_fields
 from nas.exporting.gguf import bits_per_weight, entries, fallbacks, holds, read_gguf, write_gguf
-from nas.exporting.gguf_classes import architecture_in
+from nas.exporting.gguf_reading import architecture_in
 from nas.exporting.gguf_types import format_numbered
 from nas.exporting.model import Model
 from nas.exporting.named_directory import PIVOT_PATH, referred_architecture

@@ -97,11 +97,59 @@ def gemma3n(config: Config) -> Columns:
     }
 
 
+def gemma4(config: Config) -> Columns:
+    """Windows, KV caches that the last layers share, and per-layer embeddings as further parameters.
+
+    Raises:
+        ValueError: heads of another size in layers of full attention, or an FFN of another size in some layers.
+    """
+    head, shared = whole(config, "head_dim", 256), int(config.get("num_kv_shared_layers") or 0)
+    sizes = [
+        config.get("global_head_dim"),
+        *(own.get("head_dim") for own in (config.get("per_layer_config") or {}).values()),
+    ]
+    given = [size for size in sizes if size is not None] or [512]
+    if set(given) != {head}:
+        raise ValueError(
+            f"global_head_dim: expected head_dim {head}, got {given[0]}; layers of heads of several sizes have no columns here"
+        )
+    for key in ("attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp"):
+        if config.get(key):
+            raise ValueError(f"{key}: expected False, got {str(config[key])[:60]}")
+    kinds = layers(config, lambda i: "local" if (i + 1) % 6 else "full")
+    sharing = kinds[len(kinds) - shared :] if shared else []
+    own, d = int(config.get("hidden_size_per_layer_input", 256) or 0), whole(config, "hidden_size")
+    table = whole(config, "vocab_size_per_layer_input", 262_144)
+    once, each = (table + d) * own * len(kinds) + own, 2 * d * own + d
+    return {
+        **_local(config, kinds, whole(config, "sliding_window", 512)),
+        "n_kv_shared": len(sharing),
+        "n_kv_shared_local": sharing.count("local"),
+        "further_parameters": once + len(kinds) * each if own else 0,
+    }
+
+
 def gpt_oss(config: Config) -> Columns:
     """Windows; sinks and the biases of o_proj, router and experts as further parameters."""
     d, experts, size = (whole(config, key) for key in ("hidden_size", "num_local_experts", "intermediate_size"))
     small = whole(config, "num_attention_heads") + d + experts + experts * (2 * size + d)
     return {**windows(2, 128)(config), "further_parameters": whole(config, "num_hidden_layers") * small}
+
+
+def mellum(config: Config) -> Columns:
+    """Windows where layer_types says so, and first layers with a dense FFN.
+
+    Raises:
+        ValueError: dense layers behind those with experts.
+    """
+    local = _local(config, layers(config, lambda i: "full"), whole(config, "sliding_window", 1024))
+    types = list(config.get("mlp_layer_types") or [])
+    dense = types.count("dense")
+    if types[:dense] != ["dense"] * dense:
+        raise ValueError(
+            "mlp_layer_types: expected dense layers first, got others before; such layers have no columns here"
+        )
+    return local | ({"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {})
 
 
 def qwen3_next(config: Config) -> Columns:
@@ -149,7 +197,8 @@ def _convolutions(config: Config, kinds: list[str]) -> Columns:
 def granite(config: Config) -> Columns:
     """Mamba2 beside attention; the FFN is experts and a shared one, or the shared one alone."""
     kinds = Counter(layers(config, lambda i: "linear"))
-    shared, experts = whole(config, "shared_intermediate_size"), int(config.get("num_local_experts") or 0)
+    experts = int(config.get("num_local_experts") or 0)
+    shared = 0 if experts and config.get("shared_intermediate_size") == 0 else whole(config, "shared_intermediate_size")
     ffn: Columns = {"expert_size": shared, "n_experts": 1, "top_k": 1}
     if experts:
         ffn = {"expert_size": whole(config, "intermediate_size"), "n_experts": experts, "shared_expert_size": shared}

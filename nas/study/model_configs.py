@@ -10,10 +10,12 @@ from nas.errors import UsageError
 from nas.study.config_kinds import (
     attention_alone,
     gemma3n,
+    gemma4,
     gpt_oss,
     granite,
     lfm2,
     lfm2_moe,
+    mellum,
     qwen3_next,
     whole,
     windows,
@@ -67,11 +69,13 @@ FAMILIES = {
     "qwen3_next": Family(
         "qwen3next", "head", experts="moe_intermediate_size", shared=True, mixer="n_linear", kinds=qwen3_next
     ),
+    "mellum": Family("mellum", "head", experts="moe_intermediate_size", kinds=mellum),
     "phi3": Family("phi3"),
     "smollm3": Family("smollm3", tied=True),
     "gemma2": Family("gemma2", norms=4, tied=True, kinds=windows(2, 4096)),
     "gemma3_text": Family("gemma3", "head", norms=4, tied=True, kinds=windows(6, 4096)),
     "gemma3n_text": Family("gemma3n", "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma3n),
+    "gemma4_text": Family("", "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma4),
     "gpt_oss": Family("gpt-oss", qkv_bias=True, experts="intermediate_size", kinds=gpt_oss),
     "lfm2": Family("lfm2", "head", tied=True, mixer="n_conv", kinds=lfm2),
     "lfm2_moe": Family("lfm2moe", "head", tied=True, experts="moe_intermediate_size", mixer="n_conv", kinds=lfm2_moe),
@@ -86,7 +90,6 @@ OUTSIDE = {
     "falcon_h1": "attention and Mamba side by side in a layer",
     "nemotron_h": "layers of a mixer or of an FFN alone",
     "mamba2": "layers without an FFN",
-    "gemma4_text": "heads of other sizes in its layers of full attention",
 }
 #: Settings that change the operators, and what they must be.
 PLAIN: dict[str, Any] = {"attention_bias": False, "mlp_bias": False, "decoder_sparse_step": 1, "mlp_only_layers": []}
@@ -123,25 +126,26 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
         if config.get(key) not in (None, plain) and not (key == "attention_bias" and family.qkv_bias):
             raise ValueError(f"{key}: expected {plain!r}, got {str(config[key])[:60]!r}")
     heads, width = whole(config, "num_attention_heads"), whole(config, "hidden_size")
+    sparse = bool(family.experts) and config.get("num_experts", config.get("num_local_experts")) != 0
     columns: dict[str, Any] = {
         "depth": whole(config, "num_hidden_layers"),
         "width": width,
         "head_dim": whole(config, "head_dim", width // heads),
         "n_heads": heads,
         "n_kv_heads": whole(config, "num_key_value_heads", heads),
-        "n_experts": _experts(config) if family.experts else 1,
-        "top_k": whole(config, "num_experts_per_tok") if family.experts else 1,
+        "n_experts": _experts(config) if sparse else 1,
+        "top_k": whole(config, "num_experts_per_tok") if sparse else 1,
         "qk_norm": family.qk_norm,
         "qkv_bias": family.qkv_bias,
         "norms_per_layer": family.norms,
         "tied": bool(config.get("tie_word_embeddings", config.get("tie_embedding", family.tied))),
         "vocabulary": whole(config, "vocab_size"),
     }
-    if family.shared:
+    if family.shared and sparse:
         columns |= {"shared_expert_size": whole(config, "shared_expert_intermediate_size"), "shared_gate": True}
     columns |= family.kinds(config)
     if "expert_size" not in columns:
-        columns["expert_size"] = whole(config, family.experts or "intermediate_size")
+        columns["expert_size"] = whole(config, family.experts if sparse else "intermediate_size")
     return one(columns)
 
 

@@ -5,6 +5,8 @@ from typing import Any
 BASE: dict[str, Any] = {"depth": 5, "width": 128, "n_kv_heads": 1, "expert_size": 96, "vocabulary": 300}
 EXPERTS = {"n_experts": 4, "top_k": 2}
 WINDOWS = {**BASE, "n_local": 3, "window": 16}
+FOUR = {**WINDOWS, "norms_per_layer": 4}
+SHARING = {**FOUR, "depth": 7, "n_local": 5, "n_kv_shared": 3, "n_kv_shared_local": 2}
 CONVOLUTIONS = {**BASE, "n_conv": 3, "conv_kernel": 3}
 LINEAR = {**BASE, "n_linear": 3, "linear_heads": 4, "linear_key_dim": 16, "linear_kernel": 4}
 DELTANET = {**LINEAR, "linear_kind": "deltanet", "linear_key_heads": 2, "linear_value_dim": 32, "attention_gate": True}
@@ -16,6 +18,10 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "windows, wide heads": ("Qwen3ForCausalLM", {**WINDOWS, "head_dim": 32, "n_heads": 8, "tied": False}),
     "windows, experts": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "tied": False}),
     "windows, one expert": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "top_k": 1}),
+    "four norms": ("Gemma3ForCausalLM", FOUR),
+    "four norms, wide heads": ("Gemma3ForCausalLM", {**FOUR, "head_dim": 32, "n_heads": 8, "tied": False}),
+    "shared caches": ("Gemma4ForCausalLM", SHARING),
+    "shared caches, wide heads": ("Gemma4ForCausalLM", {**SHARING, "head_dim": 32, "n_heads": 24, "tied": False}),
     "deltanet": ("Qwen3NextForCausalLM", DELTANET),
     "deltanet, experts": ("Qwen3NextForCausalLM", {**DELTANET, **EXPERTS, **SHARED, "tied": False}),
     "deltanet, even": (
@@ -42,10 +48,16 @@ NOT_IN_LLAMA = {
 }
 #: What they would need of the nearest class, and the columns.
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "shared caches": (
-        "n_kv_shared 0 .* Qwen3ForCausalLM, got n_kv_shared 2",
-        {**WINDOWS, "n_kv_shared": 2, "n_kv_shared_local": 1},
+    "shared caches, two norms": (
+        "norms_per_layer 4 .* Gemma4ForCausalLM, got norms_per_layer 2; search with --budget",
+        {**SHARING, "norms_per_layer": 2},
     ),
+    "shared caches, experts": ("n_kv_shared 0 .* MellumForCausalLM, got .*n_kv_shared 3", {**SHARING, **EXPERTS}),
+    "shared caches elsewhere": (
+        "n_kv_shared_local 2 of the last 3 layers .* Gemma4ForCausalLM, got 3",
+        {**SHARING, "n_kv_shared_local": 3},
+    ),
+    "heads that do not divide": ("n_heads a divisor of width 128 .* Gemma3", {**FOUR, "head_dim": 32, "n_heads": 6}),
     "no gate": ("attention_gate yes .* Qwen3NextForCausalLM", {**DELTANET, "attention_gate": False}),
     "no shared expert": ("shared expert gated .* Qwen3NextForCausalLM", {**DELTANET, **EXPERTS}),
     "QK-norm": ("qk_norm no .* GraniteMoeHybridForCausalLM, got qk_norm head", {**MAMBA2, "qk_norm": "head"}),
@@ -54,5 +66,5 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "two kinds": ("got 1 full .*within 16.*of convolution", {**WINDOWS, "n_conv": 1, "conv_kernel": 3}),
     "no full layer": ("a layer of full attention .*, got none", {**WINDOWS, "n_local": 5}),
     "dense first": ("n_dense 0 .* Qwen3MoeForCausalLM", {**BASE, **EXPERTS, "n_dense": 1, "dense_size": 64}),
-    "four norms": ("norms_per_layer 2 .* Qwen3ForCausalLM", {**WINDOWS, "norms_per_layer": 4}),
+    "four norms everywhere": ("norms_per_layer 2 .* Qwen3ForCausalLM", {**BASE, "norms_per_layer": 4}),
 }

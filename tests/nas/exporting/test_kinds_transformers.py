@@ -91,7 +91,7 @@ def test_weights_load_exactly_and_train(exported: Exported, tmp_path: Path, name
     assert all(p.grad.abs().max() > 1e-7 for p in routers)
 
 
-@pytest.mark.parametrize("name", ["windows", "windows, experts"])
+@pytest.mark.parametrize("name", ["windows", "windows, experts", "four norms"])
 def test_windows_are_where_the_order_says(exported: Exported, tmp_path: Path, name: str) -> None:
     """A layer within the window keeps the newest keys alone, one of full attention all of them."""
     import torch
@@ -107,3 +107,26 @@ def test_windows_are_where_the_order_says(exported: Exported, tmp_path: Path, na
     kept = [layer.keys.shape[-2] for layer in cache.layers]
     window = model.column("window")
     assert kept == [41 if kind == "full" else window - 1 for kind in in_order(model.architecture)]
+
+
+def test_the_last_layers_read_the_caches_of_others(exported: Exported, tmp_path: Path) -> None:
+    """Only owners keep keys; with them a prefill and steps give what the whole text gives at once."""
+    import torch
+    from transformers import AutoModelForCausalLM, DynamicCache
+
+    model = exported(HELD["shared caches"][1], weights=True)
+    hf.emit(model, tmp_path)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path).float().eval()
+    ids, cache = torch.arange(44).reshape(1, 44), DynamicCache(config=loaded.config)
+    with torch.no_grad():
+        whole = loaded(ids).logits[0]
+        parts = [loaded(ids[:, :40], past_key_values=cache, use_cache=True).logits[0]]
+        parts += [loaded(ids[:, i : i + 1], past_key_values=cache, use_cache=True).logits[0] for i in range(40, 44)]
+    assert torch.allclose(torch.cat(parts), whole, atol=1e-4)
+    kept, kinds = (
+        [layer.keys.shape[-2] for layer in cache.layers if layer.keys is not None],
+        in_order(model.architecture),
+    )
+    owners = model.column("depth") - model.column("n_kv_shared")
+    assert kept == [44 if kind == "full" else model.column("window") - 1 for kind in kinds[:owners]]
+    assert kinds[-1] == "full"

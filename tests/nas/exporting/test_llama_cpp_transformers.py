@@ -27,6 +27,7 @@ Exported = Callable[..., Model]
 pytestmark = pytest.mark.slow
 BASE: dict[str, Any] = {"depth": 3, "width": 256, "n_kv_heads": 2, "expert_size": 512, "vocabulary": 300}
 WINDOWS = {"depth": 4, "n_local": 2, "window": 6}  # fewer than tokens
+SHARING = {"depth": 6, "n_local": 3, "window": 6, "norms_per_layer": 4, "n_kv_shared": 2, "n_kv_shared_local": 1}
 CONVOLUTIONS = {"depth": 5, "n_conv": 3, "conv_kernel": 3}
 MAMBA2: dict[str, Any] = {
     "depth": 5,
@@ -60,6 +61,10 @@ CASES: dict[str, dict[str, Any]] = {
     "top2": {**BASE, "n_experts": 4, "top_k": 2, "expert_size": 256},
     "top1 of eight": {**BASE, "n_experts": 8, "top_k": 1},
     "windows, experts": {**BASE, **WINDOWS, "n_experts": 4, "top_k": 2, "tied": False},
+    "four norms": {**BASE, **WINDOWS, "norms_per_layer": 4},
+    "four norms, untied": {**BASE, **WINDOWS, "norms_per_layer": 4, "tied": False},
+    "shared caches": {**BASE, **SHARING},
+    "shared caches, untied": {**BASE, **SHARING, "head_dim": 32, "n_heads": 12, "tied": False},
     "convolutions": {**BASE, **CONVOLUTIONS},
     "convolutions, experts": {**BASE, **CONVOLUTIONS, "n_experts": 4, "top_k": 2, "n_dense": 1, "dense_size": 768},
     "mamba2": {**BASE, **MAMBA2},

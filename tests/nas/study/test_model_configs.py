@@ -87,6 +87,21 @@ CACHED: dict[str, dict[str, Any]] = {
         "hidden_size_per_layer_input": 8,
         "vocab_size_per_layer_input": 50,
     },
+    "gemma4_text": {
+        "num_hidden_layers": 12,
+        "num_kv_shared_layers": 6,
+        "global_head_dim": 16,
+        "sliding_window": 8,
+        "hidden_size_per_layer_input": 8,
+        "vocab_size_per_layer_input": 50,
+    },
+    "mellum": {
+        "num_hidden_layers": 3,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "mlp_layer_types": ["dense", "sparse", "sparse"],
+        "sliding_window": 8,
+    }
+    | EXPERTS,
     "gpt_oss": {"num_hidden_layers": 3, "sliding_window": 8, "num_local_experts": 4, "num_experts_per_tok": 2},
     "lfm2": {"num_hidden_layers": 4, "full_attn_idxs": [1], "conv_L_cache": 3},
     "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1}
@@ -135,6 +150,13 @@ def test_caches_are_those_that_transformers_allocates(kind: str, fp32: Scenario)
     assert sum(4 * elements for layer in cache.layers for elements in state_elements(layer)) == ours
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CACHED)
+def test_small_models_have_the_parameters_of_transformers(kind: str) -> None:
+    config = SMALL | CACHED[kind] | {"model_type": kind}
+    assert counts.total(architecture_of(config)).tolist() == [sum(p.numel() for p in built(config).parameters())]
+
+
 def state_elements(layer: Any) -> Iterator[int]:
     """Elements of a layer's recurrences, and of the inputs that its convolutions still need: all but the oldest kept."""
     for state in (getattr(layer, "recurrent_states", None) or {}).values():
@@ -152,6 +174,23 @@ def fp32() -> Scenario:
 
 
 # Refused by name
+
+
+def test_a_gemma_4_whose_heads_differ_is_refused() -> None:
+    with pytest.raises(ValueError, match="global_head_dim: expected head_dim 16, got 512"):
+        architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", "global_head_dim": None})
+
+
+@pytest.mark.parametrize("key", ["attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp"])
+def test_what_columns_lack_of_gemma_4_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match=f"{key}: expected False, got True"):
+        architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", key: True})
+
+
+def test_dense_layers_of_mellum_stand_first() -> None:
+    types = ["sparse", "dense", "sparse"]
+    with pytest.raises(ValueError, match="mlp_layer_types: expected dense layers first"):
+        architecture_of(SMALL | CACHED["mellum"] | {"model_type": "mellum", "mlp_layer_types": types})
 
 
 @pytest.mark.parametrize("kind", OUTSIDE)
