@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nas.errors import UsageError
-from nas.exporting.layer_order import mixers, sharing_within
+from nas.exporting.layer_order import FULL, in_order, mixers, sharing_within
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
 from search_spaces.mixes import in_words
@@ -252,6 +252,10 @@ def _refuse_llama(a: Architectures, family: Family) -> None:
             f"{inner} in {groups}",
         ),
     }
+    if family.kv_shared:
+        owners = in_order(a)[: int(a.depth[0] - a.n_kv_shared[0])]
+        wanted = "a layer within the window, then one of full attention, last before those that share"
+        fixed["gemma4_text"] = (owners[-2:] == ["local", FULL], wanted, " and ".join(owners[-2:]))
     keys, values = int(a.linear_key_dim[0]), int(a.linear_value_dim[0])
     fixed["qwen3_next"] = (keys == values, "keys and values of Gated DeltaNet of one size", f"{keys} and {values}")
     holds, want, got = fixed.get(family.model_type.removesuffix("_moe"), (True, "", ""))

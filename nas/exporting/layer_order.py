@@ -1,8 +1,8 @@
 """The order of layers of several kinds: columns count them, a class of models wants each by its place.
 
 A period is depth // full layers, and each of the first so many periods ends with a layer of full attention, as in a space's rules;
-all other layers are of the other kind. Where layers share KV caches, periods are counted from the end: the last layers share, and
-the last of all is of full attention, as in Gemma 4. The first `n_dense` layers have the dense FFN.
+all other layers are of the other kind. Where layers share KV caches, periods are counted from the end, and the layers that share, the
+last ones, are whole periods where their counts allow it: the last of all is of full attention, as in Gemma 4. The first `n_dense` layers have the dense FFN.
 """
 
 from search_spaces.architectures import Architectures
@@ -21,8 +21,12 @@ def mixers(architecture: Architectures) -> tuple[str, ...]:
 
 
 def period(architecture: Architectures) -> int:
-    """Layers of which the last is of full attention: depth // full layers; the depth where there are none."""
+    """Layers of which the last is of full attention: depth // full layers, or as those that share have it; the depth where none is."""
     depth, full = int(architecture.depth[0]), int(architecture.n_full[0])
+    shared = int(architecture.n_kv_shared[0])
+    full_shared = shared - int(architecture.n_kv_shared_local[0])
+    if full_shared and shared % full_shared == 0 and shared // full_shared * full <= depth:
+        return shared // full_shared
     return depth // full if full else depth
 
 

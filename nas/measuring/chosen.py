@@ -17,8 +17,10 @@ from search_spaces.layer_kinds import COUNTS
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
 
 
-def chosen(source: Path | None, how: str, models: Sequence[str], vocabulary: int | None) -> dict[str, dict[str, Any]]:
-    """Architecture columns by id.
+def chosen(
+    source: Path | None, how: str, models: Sequence[str], vocabulary: int | None, *, files: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Architecture columns by id; `files` where models are measured from files, whatever their layers, and none is built.
 
     Raises:
         UsageError: nothing to measure, or a selection from a file.
@@ -37,7 +39,7 @@ def chosen(source: Path | None, how: str, models: Sequence[str], vocabulary: int
         raise UsageError(f"vocabulary: expected at least 0, got {vocabulary}; correct it")
     if vocabulary is not None:
         found = {name: each.with_vocabulary(vocabulary, tied=bool(each.tied[0])) for name, each in found.items()}
-    return {name: columns(_buildable(name, each)) for name, each in found.items()}
+    return {name: columns(each if files else _buildable(name, each)) for name, each in found.items()}
 
 
 def _buildable(name: str, architecture: Architectures) -> Architectures:

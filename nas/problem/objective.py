@@ -4,6 +4,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -49,7 +50,7 @@ class Objective:
         """What tells its values from those of other metrics and fidelities."""
         return self.name if self.fidelity is None else f"{self.name}@{self.fidelity!r}"
 
-    @property
+    @cached_property
     def wants_scenario(self) -> bool:
         """Whether the user's function takes the scenario (device, precision, workload) besides the architectures."""
         return self.function is not None and takes_scenario(self.function)

@@ -30,13 +30,21 @@ class Delegated:
         self.answers: dict[Key, Answer] = dict(store.under_way.arrived())
         self.sent: set[Key] = set()
         self.screened: set[int] = set()
+        self.begun: set[int] = set()  # designs that workers were let begin with, and that are not evaluated yet
         stepped = [metric for metric in problem.functions if metric.fidelities]
         self.halving = SuccessiveHalving(stepped[0], store.steps, logged) if stepped else None
         self.designs: dict[int, Architectures] = {}  # under way, where some of them will go on
 
     def expect(self, genotypes: IntArray) -> None:
         """Let workers begin with genotypes, but for what is there, is under way, or is screened out by formulas."""
-        keys, architectures = self.problem.space.keys(genotypes).tolist(), self.problem.architectures(genotypes)
+        new = np.array([key not in self.begun for key in self.problem.space.keys(genotypes).tolist()], dtype=bool)
+        if not new.any():
+            return
+        keys, architectures = (
+            self.problem.space.keys(genotypes[new]).tolist(),
+            self.problem.architectures(genotypes[new]),
+        )
+        self.begun.update(keys)
         reasons = self.problem.screened(self.problem.assess(architectures)) or [""] * len(keys)
         self.screened.update(key for key, reason in zip(keys, reasons, strict=True) if reason)
         designs = {key: architectures[row : row + 1] for row, key in enumerate(keys) if key not in self.screened}
@@ -97,6 +105,7 @@ class Delegated:
             return np.array([value for value, _ in answers]), [reason for _, reason in answers]
 
         evaluated = self.problem.evaluate(genotypes, call=found)
+        self.begun.difference_update(keys)
         self._leave(keys)
         return evaluated
 

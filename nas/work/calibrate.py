@@ -143,7 +143,8 @@ def energy_report(group: EnergyGroup) -> dict[str, Any]:
 def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     """Name and architecture of a row: a published model's name, or columns of an architecture.
 
-    Windows are left out: profiles are fitted with attention to the whole context in every layer, as the shipped ones were.
+    Columns say what was measured, windows among them. Of a published model's name windows are left out: engines differ in
+    whether they keep them, and the shipped profiles were fitted with attention to the whole context in every layer.
 
     Raises:
         ValueError: neither.
@@ -154,7 +155,7 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
         known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))
     except UsageError as error:
         raise ValueError(f"model: {error}; or give the architecture's columns") from None
-    return known.label, known.architecture.with_full_attention()
+    return known.label, known.architecture if columns else known.architecture.with_full_attention()
 
 
 def measured_rows(

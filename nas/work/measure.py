@@ -152,7 +152,7 @@ def plan_of(request: Request) -> Plan:
     if power := _power(request):
         settings["power"] = power
     return Plan(
-        chosen(request.source, request.how, request.models, request.vocabulary),
+        chosen(request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"),
         settings,
         request.out,
         request.interpreter or sys.executable,

@@ -21,6 +21,10 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "four norms": ("Gemma3ForCausalLM", FOUR),
     "four norms, wide heads": ("Gemma3ForCausalLM", {**FOUR, "head_dim": 32, "n_heads": 8, "tied": False}),
     "shared caches": ("Gemma4ForCausalLM", SHARING),
+    "shared caches, period 1": (
+        "Gemma4ForCausalLM",
+        {**SHARING, "n_local": 3, "n_kv_shared": 2, "n_kv_shared_local": 0},
+    ),
     "shared caches, wide heads": ("Gemma4ForCausalLM", {**SHARING, "head_dim": 32, "n_heads": 24, "tied": False}),
     "deltanet": ("Qwen3NextForCausalLM", DELTANET),
     "deltanet, experts": ("Qwen3NextForCausalLM", {**DELTANET, **EXPERTS, **SHARED, "tied": False}),
@@ -43,6 +47,7 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
 NOT_IN_LLAMA = {
     "windows, one expert": "expected an output matrix of its own, .* Mellum.* got tied embeddings",
     "conv, wide heads": "expected heads that fill the width of 128, .* Lfm2.* got 8 of 32",
+    "shared caches, period 1": "expected a layer within the window, then one of full attention, .* got full and full",
     "deltanet, experts": "keys and values of Gated DeltaNet of one size, .* Qwen3Next.* got 16 and 32",
     "mamba2, narrow": "expected Mamba2 with 256 features, twice the width, .* Granite.* got 128 in 1",
 }

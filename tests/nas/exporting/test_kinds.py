@@ -101,6 +101,18 @@ def test_edge2026_designs_are_held_or_refused_for_what_no_class_has() -> None:
     assert {"Qwen3MoeForCausalLM", "MellumForCausalLM", "Lfm2MoeForCausalLM", "GraniteMoeHybridForCausalLM"} <= held
 
 
+def test_every_mix_of_edge2026_that_shares_caches_is_gemma_4_in_llama_cpp_too() -> None:
+    space = load_space("edge2026")
+    columns, found = space.mixes.columns, 0
+    for depth, rule in np.argwhere(space.mixes.valid & (columns["n_kv_shared"] > 0)):
+        mix = {name: int(table[depth, rule]) for name, table in columns.items() if name != "linear_kind"}
+        a = one({**BASE, **mix, "depth": int(space.depths[depth]), "norms_per_layer": 4})
+        assert family_of(a).class_name == "Gemma4ForCausalLM"
+        refuse_stack(a, "llama_bench")
+        found += 1
+    assert found > 40
+
+
 @pytest.mark.parametrize(
     ("name", "key", "value", "fault"),
     [
