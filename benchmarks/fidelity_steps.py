@@ -1,6 +1,6 @@
 """Whether short trainings first find more than whole ones, for the same number of tokens trained.
 
-    python -m benchmarks.fidelity_steps [--seeds 20] [--law joint_moe]
+    python -m benchmarks.fidelity_steps [--seeds 20] [--law joint_moe] [--keep 0.6] [--algo prior_guided]
 
 The paper's space with K = 1, which the law prices; the loss after a fidelity's share of 10 B tokens is a law's that sees tokens, with one normal error of 0.005 nats per design
 and fidelity; latency is the roofline's. Every search may train as many tokens as `--trainings` whole trainings. Gap: of the hypervolume of
@@ -18,7 +18,7 @@ import numpy as np
 
 from nas.frontier.dominance import non_dominated
 from nas.frontier.indicators import Scale
-from nas.problem.objective import Objective
+from nas.problem.objective import KEEP, Objective
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble
@@ -44,14 +44,16 @@ STRATEGIES: dict[str, dict[str, Any]] = {
 
 
 class Trained:
-    """What a training would say: a law's loss and an error; how many tokens were spent, in whole trainings."""
+    """What a training would say: a law's loss and an error; tokens spent, in whole trainings, and how many of these they paid for."""
 
-    def __init__(self, law: str, seed: int) -> None:
-        self.law, self.seed, self.spent = load_law(law), seed, 0.0
+    def __init__(self, law: str, seed: int, paid: float = 0.0) -> None:
+        self.law, self.seed, self.paid = load_law(law), seed, paid
+        self.spent, self.whole = 0.0, 0
 
     def __call__(self, architectures: Architectures, *, fidelity: float = 1.0) -> FloatArray:
         """Loss of one architecture, nats, (1,)."""
         self.spent += fidelity
+        self.whole += fidelity == 1.0 and self.spent <= self.paid + 1e-9
         key = [
             int(getattr(architectures, name)[0])
             for name in ("depth", "width", "n_experts", "top_k", "n_kv_heads", "expert_size")
@@ -77,10 +79,10 @@ class Here(WorkerPool):
 
 
 def searched(
-    base: Problem, trained: Trained, algo: str, fidelities: tuple[float, ...], seed: int, trainings: int
+    base: Problem, trained: Trained, algo: str, fidelities: tuple[float, ...], keep: float, seed: int, trainings: int
 ) -> IntArray:
-    """Keys of what a search trained to the end, for so many whole trainings' tokens."""
-    metric = Objective("trained", "nats", False, trained, prior="loss", fidelities=fidelities, cost_s=60.0)
+    """Keys of what a search trained to the end, for so many whole trainings' tokens; what it trained after them is none of it."""
+    metric = Objective("trained", "nats", False, trained, prior="loss", fidelities=fidelities, keep=keep, cost_s=60.0)
     problem = replace(base, objectives=(metric, base.objectives[1]), functions=(metric,))
     module, none = strategy_module(algo), problem.space.genotypes(np.zeros(0, dtype=np.int64))
     most = trainings * (5 if fidelities else 1)
@@ -93,10 +95,10 @@ def searched(
             continue
         store.close()
     found = search.archive.all()
-    return found.keys[found.ok]
+    return found.keys[found.ok][: trained.whole]
 
 
-def gaps(law: str, algo: str, seeds: int, trainings: int) -> Iterator[list[float]]:
+def gaps(law: str, algo: str, keep: float, seeds: int, trainings: int) -> Iterator[list[float]]:
     """Of every seed the gap of each kind of steps."""
     space = load_space("paper").mapping()
     space["axes"]["top_k"] = [1]
@@ -108,7 +110,10 @@ def gaps(law: str, algo: str, seeds: int, trainings: int) -> Iterator[list[float
     best = values[non_dominated(values)]
     scale = Scale.of(base.objectives, best)
     for seed in range(seeds):
-        found = [searched(base, Trained(law, seed), algo, steps, seed, trainings) for steps in STEPS.values()]
+        found = [
+            searched(base, Trained(law, seed, trainings), algo, steps, keep, seed, trainings)
+            for steps in STEPS.values()
+        ]
         yield [1.0 - scale.hypervolume(values[kept]) / scale.hypervolume(best) for kept in found]
 
 
@@ -118,10 +123,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--law", default="joint_moe")
     parser.add_argument("--trainings", type=int, default=60)
+    parser.add_argument("--keep", type=float, default=KEEP)
+    parser.add_argument("--algo", choices=STRATEGIES, action="append", help="of the strategies only these")
     given = parser.parse_args()
     print("| strategy | " + " | ".join(STEPS) + " |\n" + "|---" * (len(STEPS) + 1) + "|")
-    for algo in STRATEGIES:
-        found = 100 * np.array(list(gaps(given.law, algo, given.seeds, given.trainings)))
+    for algo in given.algo or STRATEGIES:
+        found = 100 * np.array(list(gaps(given.law, algo, given.keep, given.seeds, given.trainings)))
         won = (found < found[:, :1]).sum(axis=0)
         cells = [
             f"{np.median(column):.2g} %" + (f" ({wins} of {len(found)})" if i else "")

@@ -80,7 +80,7 @@ def few_whole_values(config: StudyConfig, traits: Traits, problem: Problem) -> l
         return []
     return [
         f"{config.algo} learns from values of {stepped[0]} at the full fidelity alone, of which steps leave it few: it comes "
-        "farther without them"
+        "farthest without them, and less far the smaller the share that goes on (keep)"
     ]
 
 

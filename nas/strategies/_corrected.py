@@ -14,7 +14,7 @@ from nas.strategies._evidence import Posterior, correlation, fitted
 from nas.strategies._known import Known
 from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
 from objectives.loss_law.law import Law
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 SAME = 1e-9  # relative; a shipped metric that is told otherwise is penalised, and learned as any other
 FAILURE = Objective("failure")
@@ -218,8 +218,12 @@ class Learner:
 
 def failures(told: Evaluations) -> FloatArray:
     """1 where an evaluation failed, 0 where it did not, NaN where a fidelity step stopped it, which says nothing of its kind, (n,)."""
-    stopped = [reason.startswith(STOPPED) for reason in told.reasons or [""] * len(told)]
-    return np.where(stopped, np.nan, np.where(told.ok, 0.0, 1.0))
+    return np.where(stopped_of(told), np.nan, np.where(told.ok, 0.0, 1.0))
+
+
+def stopped_of(told: Evaluations) -> BoolArray:
+    """Which evaluations a fidelity step stopped, (n,)."""
+    return np.array([reason.startswith(STOPPED) for reason in told.reasons or [""] * len(told)], dtype=bool)
 
 
 def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], Guess]:

@@ -17,7 +17,7 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Lessons, Traits
 from nas.search.unseen import draw_unseen
 from nas.strategies._candidates import Candidates
-from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known
+from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
 from nas.strategies._improvement import most_improving
 from nas.strategies._known import known_of, known_rows, refuse_untold
 from nas.strategies._lessons import lessons_of
@@ -143,10 +143,17 @@ class PriorGuided:
         return pool.keys[picked]
 
     def _improving(self, taken: IntArray, most: int, generator: np.random.Generator) -> IntArray:
-        """Keys of a batch, or of what of it improves anything; of designs that are not told yet what is expected counts."""
+        """Keys of a batch, or of what of it improves anything; of designs that are not told yet what is expected counts.
+
+        What a fidelity step stopped has reached nothing: what is near it may still improve the frontier.
+        """
         corrected = self.learned(self.told)
         pool = self._pool(taken, corrected)
-        guess, known = corrected.guess(pool), np.isin(pool.keys, taken)
+        guess, stopped = corrected.guess(pool), stopped_of(self.told)
+        if stopped.any():
+            rows = np.flatnonzero(~np.isin(pool.keys, self.told.keys[stopped]))
+            pool, guess = pool[rows], Guess(guess.values[rows], guess.holds[rows])
+        known = np.isin(pool.keys, taken)
         chosen = self._best(guess, pool, known, most - min(self.parameters.explored, most), generator)
         for _ in range(most - len(chosen)):  # more than asked for where little improves what is expected
             rows = self._worth_a_draw(guess, known, chosen, generator)
@@ -169,7 +176,8 @@ class PriorGuided:
         pool = self._pool(told.keys, corrected)
         rows = front(corrected.guess(pool), self.parameters.confidence)
         analytic = pool.keys[front(as_known(self.problem)(pool))]
-        return lessons_of(corrected, told, pool, pool[rows], analytic, self.parameters.confidence)
+        whole = told[~stopped_of(told)]  # a design that was stopped was not evaluated to the end
+        return lessons_of(corrected, whole, pool, pool[rows], analytic, self.parameters.confidence)
 
     def _pool(self, taken: IntArray, corrected: Corrected) -> Designs:
         """Designs that may be asked for, and those that were."""

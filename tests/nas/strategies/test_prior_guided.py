@@ -22,6 +22,7 @@ from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.constraints import as_seen, problem_as_seen
 from nas.search.strategy import Brief
+from nas.search.successive_halving import STOPPED
 from nas.strategies._evidence import OFFSET, Evidence, Group, correlation, fitted
 from nas.strategies._improvement import Volume, most_improving
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
@@ -229,6 +230,32 @@ def test_it_goes_on_from_the_log_alone_and_from_no_other(bare: Made) -> None:
     assert not again.restore(strategy.state(), found[: len(found) - 1])
     assert again.restore(strategy.state(), found)
     assert again.ask(5).tolist() == strategy.ask(5).tolist()
+
+
+def with_stopped(found: Evaluations, rows: IntArray) -> Evaluations:
+    """The same evaluations where a fidelity step stopped some designs."""
+    metrics = {name: column.copy() for name, column in found.metrics.items()}
+    for column in metrics.values():
+        column[rows] = np.nan
+    reasons = tuple(f"{STOPPED}own:loss 3 at 1 (place 4 of 9)" if row in rows else "" for row in range(len(found)))
+    return replace(found, metrics=metrics, reasons=reasons)
+
+
+def test_what_a_step_stopped_has_reached_nothing_and_counts_as_not_evaluated(bare: Made) -> None:
+    """The best design of all was stopped: the next best is worth asking for, which it is not where the best was reached."""
+    shipped = bare()
+    problem = with_own(shipped, own("loss", "loss", lambda a: shipped.assess(a)["loss"]))
+    order = np.argsort(problem.evaluate(every(problem)).values[:, 0])
+    keys = np.concatenate([order[:1], np.random.default_rng(0).choice(order[5:], 29, replace=False)])
+    found = problem.evaluate(problem.space.genotypes(keys))
+    for stopped, asked in ((np.array([0]), True), (np.array([], dtype=np.int64), False)):
+        strategy = started(problem, batch=2)
+        strategy.tell(with_stopped(found, stopped))
+        assert (order[1] in problem.space.keys(strategy.ask(2))) == asked
+        lessons = strategy.lessons(strategy.told)
+        assert lessons is not None
+        best = problem.space.keys(lessons.genotypes).tolist().index(order[0])
+        assert lessons.columns["evaluated"][best] == (not asked)
 
 
 @pytest.mark.parametrize("handling", ["penalty", "reject"])
