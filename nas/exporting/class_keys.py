@@ -54,7 +54,8 @@ SHARING = {"num_kv_shared_layers": "n_kv_shared"}
 #: Keys of the FFN that are not those of the Qwen classes, by model_type, without and with experts.
 FFN_KEYS = {
     ("qwen3_next", True): {**EXPERTS, "shared_expert_intermediate_size": "shared_expert_size"},
-    ("lfm2", False): {**DENSE, "block_ff_dim": "expert_size"},
+    # vLLM reads widths of convolutions and FFN of their own
+    ("lfm2", False): {**DENSE, "block_ff_dim": "expert_size", "block_dim": "width", "conv_dim": "width"},
     ("lfm2_moe", True): {**EXPERTS, "num_dense_layers": "n_dense"},
     ("granitemoehybrid", False): {"shared_intermediate_size": "expert_size"},
     ("granitemoehybrid", True): {

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from nas.errors import UsageError
-from nas.exporting.layer_order import FULL, in_order, mixers, sharing_within
+from nas.exporting.layer_order import mixers, sharing_within
+from nas.exporting.stack_sizes import unlike
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
 from search_spaces.mixes import in_words
 
 #: Stacks that read the model directory as transformers does, beside it.
 DIRECTORY = ("hf", "trainer", "llamafactory")
-GEMMA3_27B = 62  # layers by which llama.cpp tells that model
 TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
 EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
 
@@ -44,11 +44,15 @@ FAMILIES = (
     Family("qwen3_moe", "Qwen3MoeForCausalLM", sparse=True),
     Family("qwen2", "Qwen2ForCausalLM", sparse=False, qk_norm="no", qkv_bias=True),
     Family("llama", "LlamaForCausalLM", sparse=False, qk_norm="no"),
-    # Qwen3-MoE puts every layer within the window, whatever layer_types says; vLLM's Qwen3 none. vLLM's LFM2 and Granite derive
-    # the size of a head from the width, and its Qwen3-Next wants experts.
-    Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN)),
+    # Qwen3-MoE puts every layer within the window, whatever layer_types says. vLLM's Qwen3-Next wants experts; LLaMA-Factory turns
+    # no auxiliary loss on for Mellum, Qwen3-Next, LFM2-MoE and Granite.
+    Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN, "vllm")),
     Family(
-        "mellum", "MellumForCausalLM", sparse=True, mixers=("local",), stacks=("hf", "trainer", TRAIN, "llama_bench")
+        "mellum",
+        "MellumForCausalLM",
+        sparse=True,
+        mixers=("local",),
+        stacks=("hf", "trainer", TRAIN, "vllm", "llama_bench"),
     ),
     Family(
         "qwen3_next",
@@ -67,14 +71,14 @@ FAMILIES = (
         shared=("gated",),
         stacks=("hf", "trainer", "vllm", "llama_bench"),
     ),
-    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=(*DIRECTORY, "llama_bench")),
+    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=(*DIRECTORY, "vllm", "llama_bench")),
     Family(
         "lfm2_moe",
         "Lfm2MoeForCausalLM",
         sparse=True,
         mixers=("conv",),
         dense_first=True,
-        stacks=("hf", "llama_bench"),
+        stacks=("hf", "vllm", "llama_bench"),
     ),
     Family(
         "granitemoehybrid",
@@ -82,7 +86,7 @@ FAMILIES = (
         sparse=False,
         qk_norm="no",
         mixers=("mamba2",),
-        stacks=(*DIRECTORY, "llama_bench"),
+        stacks=(*DIRECTORY, "vllm", "llama_bench"),
     ),
     Family(
         "granitemoehybrid",
@@ -91,7 +95,7 @@ FAMILIES = (
         qk_norm="no",
         mixers=("mamba2",),
         shared=("no", "plain"),
-        stacks=("hf", "trainer", "llama_bench"),
+        stacks=("hf", "trainer", "vllm", "llama_bench"),
     ),
     Family(
         "gemma3_text",
@@ -208,10 +212,10 @@ def _yes(there: bool) -> str:
 
 
 def refuse_stack(architecture: Architectures, stack: str) -> None:
-    """Refuse a stack of ours that does not know the architecture's layers.
+    """Refuse a stack of ours that does not know the architecture's layers, or fixes something of them otherwise.
 
     Raises:
-        UsageError: with the stacks that do.
+        UsageError: with the stacks that do, or naming what it fixes.
     """
     family = family_of(architecture)
     if stack in EVERY and stack not in family.stacks:
@@ -220,48 +224,9 @@ def refuse_stack(architecture: Architectures, stack: str) -> None:
             f"{stack.replace('_', '-')}: expected a design whose layers it knows, got {in_words(architecture)[0]} "
             f"of {family.class_name}, for which --to takes {known}; leave out the stack or the candidate"
         )
-
-    if stack == "llama_bench":
-        _refuse_llama(architecture, family)
-
-
-def _refuse_llama(a: Architectures, family: Family) -> None:
-    """Refuse what llama.cpp's form of a class fixes otherwise.
-
-    Raises:
-        UsageError: naming it.
-    """
-    width, inner, groups = (
-        int(n) for n in (a.width[0], a.linear_heads[0] * a.linear_value_dim[0], a.linear_key_heads[0])
-    )
-    fixed = {
-        "lfm2": (
-            a.query_dim[0] == width,
-            f"heads that fill the width of {width}",
-            f"{a.n_heads[0]} of {a.head_dim[0]}",
-        ),
-        "mellum": (not a.tied[0], "an output matrix of its own", "tied embeddings"),
-        "gemma3_text": (
-            a.depth[0] != GEMMA3_27B,
-            "another depth than Gemma 3 27B's, whose heads it scales otherwise",
-            "62",
-        ),
-        "granitemoehybrid": (
-            (inner, groups) == (2 * width, 1),
-            f"Mamba2 with {2 * width} features, twice the width, in one group",
-            f"{inner} in {groups}",
-        ),
-    }
-    if family.kv_shared:
-        owners = in_order(a)[: int(a.depth[0] - a.n_kv_shared[0])]
-        wanted = "a layer within the window, then one of full attention, last before those that share"
-        fixed["gemma4_text"] = (owners[-2:] == ["local", FULL], wanted, " and ".join(owners[-2:]))
-    keys, values = int(a.linear_key_dim[0]), int(a.linear_value_dim[0])
-    fixed["qwen3_next"] = (keys == values, "keys and values of Gated DeltaNet of one size", f"{keys} and {values}")
-    holds, want, got = fixed.get(family.model_type.removesuffix("_moe"), (True, "", ""))
-    if not holds:
+    for wanted, got, whose in unlike(architecture, family.model_type, stack):
         raise UsageError(
-            f"llama-bench: expected {want}, as llama.cpp has {family.class_name}, got {got}; leave out the stack or the candidate"
+            f"{stack.replace('_', '-')}: expected {wanted}, as {whose} has {family.class_name}, got {got}; leave out the stack or the candidate"
         )
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from typing import IO, Any
 KEEPER = Path(__file__).with_name("keeper.py")
 TAIL = 64_000  # bytes of output that are looked at
 NUMBERS = ("prefill_ms", "decode_ms")
+FAULT = re.compile(r"\b[A-Z]\w*Error: .*")
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _tail(file: IO[bytes]) -> str:
 
 
 def _answer(code: int, out: str, err: str, seconds: float, parse: Callable[[str], dict[str, Any] | None]) -> Answer:
-    last = err.splitlines()[-1][:300] if err else ""
+    last = _reason(err)[:300]
     if code and ("MemoryError" in err or "out of memory" in err.lower() or "can't allocate memory" in err.lower()):
         return Answer("out of memory", {}, last, seconds)
     if code < 0:
@@ -137,6 +139,12 @@ def _answer(code: int, out: str, err: str, seconds: float, parse: Callable[[str]
     if content is None:
         return Answer("garbage", {}, f"expected a line of JSON with the result, got {out[-80:]!r}", seconds)
     return Answer("ok", content, "", seconds)
+
+
+def _reason(err: str) -> str:
+    """The last line of what went wrong, or the first fault where that only points at one (vLLM's engine is a process of its own)."""
+    last = err.splitlines()[-1] if err else ""
+    return next(iter(FAULT.findall(err)), last) if "root cause above" in last else last
 
 
 def parsed(out: str) -> dict[str, Any] | None:

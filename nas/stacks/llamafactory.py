@@ -13,6 +13,7 @@ FILE = "pretrain.yaml"
 HEAD = """\
 # For LLaMA-Factory 0.9.5.
 # Run in the candidate's folder, the one that holds hf: llamafactory-cli train llamafactory/pretrain.yaml
+# dataset is a name in dataset_info.json of the folder data, or of another that dataset_dir names; without a GPU add use_cpu=true.
 # On one GPU. On more, divide gradient_accumulation_steps by their number, so that the global batch stays.
 """
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.exporting.command_line import HEAD, command, number, parsed
+from nas.exporting.families import family_of
 from nas.exporting.fields import architecture_fields
 from nas.exporting.model import Model
 from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
@@ -29,6 +30,7 @@ def _flags(model: Model, tokens: int) -> list[tuple[str, Any]]:
     return [
         ("--model", PIVOT_PATH),
         ("--load-format", "auto" if model.weights else "dummy"),
+        ("--model-impl", _code(model)),
         ("--skip-tokenizer-init", True),
         ("--dtype", "bfloat16"),
         ("--batch-size", w.batch),
@@ -40,6 +42,12 @@ def _flags(model: Model, tokens: int) -> list[tuple[str, Any]]:
         ("--num-iters", 30),
         ("--output-json", f"vllm/latency-{tokens}.json"),
     ]
+
+
+def _code(model: Model) -> str | None:
+    """Whose code of the class: vLLM's own Qwen3 has no windows, so that transformers' runs on vLLM's attention."""
+    family = family_of(model.architecture)
+    return "transformers" if (family.model_type, family.mixers) == ("qwen3", ("local",)) else None
 
 
 def launch(_: Model) -> str:
@@ -65,6 +73,7 @@ def fields(model: Model) -> dict[str, Any]:
     return {
         **architecture_fields(model.architecture),
         "load_format": ["auto" if model.weights else "dummy"] * 2,
+        "code": [_code(model)] * 2,
         "batch": [w.batch] * 2,
         "input_tokens": [w.input_tokens] * 2,
         "output_tokens": list(runs),
@@ -80,6 +89,7 @@ def read(folder: Path) -> dict[str, Any]:
     return {
         **referred_architecture(folder, runs[0].get("--model")),
         "load_format": [run.get("--load-format") for run in runs],
+        "code": [run.get("--model-impl") for run in runs],
         "batch": [number(run, "--batch-size") for run in runs],
         "input_tokens": [number(run, "--input-len") for run in runs],
         "output_tokens": [number(run, "--output-len") for run in runs],

@@ -5,6 +5,7 @@ step is (time of S_out + 1 tokens − time of 1 token) / S_out, since vLLM gives
 """
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -45,8 +46,20 @@ def configuration(a, length):
     return common | (experts if sparse else {})
 
 
+def cache_gib(job):
+    """GiB that hold the KV cache of the whole batch, and one more, in whole ones."""
+    a, tokens = job["architecture"], job["batch"] * (job["input_tokens"] + job["output_tokens"] + 1)
+    return 2 + tokens * a["depth"] * 2 * a["n_kv_heads"] * a["head_dim"] * 4 // 2**30
+
+
 def measure(job):
     """Warm up, then time requests of one token and of S_out + 1 tokens."""
+    # read by vLLM on a processor alone, where it would take nearly all of the memory and refuse to start when that is not free
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(cache_gib(job)))
+    os.environ |= {
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "PYTHONWARNINGS": "ignore",
+    }  # so that the last line is what went wrong
     import vllm
 
     a, length = job["architecture"], job["input_tokens"] + job["output_tokens"] + 1
@@ -113,4 +126,9 @@ def request(vllm, engine, job, number, tokens):
 
 
 if __name__ == "__main__":
-    print("\n" + json.dumps(measure(json.load(sys.stdin))))
+    answer = os.fdopen(
+        os.dup(1), "w"
+    )  # vLLM and the processes it starts print to standard output, some of it when all is over
+    os.dup2(2, 1)
+    answer.write("\n" + json.dumps(measure(json.load(sys.stdin))) + "\n")
+    answer.flush()

@@ -51,6 +51,13 @@ NOT_IN_LLAMA = {
     "deltanet, experts": "keys and values of Gated DeltaNet of one size, .* Qwen3Next.* got 16 and 32",
     "mamba2, narrow": "expected Mamba2 with 256 features, twice the width, .* Granite.* got 128 in 1",
 }
+#: The same of vLLM's form.
+NOT_IN_VLLM = {
+    "deltanet, even": "vllm: expected an output matrix of its own, .* Qwen3Next.* got tied embeddings",
+    "conv, wide heads": "vllm: expected heads that fill the width of 128, .* Lfm2.* got 8 of 32",
+    "mamba2, wide heads": "vllm: expected heads that fill the width of 128, .* Granite.* got 8 of 32",
+    "mamba2, experts": "vllm: expected a shared expert beside the others, .* Granite.* got none",
+}
 #: What they would need of the nearest class, and the columns.
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "shared caches, two norms": (

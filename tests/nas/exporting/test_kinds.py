@@ -21,7 +21,7 @@ from nas.study import model_configs
 from nas.study.catalogue import load_space
 from objectives import counts
 from search_spaces.architectures import one
-from tests.nas.exporting.kinds import BASE, HELD, NOT_IN_LLAMA, REFUSED
+from tests.nas.exporting.kinds import BASE, HELD, NOT_IN_LLAMA, NOT_IN_VLLM, REFUSED
 
 Exported = Callable[..., Model]
 
@@ -149,14 +149,29 @@ def test_stacks_that_know_the_class_read_back_and_others_are_refused(
         if each not in known:
             with pytest.raises(UsageError, match=f"{shown(each)}: expected a design whose layers it knows"):
                 refuse_stack(model.architecture, each)
-        elif each == "llama_bench" and name in NOT_IN_LLAMA:
-            with pytest.raises(UsageError, match=NOT_IN_LLAMA[name]):
+        elif name in (fixed := {"llama_bench": NOT_IN_LLAMA, "vllm": NOT_IN_VLLM}.get(each, {})):
+            with pytest.raises(UsageError, match=fixed[name]):
                 refuse_stack(model.architecture, each)
         elif each != "train":
             refuse_stack(model.architecture, each)
             (tmp_path / shown(each)).mkdir(exist_ok=True)
             stack(each).emit(model, tmp_path / shown(each))
             assert differences(stack(each).fields(model), stack(each).read(tmp_path / shown(each))) == []
+
+
+def test_windows_in_vllm_are_transformers_own_code(exported: Exported, tmp_path: Path) -> None:
+    """vLLM's Qwen3 has none; the flag is read back, and its absence found."""
+    model = exported(HELD["windows"][1])
+    for name in (PIVOT, "vllm"):
+        (tmp_path / name).mkdir()
+        stack(name).emit(model, tmp_path / name)
+    script = tmp_path / "vllm" / "bench.sh"
+    assert script.read_text().count("--model-impl transformers") == 2
+    script.write_text(script.read_text().replace("--model-impl transformers", "--model-impl auto"))
+    (fault,) = differences(stack("vllm").fields(model), stack("vllm").read(tmp_path / "vllm"))
+    assert fault.startswith("code")
+    stack("vllm").emit(exported(HELD["windows, experts"][1]), tmp_path / "vllm")
+    assert "--model-impl" not in script.read_text()
 
 
 def test_stacks_of_others_decide_for_themselves(exported: Exported) -> None:

@@ -29,6 +29,11 @@ def worker(tmp_path: Path, code: str, timeout: float = 20.0, memory_gb: float | 
         (f"print('loading'); print('{json.dumps(GOOD)}')", "ok", ""),
         ("raise RuntimeError('no such chip')", "crashed", "RuntimeError: no such chip"),
         ("raise SystemExit(7)", "crashed", "exit code 7"),
+        (
+            "print('(part) ValueError: no room', file=__import__('sys').stderr); exit('Failed. See root cause above.')",
+            "crashed",
+            "ValueError: no room",
+        ),
         ("print('hello')", "garbage", "hello"),
         ("pass", "garbage", "expected a line of JSON"),
         ("import sys; sys.stdout.buffer.write(bytes(range(256)) * 9999)", "garbage", "expected"),

@@ -228,7 +228,8 @@ def test_a_busy_machine_is_said(folder: Path, measured: Callable[..., Any], monk
 def fake_vllm(folder: Path, seconds: str, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     """Measure with a stand-in for vLLM whose clock moves by `seconds` a request, so that no other program disturbs it."""
     (folder / "vllm.py").write_text(
-        "import json, time\n__version__ = '0'\nclock = [0.0]\ntime.perf_counter = lambda: clock[0]\n"
+        "import json, os, time\n__version__ = '0'\nclock = [0.0]\ntime.perf_counter = lambda: clock[0]\n"
+        "open('space', 'a').write(os.environ['VLLM_CPU_KVCACHE_SPACE'])\n"
         "class SamplingParams:\n    def __init__(self, **given): self.tokens = given['max_tokens']\n"
         "class LLM:\n    def __init__(self, model, **given):\n"
         "        assert given['load_format'] == 'dummy'\n"
@@ -250,6 +251,9 @@ def test_vllm(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.Monk
     dense, sparse = (json.loads(line) for line in (folder / "configurations").read_text().splitlines())
     assert (dense["model_type"], dense["num_hidden_layers"], dense["intermediate_size"]) == ("qwen3", 2, 512)
     assert (sparse["model_type"], sparse["num_experts"], sparse["num_experts_per_tok"]) == ("qwen3_moe", 4, 2)
+    assert (
+        folder / "space"
+    ).read_text() == "22"  # GiB on a processor, where vLLM would take nearly all memory otherwise
     asked = (folder / "prompts").read_text().splitlines()
     assert len(set(asked)) == 3  # a prompt for each of three repetitions, twice each: one token, then all
     assert [float(row["value"]) for row in rows(folder)] == pytest.approx([30.0, 10.0] * 2)
