@@ -103,7 +103,7 @@ FAMILIES = (
         sparse=False,
         mixers=("local",),
         norms=4,
-        stacks=(*DIRECTORY, "llama_bench"),
+        stacks=(*DIRECTORY, "vllm", "llama_bench"),
     ),
     Family(
         "gemma4_text",
@@ -112,7 +112,7 @@ FAMILIES = (
         mixers=("local",),
         norms=4,
         kv_shared=True,
-        stacks=(*DIRECTORY, "llama_bench"),
+        stacks=(*DIRECTORY, "vllm", "llama_bench"),
     ),
 )
 

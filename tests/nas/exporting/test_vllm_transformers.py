@@ -39,6 +39,7 @@ BASE: dict[str, Any] = {
 }
 EXPERTS = {"n_experts": 4, "top_k": 2, "expert_size": 256}
 WINDOWS = {**BASE, "depth": 5, "n_local": 3, "window": 16}
+SHARING = {**WINDOWS, "depth": 6, "n_local": 4, "norms_per_layer": 4, "n_kv_shared": 3, "n_kv_shared_local": 2}
 CONVOLUTIONS = {**BASE, "depth": 5, "n_conv": 3, "conv_kernel": 3}
 LINEAR = {**BASE, "depth": 5, "n_linear": 3, "linear_heads": 8, "linear_value_dim": 64, "linear_kernel": 4}
 MAMBA2 = {**LINEAR, "linear_kind": "mamba2", "linear_key_heads": 1, "linear_key_dim": 32, "qk_norm": "no"}
@@ -65,6 +66,11 @@ CASES: dict[str, dict[str, Any]] = {
     "windows, wide heads": {**WINDOWS, "n_heads": 8, "tied": False},
     "windows, experts": {**WINDOWS, **EXPERTS},
     "windows, one expert": {**WINDOWS, **EXPERTS, "top_k": 1, "tied": False},
+    "four norms": {**WINDOWS, "norms_per_layer": 4},
+    "four norms, wide heads": {**WINDOWS, "norms_per_layer": 4, "n_heads": 8, "tied": False},
+    "shared caches": SHARING,
+    "shared caches, wide heads": {**SHARING, "n_heads": 8, "tied": False},
+    "shared caches, period 1": {**SHARING, "n_local": 3, "n_kv_shared": 2, "n_kv_shared_local": 0},
     "conv": CONVOLUTIONS,
     "conv, four wide": {**CONVOLUTIONS, "conv_kernel": 4},
     "conv, experts": {**CONVOLUTIONS, **EXPERTS},
