@@ -52,14 +52,19 @@ def cache_gib(job):
     return 2 + tokens * a["depth"] * 2 * a["n_kv_heads"] * a["head_dim"] * 4 // 2**30
 
 
-def measure(job):
-    """Warm up, then time requests of one token and of S_out + 1 tokens."""
-    # read by vLLM on a processor alone, where it would take nearly all of the memory and refuse to start when that is not free
+def prepared(job):
+    """Settings that vLLM reads when it is imported."""
+    # on a processor it would take nearly all of the memory, and refuse to start when that is not free
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(cache_gib(job)))
     os.environ |= {
         "VLLM_LOGGING_LEVEL": "ERROR",
         "PYTHONWARNINGS": "ignore",
     }  # so that the last line is what went wrong
+
+
+def measure(job):
+    """Warm up, then time requests of one token and of S_out + 1 tokens."""
+    prepared(job)
     import vllm
 
     a, length = job["architecture"], job["input_tokens"] + job["output_tokens"] + 1
@@ -78,25 +83,28 @@ def measure(job):
             enable_prefix_caching=False,
             seed=job["seed"],
         )
-        wall, cpu = 0.0, 0.0
-        samples: list[tuple[float, float]] = []
-        requests: list[tuple[float, float]] = []
-        for number in range(job["warmup"] + job["repetitions"]):
-            if number == job["warmup"]:
-                wall, cpu, samples, requests = time.perf_counter(), time.process_time(), [], []
-            first = request(vllm, engine, job, number, 1)
-            begin = time.monotonic()
-            whole = request(vllm, engine, job, number, job["output_tokens"] + 1)
-            requests.append((begin, time.monotonic()))
-            samples.append((first, decode_step(first, whole, job["output_tokens"])))
+        return {**timed(vllm, engine, job), "threads": 0, "engine": f"vLLM {vllm.__version__}"}
+
+
+def timed(vllm, engine, job):
+    """Every repetition's prefill and step, and what all took."""
+    wall, cpu = 0.0, 0.0
+    samples: list[tuple[float, float]] = []
+    requests: list[tuple[float, float]] = []
+    for number in range(job["warmup"] + job["repetitions"]):
+        if number == job["warmup"]:
+            wall, cpu, samples, requests = time.perf_counter(), time.process_time(), [], []
+        first = request(vllm, engine, job, number, 1)
+        begin = time.monotonic()
+        whole = request(vllm, engine, job, number, job["output_tokens"] + 1)
+        requests.append((begin, time.monotonic()))
+        samples.append((first, decode_step(first, whole, job["output_tokens"])))
     return {
         "requests_s": requests,
         "prefill_ms": [1e3 * first for first, _ in samples],
         "decode_ms": [1e3 * step for _, step in samples],
         "wall_s": time.perf_counter() - wall,
         "cpu_s": time.process_time() - cpu,
-        "threads": 0,
-        "engine": f"vLLM {vllm.__version__}",
     }
 
 
@@ -126,9 +134,8 @@ def request(vllm, engine, job, number, tokens):
 
 
 if __name__ == "__main__":
-    answer = os.fdopen(
-        os.dup(1), "w"
-    )  # vLLM and the processes it starts print to standard output, some of it when all is over
+    # vLLM and the processes it starts print to standard output, some of it when all is over
+    answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     answer.write("\n" + json.dumps(measure(json.load(sys.stdin))) + "\n")
     answer.flush()

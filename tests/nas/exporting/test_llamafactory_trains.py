@@ -26,7 +26,7 @@ CASES = {
     "top2": {**SMALL, "n_experts": 4, "top_k": 2},
     "qwen2": {**SMALL, "qk_norm": "no", "qkv_bias": True},
     "llama": {**SMALL, "qk_norm": "no"},
-    **{name: HELD[name][1] for name in ("windows", "deltanet", "conv", "mamba2")},
+    **{name: HELD[name][1] for name in ("windows", "deltanet", "conv", "mamba2", "four norms", "shared caches")},
 }
 
 
