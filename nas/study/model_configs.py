@@ -31,7 +31,7 @@ MIXERS = ("n_conv", "n_linear", "n_kv_shared")
 class Family:
     """What a model_type of transformers fixes: norms and biases, layer kinds, what its keys default to.
 
-    `llama_cpp` is llama.cpp's name, "" where that has several; `mixer` the count of layers that tells it from others.
+    `llama_cpp` is llama.cpp's name, "" where that has several or does not tell it from another; `mixer` the count of layers that tells it from others.
     """
 
     llama_cpp: str
@@ -69,7 +69,7 @@ FAMILIES = {
     "qwen3_next": Family(
         "qwen3next", "head", experts="moe_intermediate_size", shared=True, mixer="n_linear", kinds=qwen3_next
     ),
-    "mellum": Family("mellum", "head", experts="moe_intermediate_size", kinds=mellum),
+    "mellum": Family("", "head", experts="moe_intermediate_size", kinds=mellum),
     "phi3": Family("phi3"),
     "smollm3": Family("smollm3", tied=True),
     "gemma2": Family("gemma2", norms=4, tied=True, kinds=windows(2, 4096)),
