@@ -15,6 +15,7 @@ from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4, asynchronous=True)
+THREADS = 2  # of torch and BLAS at most: an ask takes a quarter less time than on one, for two fifths more of the processor
 
 
 class Parameters(BaseModel):
@@ -39,11 +40,12 @@ class OnTheirScales(OneByOne):
         super().__init__(brief, "integers", repeats, batch, make)
 
     def ask(self, at_most: int) -> IntArray:
-        """New architectures, on one thread: small steps of torch and BLAS lose by more, and the bits stay the same."""
+        """New architectures, on few threads, whatever the machine has: steps are small. The bits do not depend on it."""
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)
+        few = min(threads, THREADS)
+        torch.set_num_threads(few)
         try:
-            with self.pools.limit(limits=1):
+            with self.pools.limit(limits=few):
                 return super().ask(at_most)
         finally:
             torch.set_num_threads(threads)
