@@ -15,9 +15,7 @@ from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4, asynchronous=True)
-THREADS = (
-    2  # of torch and BLAS at most: an ask takes a quarter less time than on one, for two fifths more of the processor
-)
+THREADS = 2  # of torch and BLAS at most: an ask takes a quarter less time than on one, for 40 % more of the processor
 
 
 class Parameters(BaseModel):
