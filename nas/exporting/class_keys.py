@@ -56,6 +56,8 @@ FFN_KEYS = {
     ("qwen3_next", True): {**EXPERTS, "shared_expert_intermediate_size": "shared_expert_size"},
     # vLLM reads widths of convolutions and FFN of their own
     ("lfm2", False): {**DENSE, "block_ff_dim": "expert_size", "block_dim": "width", "conv_dim": "width"},
+    ("qwen2_moe", True): {**EXPERTS, "shared_expert_intermediate_size": "shared_expert_size"},
+    ("olmoe", True): {"num_experts": "n_experts", "num_experts_per_tok": "top_k", "intermediate_size": "expert_size"},
     ("lfm2_moe", True): {**EXPERTS, "num_dense_layers": "n_dense"},
     ("granitemoehybrid", False): {"shared_intermediate_size": "expert_size"},
     ("granitemoehybrid", True): {
@@ -70,7 +72,10 @@ FIXED: dict[str, dict[str, Any]] = {
     "qwen3": {"attention_bias": False},
     "qwen3_moe": {"attention_bias": False, "use_sliding_window": False},
     "qwen2": {"use_sliding_window": False},
+    "qwen2_moe": {"use_sliding_window": False, "qkv_bias": True},
+    "olmoe": {"attention_bias": False, "clip_qkv": None},
     "llama": {"attention_bias": False, "mlp_bias": False},
+    "gemma2": {"attention_bias": False, "attn_logit_softcapping": None, "final_logit_softcapping": None},
     "mellum": {"attention_bias": False},
     "qwen3_next": {"attention_bias": False},
     "lfm2": {
@@ -109,7 +114,7 @@ FIXED: dict[str, dict[str, Any]] = {
     },
 }
 #: Activation functions, by model_type; silu of the others.
-ACTIVATIONS = dict.fromkeys(("gemma3_text", "gemma4_text"), ("hidden_activation", "gelu_pytorch_tanh"))
+ACTIVATIONS = dict.fromkeys(("gemma2", "gemma3_text", "gemma4_text"), ("hidden_activation", "gelu_pytorch_tanh"))
 PER_KIND = ("mellum", "gemma3_text", "gemma4_text")  # classes with rope_parameters for each kind of attention
 ROTARY_SHARE = 0.25  # of a head's features that Qwen3-Next rotates, which readers fall back to
 
@@ -148,7 +153,7 @@ def fixed(family: Family, depth: int, head_dim: int, top_k: int) -> dict[str, An
         found["partial_rotary_factor"] = ROTARY_SHARE
     if family.model_type == "granitemoehybrid":
         found["attention_multiplier"] = head_dim**-0.5
-    if family.model_type == "gemma3_text":
+    if family.model_type in ("gemma2", "gemma3_text"):
         found["query_pre_attn_scalar"] = head_dim
     if family.model_type == "gemma4_text":
         found["global_head_dim"] = head_dim
@@ -158,7 +163,7 @@ def fixed(family: Family, depth: int, head_dim: int, top_k: int) -> dict[str, An
     found["output_router_logits"] = False
     if family.model_type != "granitemoehybrid":
         found["norm_topk_prob"] = top_k > 1
-    if family.model_type in ("qwen3_moe", "qwen3_next"):
+    if family.model_type in ("qwen2_moe", "qwen3_moe", "qwen3_next"):
         found |= {"decoder_sparse_step": 1, "mlp_only_layers": []}
     if family.model_type == "mellum":
         found["mlp_layer_types"] = ["sparse"] * depth

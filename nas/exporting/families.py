@@ -44,6 +44,25 @@ FAMILIES = (
     Family("qwen3_moe", "Qwen3MoeForCausalLM", sparse=True),
     Family("qwen2", "Qwen2ForCausalLM", sparse=False, qk_norm="no", qkv_bias=True),
     Family("llama", "LlamaForCausalLM", sparse=False, qk_norm="no"),
+    Family(
+        "qwen2_moe",
+        "Qwen2MoeForCausalLM",
+        sparse=True,
+        qk_norm="no",
+        qkv_bias=True,
+        shared=("gated",),
+        stacks=("hf", "trainer"),
+    ),
+    Family("olmoe", "OlmoeForCausalLM", sparse=True, qk_norm="full", stacks=("hf", "trainer")),
+    Family(
+        "gemma2",
+        "Gemma2ForCausalLM",
+        sparse=False,
+        qk_norm="no",
+        mixers=("local",),
+        norms=4,
+        stacks=("hf", "trainer"),
+    ),
     # Qwen3-MoE puts every layer within the window, whatever layer_types says. vLLM's Qwen3-Next wants experts; LLaMA-Factory turns
     # no auxiliary loss on for Mellum, Qwen3-Next, LFM2-MoE and Granite.
     Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN, "vllm")),
@@ -186,7 +205,10 @@ def _shape_faults(family: Family, a: Architectures) -> list[tuple[bool, str, str
         said.append((inner % width == 0, f"Mamba2 features a multiple of width {width}", f"{inner}", 1))
         # the softmax over the chosen expert alone is 1: its router would not learn
         said.append((not family.sparse or a.top_k[0] > 1, "top_k above 1", f"top_k {a.top_k[0]}", 1))
-    if family.model_type == "gemma3_text":
+    if family.model_type == "olmoe":
+        size, width = int(a.query_dim[0]), int(a.width[0])
+        said.append((size == width, f"heads that fill the width of {width}", f"{size} features", 1))
+    if family.model_type in ("gemma2", "gemma3_text"):
         whole = a.width[0] % a.n_heads[0] == 0
         said.append((bool(whole), f"n_heads a divisor of width {a.width[0]}", f"n_heads {a.n_heads[0]}", 1))
     if family.kv_shared:

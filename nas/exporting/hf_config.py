@@ -59,6 +59,8 @@ def _unread(model: Model, family: Family) -> dict[str, Any]:
     """The size of a dense FFN where no layer has one, which readers ask for all the same; of first dense layers it is theirs."""
     if not family.sparse and family.model_type != "granitemoehybrid":
         return {}
+    if family.model_type == "olmoe":  # whose experts have that key
+        return {}
     dense = model.column("dense_size")
     return {"intermediate_size": dense or model.column("top_k") * model.column("expert_size")}
 

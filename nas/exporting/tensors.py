@@ -7,6 +7,7 @@ from math import prod
 from nas.exporting.families import family_of
 from nas.exporting.layer_order import FULL, in_order
 from nas.exporting.model import Model
+from search_spaces.columns import QK_NORMS
 
 #: What LFM2's classes call otherwise than Qwen's.
 LFM2_NAMES = {
@@ -67,8 +68,8 @@ def _all(model: Model) -> Iterator[Tensor]:
 
 
 def _norm(model: Model, name: str, size: int) -> Tensor:
-    """A norm's weight, 1 at first; Qwen3-Next's classes and Gemma 3's keep what is added to 1."""
-    about_zero = family_of(model.architecture).model_type in ("qwen3_next", "gemma3_text")
+    """A norm's weight, 1 at first; Qwen3-Next's classes and those of Gemma 2 and 3 keep what is added to 1."""
+    about_zero = family_of(model.architecture).model_type in ("qwen3_next", "gemma2", "gemma3_text")
     return Tensor(f"{name}.weight", (size,), 0.0, 0.0 if about_zero else 1.0)
 
 
@@ -89,14 +90,15 @@ def _attention(model: Model, *, own_kv: bool = True) -> Iterator[Tensor]:
             yield Tensor(f"self_attn.{name}_proj.bias", (rows,), 0.0)
     yield Tensor("self_attn.o_proj.weight", (d, query), plan.residual_std)
     if q("qk_norm"):
-        yield _query_norm(model)
+        full = QK_NORMS[q("qk_norm")] == "full"
+        yield _query_norm(model, query if full else q("head_dim"))
         if own_kv:
-            yield _norm(model, "self_attn.k_norm", q("head_dim"))
+            yield _norm(model, "self_attn.k_norm", kv if full else q("head_dim"))
 
 
-def _query_norm(model: Model) -> Tensor:
+def _query_norm(model: Model, size: int) -> Tensor:
     """The norm of queries; Gemma 4 scales no scores, so that it starts at the scale that others have, 1/sqrt(head_dim)."""
-    norm = _norm(model, "self_attn.q_norm", model.column("head_dim"))
+    norm = _norm(model, "self_attn.q_norm", size)
     unscaled = family_of(model.architecture).model_type == "gemma4_text"
     return replace(norm, mean=model.column("head_dim") ** -0.5) if unscaled else norm
 

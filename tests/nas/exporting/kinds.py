@@ -19,6 +19,17 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
     "windows, experts": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "tied": False}),
     "windows, one expert": ("MellumForCausalLM", {**WINDOWS, **EXPERTS, "top_k": 1}),
     "four norms": ("Gemma3ForCausalLM", FOUR),
+    "four norms, no QK-norm": ("Gemma2ForCausalLM", {**FOUR, "qk_norm": "no"}),
+    "biases, shared expert": (
+        "Qwen2MoeForCausalLM",
+        {**BASE, **EXPERTS, **SHARED, "qk_norm": "no", "qkv_bias": True, "tied": False},
+    ),
+    "biases, one expert": (
+        "Qwen2MoeForCausalLM",
+        {**BASE, **EXPERTS, **SHARED, "qk_norm": "no", "qkv_bias": True, "top_k": 1},
+    ),
+    "whole QK-norm": ("OlmoeForCausalLM", {**BASE, **EXPERTS, "qk_norm": "full", "tied": False}),
+    "whole QK-norm, one expert": ("OlmoeForCausalLM", {**BASE, **EXPERTS, "qk_norm": "full", "top_k": 1}),
     "four norms, wide heads": ("Gemma3ForCausalLM", {**FOUR, "head_dim": 32, "n_heads": 8, "tied": False}),
     "shared caches": ("Gemma4ForCausalLM", SHARING),
     "shared caches, period 1": (
@@ -70,6 +81,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         {**SHARING, "n_kv_shared_local": 3},
     ),
     "heads that do not divide": ("n_heads a divisor of width 128 .* Gemma3", {**FOUR, "head_dim": 32, "n_heads": 6}),
+    "whole QK-norm, wide heads": (
+        "qk_norm head .* Qwen3MoeForCausalLM, got qk_norm full",
+        {**BASE, **EXPERTS, "qk_norm": "full", "head_dim": 32, "n_heads": 8},
+    ),
     "no gate": ("attention_gate yes .* Qwen3NextForCausalLM", {**DELTANET, "attention_gate": False}),
     "no shared expert": ("shared expert gated .* Qwen3NextForCausalLM", {**DELTANET, **EXPERTS}),
     "QK-norm": ("qk_norm no .* GraniteMoeHybridForCausalLM, got qk_norm head", {**MAMBA2, "qk_norm": "head"}),

@@ -86,10 +86,17 @@ def test_a_config_that_readers_would_understand_differently_is_refused(
         architecture_of({**config_of(exported(small["top1"])), key: value})
 
 
-@pytest.mark.parametrize("name", ["gemma_2_2b", "olmoe_1b_7b", "qwen1.5_moe_a2.7b"])
-def test_an_architecture_without_a_class_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="Hugging Face class"):
-        family_of(baseline(name).architecture)
+@pytest.mark.parametrize(
+    ("name", "class_name"),
+    [
+        ("gemma_2_2b", "Gemma2ForCausalLM"),
+        ("gemma_3_1b", "Gemma3ForCausalLM"),
+        ("olmoe_1b_7b", "OlmoeForCausalLM"),
+        ("qwen1.5_moe_a2.7b", "Qwen2MoeForCausalLM"),
+    ],
+)
+def test_published_models_have_their_own_class(name: str, class_name: str) -> None:
+    assert family_of(baseline(name).architecture).class_name == class_name
 
 
 def test_weights_have_the_recipe_deviations(exported: Exported, small: dict[str, dict[str, Any]]) -> None:
