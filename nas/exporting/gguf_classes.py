@@ -79,11 +79,8 @@ WHOLE = {
     "lm_head.weight": "output.weight",
     "rope_freqs.weight": "rope_freqs.weight",
 }
-AFTER_ATTENTION = (
-    "qwen3next",
-    "gemma3",
-    "gemma4",
-)  # classes whose post_attention_layernorm is not called the FFN's norm
+#: Classes whose post_attention_layernorm is no norm of the FFN.
+AFTER_ATTENTION = ("qwen3next", "gemma3", "gemma4")
 ABOUT_ZERO = ("qwen3next", "gemma3")  # classes whose checkpoints hold what norms add to 1
 Floats = NDArray[np.float32]
 CONVOLUTIONS = ("shortconv.conv.weight", "ssm_conv1d.weight")
