@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.errors import UsageError
-from nas.exporting.families import family_of
 from nas.exporting.hf_config import config_of
 from nas.exporting.model import Model
 from nas.exporting.transformers_check import built_parameters
@@ -90,6 +88,10 @@ def test_ten_have_our_parameters(exported: Exported, tmp_path: Path, name: str) 
         assert built(exported(architecture), tmp_path) == own_counts(architecture), keys[i]
 
 
+#: Layers within a window and its tokens, which the table of published models does not list; of their config.json.
+WINDOWS = {"Gemma-2-2B": {"n_local": 13, "window": 4096}, "Gemma-3-1B": {"n_local": 22, "window": 512}}
+
+
 def published(folder: Path) -> Iterator[tuple[str, Architectures, dict[str, int]]]:
     """Every published model with its exact counts."""
     with (folder / "latency" / "llm_configs.csv").open(newline="") as file:
@@ -112,20 +114,13 @@ def published(folder: Path) -> Iterator[tuple[str, Architectures, dict[str, int]
                 "norms_per_layer": row["norms_per_layer"],
             }
             exact = {"params_total": int(row["params_total_exact"]), "params_active": int(row["params_active_exact"])}
-            yield row["model"], one(columns), exact
+            yield row["model"], one(columns | WINDOWS.get(row["model"], {})), exact
 
 
 @pytest.mark.slow
 def test_published_models_have_their_parameters(exported: Exported, tmp_path: Path, external_data: Path) -> None:
-    refused = []
     for name, architecture, exact in published(external_data):
-        try:
-            family_of(architecture)
-        except UsageError:
-            refused.append(name)
-            continue
         assert built(exported(architecture), tmp_path) == exact == own_counts(architecture), name
-    assert refused == ["OLMoE-1B-7B", "Qwen1.5-MoE-A2.7B", "Gemma-2-2B", "Gemma-3-1B"]
 
 
 def test_qwen2_5_has_its_published_parameters(exported: Exported, tmp_path: Path) -> None:
