@@ -17,14 +17,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from nas.problem.evaluations import Evaluations
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
 from nas.search.lifecycle import search_of, store_columns
 from nas.search.loop import Limits, Search
 from nas.search.placement import pool_of
+from nas.search.strategy import Strategy
+from search_spaces.arrays import IntArray
 
 ROOT = Path(__file__).resolve().parents[1]
 SLEEPER = """\
@@ -62,10 +66,37 @@ CASES = {
 
 @dataclass(frozen=True)
 class Result:
-    """Share of the workers' time that was spent evaluating, and ms of the driver's processor time per evaluation."""
+    """Share of the workers' time that was spent evaluating, and ms of processor time per evaluation: the driver's, the strategy's within it."""
 
     efficiency: float
     driver_ms: float
+    strategy_ms: float
+
+
+class Clocked:
+    """A strategy, and the seconds of processor time since a moment that its asks and tells took."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy, self.seconds = strategy, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.strategy, name)
+
+    def ask(self, at_most: int) -> IntArray:
+        """The strategy's."""
+        with self._clock():
+            return self.strategy.ask(at_most)
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """The strategy's."""
+        with self._clock():
+            self.strategy.tell(evaluations)
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        start = time.process_time()
+        yield
+        self.seconds += time.process_time() - start
 
 
 def measured(case: Case, raw: dict[str, object], slept: Path, workers: int, evaluations: int) -> Result:
@@ -86,26 +117,32 @@ def measured(case: Case, raw: dict[str, object], slept: Path, workers: int, eval
         frozenset(raw),
     )
     with tempfile.TemporaryDirectory() as folder:
-        driver_ms = searched(study, Path(folder), case.evaluations or evaluations)
-    return Result(busy(slept, workers), driver_ms)
+        spent_ms = searched(study, Path(folder), case.evaluations or evaluations)
+    return Result(busy(slept, workers), *spent_ms)
 
 
-def searched(study: Study, folder: Path, evaluations: int) -> float:
-    """Search; ms of processor time per evaluation after the first ones, by which everything was started."""
-    problem, seen = study.problem, list[tuple[int, float]]()
+def searched(study: Study, folder: Path, evaluations: int) -> tuple[float, float]:
+    """Search; ms of processor time per evaluation after the first ones, by which everything was started, and the strategy's of these."""
+    problem, begun = study.problem, list[tuple[int, float, float]]()
     names = tuple(objective.name for objective in problem.objectives)
     store = RunStore(folder / "run.sqlite", problem.metric_names, names, problem.budgets)
     store.create({}, store_columns(problem))
     pool = pool_of(study.config)
     assert pool is not None
 
-    def report(search: Search) -> None:
-        seen.append((len(search.archive), time.process_time()))
+    search = search_of(study, store, None, pool)
+    search.strategy = strategy = Clocked(search.strategy)
 
-    search_of(study, store, None, pool).run(Limits(evaluations), report)
+    def report(search: Search) -> None:
+        if not begun:
+            begun.append((len(search.archive), time.process_time(), strategy.seconds))
+
+    search.run(Limits(evaluations), report)
+    [(first, start, thought)], end = begun, time.process_time()
     pool.close()
     store.close()
-    return 1e3 * (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])
+    each = 1e3 / (evaluations - first)
+    return each * (end - start), each * (strategy.seconds - thought)
 
 
 def busy(slept: Path, workers: int) -> float:
@@ -178,7 +215,9 @@ def main() -> None:
             shares = [saturated(workers, seconds, asked.saturation) for seconds in (0.02, 0.2, 2.0, 20.0)]
             print(f"| {workers:,} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |")
         return
-    print("| case | workers | an evaluation | kept busy | driver per evaluation |\n|---|---|---|---|---|")
+    print(
+        "| case | workers | an evaluation | kept busy | driver per evaluation | of these the strategy |\n|---|---|---|---|---|---|"
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "sleeper.py").write_text(SLEEPER)
@@ -193,8 +232,9 @@ def main() -> None:
                     raw = {"executor": f"dask:{where}"} if place == "dask" else {}
                     found = measured(case, raw, folder / "slept", asked.workers, asked.evaluations)
                 waits = "without waiting" if case.asynchronous else "in batches"
+                spent = f"{found.driver_ms:.2f} ms | {found.strategy_ms:.2f} ms"
                 print(
-                    f"| {case_name}, {waits} | {asked.workers}, {place} | {seconds:g} s | {100 * found.efficiency:.1f} % | {found.driver_ms:.2f} ms |",
+                    f"| {case_name}, {waits} | {asked.workers}, {place} | {seconds:g} s | {100 * found.efficiency:.1f} % | {spent} |",
                     flush=True,
                 )
 

@@ -75,6 +75,10 @@ class Architectures:
         count = len(self.depth[rows])
         return type(self)(**{name: _rows(column, rows, count) for name, column in self._stored().items()})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as one table: a task for a worker is small and soon made."""
+        return _from_table, (np.array(list(self._stored().values()), dtype=np.int64),)
+
     def _stored(self) -> dict[str, AnyArray]:
         return dict(vars(self))
 
@@ -180,6 +184,13 @@ class Architectures:
         """Unchecked architectures from the eight shape columns, further ones at their defaults unless they are given."""
         further: dict[str, Any] = {**defaults(len(shape["depth"]))}
         return cls(**further | {name: frozen(column) for name, column in shape.items()})
+
+
+def _from_table(table: IntArray) -> Architectures:
+    """Architectures from all their columns, (columns, n)."""
+    names = [field.name for field in fields(Architectures)]
+    columns: dict[str, Any] = {n: frozen(row.astype(dtype_of(n))) for n, row in zip(names, table, strict=True)}
+    return Architectures(**columns)
 
 
 def _differs(column: AnyArray, value: Any) -> bool:

@@ -19,7 +19,7 @@ def sentences(r: StudyResult) -> list[str]:
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
     said = [*best(r), *baseline(r), *too_few(r)]
-    said += volumes(r)
+    said += volumes(r) + whole(r)
     if r.reference.source == UNION:
         said.append(
             "There is no exact frontier here: gaps are to the union of all runs, so they depend on which runs there are."
@@ -75,6 +75,12 @@ def volumes(r: StudyResult) -> list[str]:
     best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
     found = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
     return [f"Hypervolume as given (median of runs, largest first): {found}."]
+
+
+def whole(r: StudyResult) -> list[str]:
+    """What fidelity steps that a run of the study would take mean here."""
+    stepped = ", ".join(objective.name for objective in r.objectives if objective.fidelities)
+    return [f"{stepped}: every evaluation at the full fidelity, a comparison takes no steps."] if stepped else []
 
 
 def too_few(r: StudyResult) -> list[str]:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class AsynchronousSearch(Search):
         self.logged: set[int] = set(recorded.evaluations.keys.tolist() if recorded else [])
         self.asked = 0
         self.pending: dict[int, IntArray] = {}  # genotypes by key, in the order they were asked for
+        self.unlooked: list[int] = []  # keys of those that may be complete from the start
 
     def _restore(self) -> None:
         """Nothing shortens a replay: what a strategy was told depends on what it was waiting for."""
@@ -66,11 +67,11 @@ class AsynchronousSearch(Search):
     def _ask(self, remaining: int | None) -> str | None:
         """Fill up what workers have before them; why nothing more comes, if the strategy says so."""
         while (room := self._room(remaining)) > 0:
-            genotypes = self._proposed(room)
-            genotypes = genotypes[: len(genotypes) if remaining is None else remaining - len(self.pending)]
-            keys = tuple(self.problem.space.keys(genotypes).tolist())
-            self.store.under_way.ask(self.asked, Ask(self.progress.batch, room, keys))
-            self._send(genotypes)
+            genotypes, keys = self._proposed(room)
+            wanted = len(keys) if remaining is None else min(len(keys), remaining - len(self.pending))
+            genotypes, keys = genotypes[:wanted], keys[:wanted]
+            self.store.under_way.ask(self.asked, Ask(self.progress.batch, room, tuple(keys)))
+            self._send(genotypes, keys)
             if not keys:
                 return finished_of(self.strategy) or "nothing left to ask"
         return None
@@ -81,33 +82,35 @@ class AsynchronousSearch(Search):
         room = pool.at_once + pool.spare - len(self.pending)
         return room if remaining is None else min(room, remaining - len(self.pending))
 
-    def _proposed(self, at_most: int) -> IntArray:
-        """New designs of an ask, each once, (k, g); none where the strategy has none, or only known ones."""
+    def _proposed(self, at_most: int) -> tuple[IntArray, list[int]]:
+        """New designs of an ask, each once, (k, g), and their keys; none where the strategy has none, or only known ones."""
         start, space = time.perf_counter(), self.problem.space
         genotypes = space.repair(asked(self.strategy, at_most, len(space.gene_sizes)))
         keys = space.keys(genotypes)
-        first = np.sort(np.unique(keys, return_index=True)[1])
-        new = [row for row in first.tolist() if int(keys[row]) not in self.pending]
-        rows = np.array(new, dtype=np.int64)
+        first: dict[int, int] = {}
+        for row, key in enumerate(keys.tolist()):
+            if key not in self.pending:
+                first.setdefault(key, row)
+        rows = np.array(list(first.values()), dtype=np.int64)
         rows = rows[self.archive.index.rows(keys[rows]) < 0]
         self.progress.repeats += len(genotypes) - len(rows)
         self._spent("strategy", start)
-        return genotypes[rows]
+        return genotypes[rows], keys[rows].tolist()
 
     def _asked_again(self, ask: Ask) -> None:
         """One recorded ask, which must propose what it proposed then."""
-        genotypes = self._proposed(ask.at_most)
-        found = tuple(self.problem.space.keys(genotypes).tolist())[: len(ask.keys)]
-        if found != ask.keys:
-            raise self._mismatch(self.asked, f"architectures {list(found)}", f"{list(ask.keys)} recorded")
-        self._send(genotypes[: len(ask.keys)])
+        genotypes, keys = self._proposed(ask.at_most)
+        wanted = len(ask.keys)
+        if tuple(keys[:wanted]) != ask.keys:
+            raise self._mismatch(self.asked, f"architectures {keys[:wanted]}", f"{list(ask.keys)} recorded")
+        self._send(genotypes[:wanted], keys[:wanted])
 
-    def _send(self, genotypes: IntArray) -> None:
+    def _send(self, genotypes: IntArray, keys: Sequence[int]) -> None:
         """Genotypes that are now waited for; what the log has answers for is not sent to anybody."""
         self.asked += 1
-        keys = self.problem.space.keys(genotypes)
-        self.pending.update(zip(keys.tolist(), genotypes, strict=True))
-        unknown = np.array([key not in self.logged for key in keys.tolist()], dtype=bool)
+        self.pending.update(zip(keys, genotypes, strict=True))
+        self.unlooked += keys
+        unknown = [row for row, key in enumerate(keys) if key not in self.logged]
         self.delegated.expect(genotypes[unknown])
 
     def _replayed(self) -> list[int]:
@@ -123,10 +126,16 @@ class AsynchronousSearch(Search):
         return keys
 
     def _arrived(self) -> list[int]:
-        """Wait until designs are complete, and log them."""
+        """Wait until designs are complete, and log them, in the order they were asked for."""
         start = time.perf_counter()
-        while not (keys := [key for key in self.pending if self.delegated.complete(key)]):
-            self.delegated.receive()
+        looked, self.unlooked = self.unlooked, []
+        while not (keys := self._complete(looked)):
+            looked = [key for key, _ in self.delegated.receive()]
         found = self.evaluate(np.stack([self.pending[key] for key in keys]))
         self._log(found, len(keys), time.perf_counter() - start)
         return keys
+
+    def _complete(self, keys: Sequence[int]) -> list[int]:
+        """Those that are waited for and complete, in the order they were asked for; for one alone nobody goes through all of these."""
+        found = {key for key in keys if key in self.pending and self.delegated.complete(key)}
+        return list(found) if len(found) < 2 else [key for key in self.pending if key in found]

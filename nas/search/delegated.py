@@ -37,13 +37,14 @@ class Delegated:
 
     def expect(self, genotypes: IntArray) -> None:
         """Let workers begin with genotypes, but for what is there, is under way, or is screened out by formulas."""
-        new = np.array([key not in self.begun for key in self.problem.space.keys(genotypes).tolist()], dtype=bool)
-        if not new.any():
+        self._begin(genotypes, self.problem.space.keys(genotypes).tolist())
+
+    def _begin(self, genotypes: IntArray, given: Sequence[int]) -> None:
+        """The same of genotypes with their keys."""
+        new = [row for row, key in enumerate(given) if key not in self.begun]
+        if not new:
             return
-        keys, architectures = (
-            self.problem.space.keys(genotypes[new]).tolist(),
-            self.problem.architectures(genotypes[new]),
-        )
+        keys, architectures = [given[row] for row in new], self.problem.architectures(genotypes[new])
         self.begun.update(keys)
         reasons = self.problem.screened(self.problem.assess(architectures)) or [""] * len(keys)
         self.screened.update(key for key, reason in zip(keys, reasons, strict=True) if reason)
@@ -88,8 +89,9 @@ class Delegated:
 
     def __call__(self, genotypes: IntArray) -> Evaluations:
         """Genotypes evaluated, once everything has arrived; those that end a step are judged together."""
-        self.expect(genotypes)
-        keys = [key for key in self.problem.space.keys(genotypes).tolist() if key not in self.screened]
+        given = self.problem.space.keys(genotypes).tolist()
+        self._begin(genotypes, given)
+        keys = [key for key in given if key not in self.screened]
         going = keys
         while going:
             missing = {(key, metric.label) for key in going for metric in self._metrics(key)} - self.answers.keys()

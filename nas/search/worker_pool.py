@@ -9,9 +9,12 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from multiprocessing import get_context
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -84,6 +87,9 @@ class WorkerPool:
         self.waiting: deque[Task] = deque()
         self.suspects: deque[Task] = deque()  # one of them killed its worker: alone, the guilty one is found
         self.flying: dict[Future[Answer], Flight] = {}
+        self.ended: SimpleQueue[Future[Answer]] = (
+            SimpleQueue()
+        )  # told by each, so that nobody looks through all that fly
         self.alone = False
         self.tries: Counter[tuple[int, str]] = Counter()
         self.losses = 0
@@ -129,7 +135,8 @@ class WorkerPool:
             except BrokenExecutor as error:
                 return self._broke(error, task)
             self.flying[future] = Flight(task)
-        for future, flight in list(self.flying.items())[: self.at_once]:  # executors begin in order
+            future.add_done_callback(self.ended.put)
+        for future, flight in islice(self.flying.items(), self.at_once):  # executors begin in order
             if flight.since == math.inf:
                 self.flying[future] = replace(flight, since=time.monotonic())
         return []
@@ -148,20 +155,29 @@ class WorkerPool:
 
     def _received(self) -> list[Arrival]:
         """Answers that are there, after waiting for one; broken executors and hanging tasks are seen to."""
-        wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
         found: list[Arrival] = []
         broken: BaseException | None = None
-        done = [future for future in self.flying if future.done()]
-        for future in sorted(done, key=lambda future: isinstance(future.exception(), PlasError)):
+        for future in sorted(self._done(), key=lambda future: isinstance(future.exception(), PlasError)):
             error = future.exception()
             if found and isinstance(error, PlasError):
-                break  # it may end the run: what arrived beside it is kept first
-            if isinstance(error, BrokenExecutor):
+                self.ended.put(future)  # it may end the run: what arrived beside it is kept first
+            elif isinstance(error, BrokenExecutor):
                 broken = error
             else:
                 found += self._settled(self.flying.pop(future).task, future, error)
         self.losses = 0 if found else self.losses
         return found + (self._broke(broken) if broken else self._end_overdue())
+
+    def _done(self) -> list[Future[Answer]]:
+        """What has ended, in that order, after waiting for one or until a task may be overdue; nothing of executors that are gone."""
+        ended: list[Future[Answer]] = []
+        if not self.flying:
+            return ended
+        with suppress(Empty):
+            ended.append(self.ended.get(timeout=self._patience()))
+            while True:
+                ended.append(self.ended.get_nowait())
+        return [future for future in ended if future in self.flying]
 
     def _settled(self, task: Task, future: Future[Answer], error: BaseException | None) -> list[Arrival]:
         """A task's answer; one that a worker could not run is sent again."""

@@ -4,15 +4,19 @@ import csv
 import json
 import re
 import shutil
+import sqlite3
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nas.files import yaml_source
+from nas.record.store import FILE
 
+STEPPED = "def cost(a, *, fidelity):\n    return a.width / fidelity\n\n\ncost.FIDELITIES = (1, 4)\n"
 Compare = Callable[..., Any]
 Written = Callable[..., str]
 
@@ -250,6 +254,22 @@ def test_without_an_exact_frontier_the_union_stands_in(
     assert "gap to union" in answer.out
     assert "There is no exact frontier here" in answer.out
     assert {row["reference"] for row in rows(tmp_path / "out" / "tables" / "results.csv")} == {"union of all runs"}
+
+
+def test_fidelity_steps_are_left_out_and_it_says_so(
+    compare: Compare, comparison_file: Written, user_module: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = f"{user_module(STEPPED)}:cost"
+    config = comparison_file(studies={"mine": {"objectives": ["loss", name]}}, seeds=1, evaluations=6)
+    answer = compare("--config", config, "--algos", "random", "--out", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    said = f"{name}: every evaluation at the full fidelity, a comparison takes no steps."
+    assert said in " ".join(answer.out.split())
+    assert said in (tmp_path / "out" / "report.md").read_text()
+    with closing(sqlite3.connect(tmp_path / "out" / "cells" / "mine" / "random" / "s0" / FILE)) as store:
+        found = store.execute(f'SELECT width, "{name}" FROM evaluations').fetchall()
+    assert [value for _, value in found] == [width / 4 for width, _ in found]
+    assert len(found) == 6
 
 
 def test_our_own_run_scores_the_same_as_a_foreign_trace(

@@ -192,14 +192,15 @@ def test_threads_have_the_drivers_clock(called: Called, user_module: Written, mo
     check(name, called(name, 5, 2, 1.0, ThreadPoolExecutor), {2: "timeout after 1 s"})
 
 
+@pytest.mark.parametrize("timeout_s", [None, 60.0])
 @pytest.mark.parametrize("late", [False, True], ids=["refuses", "answers broken"])
 @pytest.mark.parametrize("breaking", [(1,), (3, 4), (9,), tuple(range(1, 10))], ids=str)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_an_executor_that_breaks_is_replaced_and_the_guilty_found(
-    breaking: tuple[int, ...], late: bool, workers: int, called: Called, user_module: Written
+    breaking: tuple[int, ...], late: bool, workers: int, timeout_s: float | None, called: Called, user_module: Written
 ) -> None:
     name = user_module("def fn(a):\n    return a.depth / 2\n") + ":fn"
-    answer = called(name, 9, workers, None, lambda _: Fragile(breaking, late=late))
+    answer = called(name, 9, workers, timeout_s, lambda _: Fragile(breaking, late=late))
     check(name, answer, dict.fromkeys(breaking, "the worker process died"))
 
 
