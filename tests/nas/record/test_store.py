@@ -350,3 +350,17 @@ def test_a_retried_row_that_was_never_evaluated_is_refused(filled: Filled) -> No
     with pytest.raises(PlasError, match=f"a retried row {len(found)} was never evaluated"):
         store.read()
     store.close()
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_any_retried_row_that_is_not_what_was_written_is_refused(filled: Filled, damaged: int) -> None:
+    path, problem, found = filled
+    store = opened(path, problem)
+    rows = np.array([1, 3])
+    store.retry(rows, found[rows])
+    assert store.read().retried[0].tolist() == [1, 3]
+    with store.connection:
+        store.connection.execute('UPDATE retried SET loss = loss + 1 WHERE "index" = ?', (int(rows[damaged]),))
+    with pytest.raises(PlasError, match=f"retried row {rows[damaged]} is not what was written"):
+        store.read()
+    store.close()

@@ -73,3 +73,9 @@ def test_bits_per_byte_are_refused_with_what_is_missing(csv: Csv) -> None:
         ValueError, match=r"got bpb, bits per byte or character; loss = value · 0\.693 · bytes per token"
     ):
         read_table(csv(SIZES.format("bpb", 1.1, 1.0)))
+
+
+@pytest.mark.parametrize(("loss", "asked"), [(4.94, False), (4.96, True), (10.9, True), (11.1, False)])
+def test_heights_that_bits_have_are_asked_about(loss: float, asked: bool, csv: Csv) -> None:
+    table = read_table(csv(SIZES.format("loss", loss + 0.001, loss - 0.001)))
+    assert any("check that they are nats" in note for note in table.notes) is asked
