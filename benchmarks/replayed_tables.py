@@ -40,7 +40,6 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "nsga2": {"population": 10},
     "prior_guided": {"initial": 5, "drawn": 2, "batch": 3},
 }
-GP_SEEDS = 5
 
 
 def evaluated(case: Case, method: str, seed: int) -> IntArray:
@@ -172,8 +171,7 @@ def missing(arguments: argparse.Namespace) -> list[tuple[Case, str, int, Path]]:
             for method in arguments.methods:
                 path = arguments.out / f"{_plain(case.name)}--{_plain(method)}--{seed}.json"
                 once = (method == ALONE and seed > arguments.first) or (method == LAWS and not case.rivals)
-                late = method == "optuna_gp" and seed >= arguments.first + GP_SEEDS
-                if not (path.exists() or once or late):
+                if not (path.exists() or once):
                     wanted.append((case, method, seed, path))
     return wanted
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -168,17 +169,16 @@ def try_update(manifest: Manifest, **changes: Any) -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM ends a search as Ctrl-C does."""
+    """SIGTERM ends a search as Ctrl-C does, where nobody has said what it does: commands have, and a program around us may."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    try:
-        previous = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

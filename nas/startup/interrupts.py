@@ -12,6 +12,8 @@ INTERRUPTED = 130
 LEFT_ALONE = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 IMPORTING = "<frozen importlib"  # how the files of Python's own import begin
 LATER = 0.002  # s
+TWICE = 1.0  # s within which a second press says what the first one did
+_pressed: list[float] = []  # when that was
 
 
 def end_quietly(*_: object) -> None:
@@ -37,12 +39,17 @@ def take_over() -> None:
 def interrupt(sent: int, frame: FrameType | None) -> None:
     """Raise as Python does, but never inside its import: a callback there prints the traceback and forgets the exception.
 
+    A second one right after the first does nothing: it would cut short what says how to go on.
+
     Raises:
         KeyboardInterrupt: at once, or as soon as the module that is imported goes on.
     """
-    if frame is None or not frame.f_code.co_filename.startswith(IMPORTING):
+    if frame is not None and frame.f_code.co_filename.startswith(IMPORTING):
+        start_new_thread(_interrupt_later, (get_ident(), sent))
+        return
+    before, _pressed[:] = _pressed[:], [time.monotonic()]
+    if not before or _pressed[0] - before[0] > TWICE:
         raise KeyboardInterrupt
-    start_new_thread(_interrupt_later, (get_ident(), sent))
 
 
 def _interrupt_later(thread: int, sent: int) -> None:

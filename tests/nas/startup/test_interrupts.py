@@ -36,3 +36,24 @@ def test_python_prints_and_forgets_that_of_another_callback() -> None:
     out, err = said("own.py", wait=0)
     assert out == ""
     assert "Traceback" in err
+
+
+AGAIN = """
+import os, signal, time
+from nas.startup import interrupts
+signal.signal(signal.SIGINT, interrupts.interrupt)
+interrupts.TWICE = 0.2
+for pause in (0.0, 0.01, 0.3):
+    time.sleep(pause)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+        print("nothing")
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_a_second_press_right_after_the_first_says_nothing_new() -> None:
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == ["interrupted", "nothing", "interrupted"]
