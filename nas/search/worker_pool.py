@@ -87,9 +87,7 @@ class WorkerPool:
         self.waiting: deque[Task] = deque()
         self.suspects: deque[Task] = deque()  # one of them killed its worker: alone, the guilty one is found
         self.flying: dict[Future[Answer], Flight] = {}
-        self.ended: SimpleQueue[Future[Answer]] = (
-            SimpleQueue()
-        )  # told by each, so that nobody looks through all that fly
+        self.ended: SimpleQueue[Future[Answer]] = SimpleQueue()  # told by each: nobody looks through all that fly
         self.alone = False
         self.tries: Counter[tuple[int, str]] = Counter()
         self.losses = 0
