@@ -7,7 +7,7 @@ from nas.search.strategy import Brief, Traits
 from nas.strategies._optuna import REPEATS, Encoding, Repeats
 from nas.strategies._optuna_sequential import OneByOne
 
-TRAITS = Traits(evaluations=1000, cap=1000, seedable=True, asynchronous=True)
+TRAITS = Traits(evaluations=1000, cap=2000, seedable=True, asynchronous=True)
 
 
 class Parameters(BaseModel):

@@ -121,8 +121,11 @@ def alive(process: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_two_processes_on_one_comparison(small: Any) -> None:
-    process = small.start("compare", "--config", "small.yaml", "--out", "shared", "--workers", 1, "--quiet")
+def test_two_processes_on_one_comparison(small: Any, comparison_text: Any) -> None:
+    small.write("slow.py", "import time\n\n\ndef cost(a):\n    time.sleep(0.1 * len(a))\n    return a.width * 1.0\n")
+    studies = {"slow": {"objectives": ["loss", "slow:cost"]}}
+    small.write("slow.yaml", comparison_text(algos=["sobol"], seeds=9, evaluations=90, studies=studies))
+    process = small.start("compare", "--config", "slow.yaml", "--out", "shared", "--workers", 1, "--quiet")
     while not list((small.folder / "shared").rglob("evaluations.sqlite")) and process.poll() is None:
         time.sleep(0.01)
     second = small("compare", "--resume", "shared", "--quiet")

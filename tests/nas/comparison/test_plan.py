@@ -44,7 +44,7 @@ def test_a_strategy_that_knows_formulas_takes_part_where_it_is_named(plan_of: Pl
 
 def test_a_cap_ends_a_run_early(plan_of: PlanOf) -> None:
     cell = next(plan_of({"algos": "optuna_tpe", "evaluations": 3000}).cells(Path("x")))
-    assert (cell.raw["evaluations"], cell.cap) == (1000, 1000)
+    assert (cell.raw["evaluations"], cell.cap) == (2000, 2000)
 
 
 def test_a_schedule_with_a_horizon_has_a_folder_per_limit(plan_of: PlanOf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_slow_strategy_stops_at_its_own_cap_or_a_lower_one(plan_of: PlanOf) ->
         "random": (40, None),
         "lhs": (40, None),
     }
-    assert next(cell.cap for cell in plan_of(algos=["optuna_tpe"], caps={"optuna_tpe": 9999}).cells(Path("x"))) == 1000
+    assert next(cell.cap for cell in plan_of(algos=["optuna_tpe"], caps={"optuna_tpe": 9999}).cells(Path("x"))) == 2000
     assert plan.content()["caps"] == caps
 
 
