@@ -68,7 +68,7 @@ class AsynchronousSearch(Search):
         """Fill up what workers have before them; why nothing more comes, if the strategy says so."""
         while (room := self._room(remaining)) > 0:
             genotypes, keys = self._proposed(room)
-            wanted = len(keys) if remaining is None else min(len(keys), remaining - len(self.pending))
+            wanted = None if remaining is None else remaining - len(self.pending)
             genotypes, keys = genotypes[:wanted], keys[:wanted]
             self.store.under_way.ask(self.asked, Ask(self.progress.batch, room, tuple(keys)))
             self._send(genotypes, keys)

@@ -68,10 +68,10 @@ def trained(model: Model, folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_it_trains(exported: Exported, tmp_path: Path, name: str, weights: bool) -> None:
     """Losses fall, whole sequences are packed, and what is saved has the candidate's parameters and loads."""
-    model = exported(CASES[name], recipe="small", weights=weights)
-    rows = trained(model, tmp_path)
     from transformers import AutoModelForCausalLM
 
+    model = exported(CASES[name], recipe="small", weights=weights)
+    rows = trained(model, tmp_path)
     assert len(rows) == STEPS
     assert rows[-1]["loss"] < rows[0]["loss"] - 0.3
     saved = tmp_path / "saves" / model.folder
