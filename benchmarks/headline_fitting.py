@@ -151,11 +151,20 @@ def means(rows: Sequence[Row]) -> dict[str, AnyArray]:
     return {each: losses_of([row for row in rows if row["id"] == each]) for each in ids}
 
 
-def welch(ours: FloatArray, theirs: FloatArray) -> Interval:
-    """Mean of ours less mean of theirs with the 95 % interval of Welch's test, nats."""
+def welch(ours: FloatArray, theirs: FloatArray, level: float = LEVEL) -> Interval:
+    """Mean of ours less mean of theirs with the interval of Welch's test at a level, nats."""
     parts = [values.var(ddof=1) / len(values) for values in (ours, theirs)]
     error = float(np.sqrt(sum(parts)))
     freedom = sum(parts) ** 2 / sum(part**2 / (len(v) - 1) for part, v in zip(parts, (ours, theirs), strict=True))
-    reach = float(t.ppf(0.5 + LEVEL / 2, freedom)) * error
+    reach = float(t.ppf(0.5 + level / 2, freedom)) * error
     gain = float(ours.mean() - theirs.mean())
     return gain, gain - reach, gain + reach
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P values of several tests at once, adjusted by Holm, in the order given."""
+    order, adjusted, least = np.argsort(p_values), [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = least
+    return adjusted

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from headline_files import BASELINE, DOCS, HERE, LISTS, Folder, Row, rows, write_rows
 from headline_fitting import (
+    LEVEL,
     agreement,
     architectures_of,
     correlations,
+    holm,
     losses_of,
     means,
     of_parts,
@@ -23,7 +25,7 @@ from headline_fitting import (
 from headline_pictures import draw_latency, draw_law
 from headline_search import QUESTIONS, predicted_times
 from headline_training import HEAD, PARTS, SEEDS, table
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, ttest_ind
 
 from nas.files.tables import write
 from nas.study.catalogue import load_law
@@ -180,6 +182,7 @@ def contest_part(folder: Folder, found: Sequence[Row]) -> list[str]:
             parts.append(f"`{question}`: no architecture of its shortlist was measured to be as fast.")
             continue
         parts.append(duel(question, answered[question], base["id"], trained, times))
+    parts.append(adjusted({q: trained[answered[q]] for q in QUESTIONS if q in answered}, trained[base["id"]]))
     if {"equal_latency", "largest"} <= set(answered) and answered["equal_latency"] != answered["largest"]:
         gain = welch(trained[answered["equal_latency"]], trained[answered["largest"]])
         parts.append(
@@ -200,6 +203,31 @@ def duel(question: str, ours: str, theirs: str, trained: Mapping[str, np.ndarray
     return (
         f"`{question}`: the headline **{outcome}**. Loss {interval(gain, 4)} nats of the baseline's at {share:.2f} of its time: "
         f"perplexity per byte {percent[0]:+.1f} % ({percent[1]:+.1f} to {percent[2]:+.1f}), {token:+.1f} % per token of four bytes."
+    )
+
+
+def adjusted(losses: Mapping[str, np.ndarray], theirs: np.ndarray) -> str:
+    """Every pick against the baseline, alone and as one of several: Bonferroni's intervals and Holm's p values."""
+    several, seeds = len(losses), len(theirs)
+    p_values = [float(ttest_ind(ours, theirs, equal_var=False).pvalue) for ours in losses.values()]
+    body = []
+    for (name, ours), p, both in zip(losses.items(), p_values, holm(p_values), strict=True):
+        alone, wide = welch(ours, theirs), welch(ours, theirs, 1 - (1 - LEVEL) / several)
+        said = verdict(*wide[1:], (HOLDS, FAILS, OPEN))
+        body.append(
+            (f"`{name}`", interval(alone, 4), f"{wide[1]:.4f} to {wide[2]:.4f}", f"{p:.4f}", f"{both:.4f}", said)
+        )
+    head = (
+        "pick",
+        "nats of the baseline's, 95 %",
+        f"95 % of all {several} together (Bonferroni)",
+        "p",
+        "p (Holm)",
+        "by Bonferroni",
+    )
+    return (
+        f"These are {several} tests of {seeds} seeds each on one text. The rule that was fixed before looks at each alone; adjusted for the number of tests:\n\n"
+        + markdown(head, body)
     )
 
 

@@ -1,175 +1,202 @@
-"""Published laws on other people's models: ranks, regret of each law's pick, slope and level.
+"""Published laws and the rules that need none on other people's models: order, what the pick loses, slope and level.
 
-    PLAS_EXTERNAL_DATA=FOLDER python benchmarks/laws_elsewhere.py
+    PLAS_EXTERNAL_DATA=FOLDER python benchmarks/laws_elsewhere.py           print the figures
+    PLAS_EXTERNAL_DATA=FOLDER python benchmarks/laws_elsewhere.py --write   and write them to docs/laws-elsewhere.md and objectives/records.yaml
 
 FOLDER holds loss/morph.csv, gemstones_hot.csv, deepmind_routing.csv, chinchilla_epoch.csv, fineweb_13b.csv and bian_shapes.csv, which
 are not part of the project (docs/laws-elsewhere.md says whose they are); docs/data/trained.csv is. A quantity that a table lacks is that of a dense model, or the
 middle of the law's range.
 """
 
-import csv
+import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import yaml
+from laws_elsewhere_tables import Measured, tables
 
+from nas.files.tables import write
 from nas.study.catalogue import load_law
 from objectives.fitting.portability import predictions, stand_ins
-from objectives.fitting.trained_models import Table, read_table
-from objectives.loss_law.features import COUNTS, MADE_OF, feature
+from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
-from search_spaces.architectures import stack
-from search_spaces.arrays import IntArray
-from search_spaces.columns import SHAPE
+from search_spaces.arrays import FloatArray
 
-ROUTED = {
-    "loss_validation": "loss", "num_experts": "n_experts", "k": "top_k", "d_model": "width", "num_blocks": "depth",
-    "dense_parameter_count": "active_parameters", "total_parameter_count": "parameters",
-}  # fmt: skip
-OWN = Path(__file__).parent.parent / "docs" / "data" / "trained.csv"
-TOKENS_A_PARAMETER = 100  # of Bian's shapes, whose table does not say
-PRINTED = (
-    "table",
-    "law",
-    "rows",
-    "groups",
-    "pairs",
-    "ordered",
-    "worst regret",
-    "mean regret",
-    "slope",
-    "level",
-    "rmse of a line",
-)
+ROOT = Path(__file__).parent.parent
+PAGE, RECORDS = ROOT / "docs" / "laws-elsewhere.md", ROOT / "objectives" / "records.yaml"
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+RULES = {
+    "more parameters": "parameters",
+    "more active parameters": "active_parameters",
+    "deeper": "depth",
+    "wider": "width",
+}  # what loses less, by the quantity that is larger
+ALIKE = 1e-9  # nats: predictions closer than this are a tie
+RECORDED = 15  # pairs of equal tokens that a table has at least, to be in the records
+ACROSS_TOKENS = "Chinchilla points"  # whose pairs say above all whether a law sees tokens
+RECORDS_HEAD = """# How laws and rules that need none order other people's models; written by benchmarks/laws_elsewhere.py --write.
+# ordered: %, of the pairs that it prices of all of the table; regret: of its pick, nats.
+"""
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A table of trained models with the number of each row's group, (n,)."""
+@dataclass(frozen=True)
+class Score:
+    """How one law or rule does on one table.
 
-    name: str
-    table: Table
-    group: IntArray
+    pairs: those of one group that differ in loss and that it prices, of `of`; ordered: the share in the right order, a tie
+    half; regrets: measured loss of what it likes best above the least of the group, nats, a tie its mean; slope, level, line:
+    nats measured per nat predicted, mean predicted less measured, rms around the line; nan of a rule.
+    """
 
-
-def tables(folder: Path) -> Iterator[Measured]:
-    """Every public table, its rows grouped by size and data; one group where nothing is alike."""
-    yield _morph(folder / "morph.csv")
-    for tokens in (10, 100):
-        names = ["final_loss=loss", "params_active_precise=active_parameters"]
-        kept = [f"tokens>{tokens}e9", f"tokens<{tokens}.1e9"]
-        table = _embedded(read_table(folder / "gemstones_hot.csv", names, kept))
-        yield _together(f"Gemstones, {tokens} B tokens", table)
-    kept = ["k=1", "router_type!=RL-R", "router_type!=Hash", "step=249000", "routing_frequency=0.5"]
-    routed = read_table(folder / "deepmind_routing.csv", [f"{a}={b}" for a, b in ROUTED.items()], kept)
-    yield _together("Routing, S-BASE and dense", routed)
-    names = ["Model Size=parameters", "Training FLOP=training_flops"]
-    yield _together("Chinchilla points", _embedded(read_table(folder / "chinchilla_epoch.csv", names)))
-    fineweb = read_table(folder / "fineweb_13b.csv", ["ffn_width=expert_size"])
-    yield _together("FineWeb-Edu, 3 shapes", fineweb)
-    yield bian(folder / "bian_shapes.csv")
-    yield _together("In miniature", read_table(OWN, where=["tokens=307200"]))
+    pairs: int
+    of: int
+    ordered: float
+    regrets: tuple[float, ...]
+    slope: float = np.nan
+    level: float = np.nan
+    line: float = np.nan
 
 
-def _morph(path: Path) -> Measured:
-    """Rows of one nominal size and one ratio of tokens are a group: "80M_v1" at "20N"."""
-    with path.open(encoding="utf-8") as lines:
-        keys = [(row["model"].partition("_")[0], row["ratio"]) for row in csv.DictReader(lines)]
-    order = sorted(set(keys))
-    table = _embedded(read_table(path))
-    return Measured(f"Morph, {len(order)} groups of one size", table, np.array([order.index(key) for key in keys]))
-
-
-def bian(path: Path) -> Measured:
-    """Seven shapes in two sizes; heads that the source leaves out make up the parameters of the size's first shape, 4 to 1 KV head."""
-    with path.open(encoding="utf-8") as lines:
-        rows = [{name: value for name, value in row.items() if value} for row in csv.DictReader(lines)]
-    sizes = sorted({row["group"] for row in rows})
-    firsts = {size: next(row for row in rows if row["group"] == size) for size in sizes}
-    shapes = [_with_heads(row, firsts[row["group"]]) for row in rows]
-    architectures = stack(shapes)
-    numbers = {
-        name: np.array([shape[name] for shape in shapes], dtype=np.float64) for name in SHAPE if name in shapes[0]
-    }
-    numbers |= {name: feature(architectures, name) for name in (*COUNTS, *MADE_OF)}
-    numbers |= {
-        "tokens": TOKENS_A_PARAMETER * numbers["parameters"],
-        "loss": np.array([float(row["loss"]) for row in rows]),
-    }
-    group = np.array([sizes.index(row["group"]) for row in rows])
-    table = Table(numbers, np.arange(len(rows)), names=np.array([row["name"] for row in rows]))
-    return Measured("Bian's shapes", table, group)
-
-
-def _with_heads(row: dict[str, str], first: dict[str, str]) -> dict[str, object]:
-    """A shape as columns; `first` is one of its size whose heads are stated."""
-    width, size, ffn = int(row["width"]), int(row["head_dim"]), int(row["ffn_width"])
-    both = int(row.get("n_heads", 0)) + int(row.get("n_kv_heads", 0))
-    if not both:
-        heads = int(first["n_heads"]) + int(first["n_kv_heads"])
-        layer = int(first["width"]) * (2 * int(first["head_dim"]) * heads + 3 * int(first["ffn_width"]))
-        both = (layer - 3 * width * ffn) / (2 * width * size)
-    kv = int(row.get("n_kv_heads", 0)) or round(both / 5)
-    heads = int(row.get("n_heads", 0)) or 4 * kv
-    shape = {"depth": int(row["depth"]), "width": width, "expert_size": ffn, "head_dim": size}
-    return {**shape, "n_heads": heads, "n_kv_heads": kv, "n_experts": 1, "top_k": 1, "qk_norm": "no"}
-
-
-def _together(name: str, table: Table) -> Measured:
-    return Measured(name, table, np.zeros(len(table), dtype=np.int64))
-
-
-def _embedded(table: Table) -> Table:
-    """A table whose counts of parameters include embeddings; laws without them take the same count."""
-    count = "parameters" if "parameters" in table.numbers else "active_parameters"
-    both = dict.fromkeys(("parameters", "active_parameters"), table.numbers[count])
-    counted = {f"{name}_with_embeddings": column for name, column in both.items()}
-    return Table({**table.numbers, **both, **counted}, table.lines, table.notes, table.sources)
-
-
-def judged(law: Law, measured: Measured) -> dict[str, object] | None:
-    """A law on a table; None where it cannot be asked, or prices too little."""
-    table = measured.table
+def by_law(law: Law, table: Table) -> FloatArray | None:
+    """A law's loss of every row, nan where it says nothing, (n,); None where it cannot be asked."""
     assumed = stand_ins(law, table)
     if assumed is None:
         return None
-    predicted = predictions(law, table, assumed)
-    ends = {n: table.feature(n) for n in law.prices if table.has(n)}
-    priced = np.ones(len(table), dtype=bool)
-    for name, values in ends.items():
-        priced &= (values >= law.prices[name][0]) & (values <= law.prices[name][1])
+    predicted, priced = predictions(law, table, assumed), np.ones(len(table), dtype=bool)
+    for name, (low, high) in law.prices.items():
+        if table.has(name):
+            priced &= (table.feature(name) >= low) & (table.feature(name) <= high)
     if law.prices_sparse and table.has("n_experts"):  # what experts must be is not told by these tables
         priced &= table.feature("n_experts") == 1
-    rows = np.flatnonzero(priced & np.isfinite(predicted))
-    if len(rows) < 3 or np.ptp(predicted[rows]) < 1e-9:
+    return np.where(priced & np.isfinite(predicted), predicted, np.nan)
+
+
+def by_rule(quantity: str, table: Table) -> FloatArray | None:
+    """The rule that more of a quantity loses less, as a loss without a unit, (n,); None where the table does not hold it."""
+    return -table.feature(quantity) if table.has(quantity) else None
+
+
+def scored(predicted: FloatArray | None, measured: Measured, *, in_nats: bool) -> Score | None:
+    """How predictions do on a table; None where fewer than three rows or no difference is predicted."""
+    if predicted is None or (rows := np.flatnonzero(np.isfinite(predicted))).size < 3:
         return None
-    loss, groups = table.loss, [rows[measured.group[rows] == g] for g in np.unique(measured.group[rows])]
-    pairs = [(a, b) for group in groups for a, b in combinations(group.tolist(), 2) if loss[a] != loss[b]]
-    right = sum((predicted[a] - predicted[b]) * (loss[a] - loss[b]) > 0 for a, b in pairs)
-    regrets = [loss[group[np.argmin(predicted[group])]] - loss[group].min() for group in groups if len(group) > 1]
+    loss, pairs = measured.table.loss, _pairs(measured)
+    own = [(a, b) for a, b in pairs if np.isfinite(predicted[a]) and np.isfinite(predicted[b])]
+    gaps = [(predicted[a] - predicted[b], loss[a] - loss[b]) for a, b in own]
+    if not any(abs(gap) > ALIKE for gap, _ in gaps):
+        return None
+    right = sum(0.5 if abs(gap) <= ALIKE else float(gap * true > 0) for gap, true in gaps)
+    score = Score(len(own), len(pairs), right / len(own), _regrets(predicted, measured, rows))
+    if not in_nats:
+        return score
     slope, offset = np.polyfit(predicted[rows], loss[rows], 1)
     line = slope * predicted[rows] + offset - loss[rows]
-    return {
-        "rows": len(rows), "groups": len(regrets), "pairs": len(pairs), "ordered": f"{100 * right / len(pairs):.1f} %",
-        "worst regret": f"{max(regrets):.4f}", "mean regret": f"{np.mean(regrets):.4f}", "slope": f"{slope:.2f}",
-        "level": f"{np.mean(predicted[rows] - loss[rows]):+.2f}", "rmse of a line": f"{np.sqrt((line**2).mean()):.4f}",
-    }  # fmt: skip
+    level = float(np.mean(predicted[rows] - loss[rows]))
+    return Score(score.pairs, score.of, score.ordered, score.regrets, slope, level, float(np.sqrt((line**2).mean())))
+
+
+def _pairs(measured: Measured) -> list[tuple[int, int]]:
+    loss, group = measured.table.loss, measured.group
+    return [(a, b) for a, b in combinations(range(len(loss)), 2) if group[a] == group[b] and loss[a] != loss[b]]
+
+
+def _regrets(predicted: FloatArray, measured: Measured, rows: np.ndarray) -> tuple[float, ...]:
+    loss, found = measured.table.loss, []
+    for number in np.unique(measured.group[rows]):
+        group = rows[measured.group[rows] == number]
+        best = group[predicted[group] <= predicted[group].min() + ALIKE]
+        if len(group) > 1:
+            found.append(float(loss[best].mean() - loss[group].min()))
+    return tuple(found)
+
+
+def scores(measured: Measured) -> dict[str, Score]:
+    """Of each shipped law and each rule that says something of a table, by name; laws first."""
+    table = measured.table
+    laws = {f"`{name}`": load_law(name) for name in documents("objectives.laws")}
+    found = {name: scored(by_law(law, table), measured, in_nats=True) for name, law in laws.items()}
+    found |= {name: scored(by_rule(quantity, table), measured, in_nats=False) for name, quantity in RULES.items()}
+    return {name: score for name, score in found.items() if score is not None}
+
+
+def figures(found: Mapping[str, Mapping[str, Score]], measured: Sequence[Measured]) -> str:
+    """The page's tables in Markdown: counts, order, regret, slope."""
+    names = [f"`{name}`" for name in documents("objectives.laws")] + list(RULES)
+    counts = [
+        f"| {own.name} | {len(own.table)} | {own.counted} | {'–' if own.off is None else f'{100 * own.off:.2f} %'} |"
+        for own in measured
+    ]
+    parts = [
+        "## How each table counts\n\n"
+        "| table | models | its count of parameters | differs from that of its shapes by at most |\n|---|---|---|---|\n"
+        + "\n".join(counts)
+    ]
+    for title, cell, asked in (
+        ("Pairs in the right order", _ordered, names),
+        ("What its pick loses", _regret, names),
+        ("Slope and level", _line, names[: -len(RULES)]),
+    ):
+        lines = [
+            f"| {name} | {' | '.join(cell(by[name]) if name in by else '–' for by in found.values())} |"
+            for name in asked
+        ]
+        head = f"| by | {' | '.join(found)} |\n|{'---|' * (len(found) + 1)}"
+        parts.append(f"## {title}\n\n{head}\n" + "\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _ordered(score: Score) -> str:
+    return f"{100 * score.ordered:.1f} %" + (f" of {score.pairs}" if score.pairs < score.of else "")
+
+
+def _regret(score: Score) -> str:
+    mean, worst = np.mean(score.regrets), max(score.regrets)
+    return f"{mean:.4f}" + (f" ({worst:.4f})" if len(score.regrets) > 1 else "")
+
+
+def _line(score: Score) -> str:
+    return f"{score.slope:.2f}, {score.level:+.2f}"
+
+
+def records(found: Mapping[str, Mapping[str, Score]]) -> str:
+    """Order and regret in YAML, by table and law or rule: of tables whose pairs are of equal tokens and enough to say something."""
+    kept = {table: by for table, by in found.items() if table != ACROSS_TOKENS and _most_pairs(by) >= RECORDED}
+    content = {
+        table: {
+            name.strip("`"): {
+                "pairs": score.pairs,
+                "of": score.of,
+                "ordered": round(100 * score.ordered, 1),
+                "regret": round(float(np.mean(score.regrets)), 4),
+            }
+            for name, score in by.items()
+        }
+        for table, by in kept.items()
+    }
+    return RECORDS_HEAD + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120)
+
+
+def _most_pairs(by: Mapping[str, Score]) -> int:
+    return max(score.of for score in by.values())
 
 
 def main() -> None:
-    """Print a table in Markdown."""
-    folder = Path(os.environ["PLAS_EXTERNAL_DATA"]) / "loss"
-    print(f"| {' | '.join(PRINTED)} |\n|{'---|' * len(PRINTED)}")
-    for measured in tables(folder):
-        for name in documents("objectives.laws"):
-            found = judged(load_law(name), measured)
-            if found is not None:
-                row = {"table": measured.name, "law": f"`{name}`", **found}
-                print(f"| {' | '.join(str(row[column]) for column in PRINTED)} |")
+    """Print the figures in Markdown, or write page and records."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write docs/laws-elsewhere.md and objectives/records.yaml")
+    given = parser.parse_args()
+    measured = list(tables(Path(os.environ["PLAS_EXTERNAL_DATA"]) / "loss"))
+    found = {own.name: scores(own) for own in measured}
+    print(figures(found, measured))
+    if given.write:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        write(PAGE, f"{before}{BEGIN}\n\n{figures(found, measured)}\n\n{END}{rest.partition(END)[2]}")
+        write(RECORDS, records(found))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from nas.answer.law_verdicts import AlongFrontier, LawAnswers
 from nas.answer.sentences import describe
 from nas.exact.rival_laws import Verdict
 from nas.problem.problem import Problem
+from nas.study.law_records import records_line
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -134,14 +135,14 @@ REGRET = (
 
 
 def caveats(laws: Sequence[Law]) -> list[str]:
-    """Why only regrets stand here, and what must be said of each law: its caveat, its tokens, that it is a transcription."""
+    """Why only regrets stand here, and what must be said of each law: its tokens, its caveat; the record of all."""
     first, said = laws[0], [REGRET]
     for law in laws:
         other = law.tokens is not None and first.tokens is not None and law.tokens != first.tokens
         tokens = f"is of {_billions(law)} tokens, {first.name} of {_billions(first)}" if other else ""
         told = "; ".join(part for part in (tokens, law.caveat) if part)
         said += [f"{law.name}: {told}."] if told else []
-    return said
+    return [*said, *records_line(laws)]
 
 
 def confined(laws: Sequence[Law]) -> list[str]:

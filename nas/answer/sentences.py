@@ -10,6 +10,7 @@ from nas.answer.outcome import Outcome
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.study.configuration import StudyConfig
+from nas.study.law_records import record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
@@ -231,9 +232,9 @@ def limits_in_short(outcome: Outcome) -> list[str]:
 
 
 def told_by_fit(law: Law) -> list[str]:
-    """The verdict of the law's own fit, and what must be said wherever it is used, where it has them."""
-    verdict = verdict_line(law)
-    return [*([verdict] if verdict else []), *([f"Law {law.name}: {law.caveat}."] if law.caveat else [])]
+    """The verdict of the law's own fit, and what must be said wherever it is used with its record beside it, where it has them."""
+    verdict, beside = verdict_line(law), "; ".join(part for part in (law.caveat, record_line(law)) if part)
+    return [*([verdict] if verdict else []), *([f"Law {law.name}: {beside}."] if law.caveat else [])]
 
 
 def sureness_in_short(probability: FloatArray, draws: int) -> str:

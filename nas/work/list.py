@@ -1,6 +1,7 @@
 """The work of `list`: names with one line each, plug-ins without importing them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from nas.study import entry_points
 from nas.study.catalogue import load_device, load_space
 from nas.study.costly_settings import COSTLY
 from nas.study.entry_points import PlugIn
+from nas.study.law_records import RIGHT, records, records_of, rules
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
@@ -46,6 +48,8 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
             _say_table("Calibrated: median error on models held out", calibrated)
+        if kind == "laws":
+            _say_table(f"Elsewhere: {RIGHT} (docs/laws-elsewhere.md)", records_in_columns())
 
 
 def _say_table(title: str, rows: list[Row]) -> None:
@@ -104,8 +108,10 @@ def documented(package: str) -> list[Row]:
 
 
 def laws() -> list[Row]:
-    """Laws with their description, ours and those of installed packages."""
+    """Laws with their description and their record on other people's models, ours and those of installed packages."""
     rows = documented(entry_points.SHIPPED["laws"])
+    for row in rows:
+        row["elsewhere"] = [{"table": table, **asdict(own)} for table, own in records_of(row["name"]).items()]
     for name, offers in entry_points.offered("laws").items():
         try:
             what = _described(read(Path(offers[0].place))[0])
@@ -113,6 +119,16 @@ def laws() -> list[Row]:
             what = f"Broken: {error}."
         rows.append({"name": name, "what": f"{what} {installed(offers)}".strip()})
     return rows
+
+
+def records_in_columns() -> list[Row]:
+    """Of each law and each rule that needs none, how it orders every table of other people's models."""
+    names = [*documents(entry_points.SHIPPED["laws"]), *rules()]
+    found = {name: records_of(name) for name in names}
+    return [
+        {"by": name, **{table: own[table].in_short if table in own else "-" for table in records()}}
+        for name, own in found.items()
+    ]
 
 
 def precision_laws() -> list[Row]:

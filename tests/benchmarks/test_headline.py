@@ -15,9 +15,20 @@ TABLE, PAGE = ROOT / "docs" / "data" / "trained.csv", ROOT / "docs" / "headline.
 sys.path.append(str(ROOT / "benchmarks"))  # the scripts import one another as they do when they run
 
 from headline_design import LISTS, drawn  # noqa: E402
-from headline_fitting import Form, chosen_form, correlations, losses_of, of_parts, predictors, verdict, welch  # noqa: E402
-from headline_page import interval  # noqa: E402
-from headline_search import merged, pick  # noqa: E402
+from headline_fitting import (  # noqa: E402
+    Form,
+    chosen_form,
+    correlations,
+    holm,
+    losses_of,
+    means,
+    of_parts,
+    predictors,
+    verdict,
+    welch,
+)
+from headline_page import adjusted, interval  # noqa: E402
+from headline_search import QUESTIONS, merged, pick  # noqa: E402
 from headline_training import PARTS, part_of  # noqa: E402
 
 SHAPE = {
@@ -112,3 +123,18 @@ def test_the_pages_ranks_follow_from_the_table() -> None:
     for name, value in each.items():
         assert f"| {name} | {interval(value)} |" in page
     assert interval(gain) in page
+
+
+@pytest.mark.skipif(not TABLE.exists(), reason="docs/data/trained.csv comes with the trainings of record")
+def test_the_page_says_the_head_to_head_adjusted_for_three_picks() -> None:
+    """Bonferroni's intervals and Holm's p values are recomputed from the table."""
+    trained = means(of_parts(rows_of(TABLE), "head_to_head"))
+    said = adjusted({question: trained[question] for question in QUESTIONS}, trained["qwen_shaped"])
+    assert said in PAGE.read_text(encoding="utf-8")
+    assert "| -0.1135 to -0.0128 | 0.0077 | 0.0232 | holds here |" in said
+    assert "| -0.1771 to 0.0084 | 0.0217 | 0.0316 | is not decided |" in said
+
+
+def test_holm_never_lowers_a_p_value_nor_its_order() -> None:
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.laws_elsewhere import bian
+from benchmarks.laws_elsewhere_tables import bian
 from nas.study.baselines import baseline
 from objectives.composition import composition_of
 from objectives.fitting.estimate import Method, fitted

@@ -1,0 +1,58 @@
+"""Records of the shipped laws on other people's models, where they are said."""
+
+import json
+
+import pytest
+
+from nas.answer.law_sentences import caveats
+from nas.answer.sentences import told_by_fit
+from nas.study.catalogue import load_law
+from nas.study.law_records import record_line, records, records_line, records_of, rules
+from nas.work.list import show
+
+
+def test_list_laws_says_which_law_has_the_better_record(capsys: pytest.CaptureFixture[str]) -> None:
+    show(["laws"], as_json=False)
+    lines = {
+        line.split("  ")[1]: line.split()
+        for line in capsys.readouterr().out.partition("Elsewhere")[2].splitlines()[1:]
+        if line
+    }
+    assert lines["hw_codesign"][1] == f"{records()['Morph']['hw_codesign'].ordered:.1f}"
+    assert {"by", "sparsity_iso", *rules()} <= set(lines)
+
+
+def test_the_record_is_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
+    show(["laws"], as_json=True)
+    row = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "sparsity_iso")
+    own = records_of("sparsity_iso")
+    assert [each["table"] for each in row["elsewhere"]] == list(own)
+    assert [each["ordered"] for each in row["elsewhere"]] == [record.ordered for record in own.values()]
+
+
+def test_a_law_of_ones_own_constants_has_no_record() -> None:
+    law = load_law("hw_codesign")
+    assert f"Morph {records()['Morph']['hw_codesign'].ordered:.1f}" in record_line(law)
+    assert record_line(law.model_copy(update={"coefficients": {**law.coefficients, "l_inf": 1.0}})) == ""
+    assert record_line(law.model_copy(update={"name": "mine"})) == ""
+    assert records_line([law.model_copy(update={"name": "mine"})]) == []
+
+
+def test_an_answer_under_rival_laws_says_their_records_and_a_rules() -> None:
+    (said,) = records_line([load_law("hw_codesign"), load_law("sparsity_iso")])
+    figures = {name: records()["Routing K"][name].in_short for name in ("hw_codesign", "sparsity_iso")}
+    assert all(f"{name} {records()['Morph'][name].in_short}, " in said for name in figures)
+    assert "without a law: more active parameters" in said
+    assert said in caveats([load_law("hw_codesign"), load_law("sparsity_iso")])
+
+
+def test_the_caveat_of_sparsity_iso_has_its_record_beside_it() -> None:
+    (said,) = told_by_fit(load_law("sparsity_iso"))
+    assert "R² 0.68" in said
+    assert f"Routing K {records()['Routing K']['sparsity_iso'].in_short}" in said
+
+
+def test_every_record_is_of_pairs_of_its_table() -> None:
+    assert rules() == ["more parameters", "more active parameters", "deeper", "wider"]
+    for by in records().values():
+        assert all(0 < record.pairs <= record.of and 0 <= record.ordered <= 100 for record in by.values())
