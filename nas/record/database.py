@@ -35,7 +35,8 @@ def digest(rows: Evaluations) -> str:
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """An open store file; read-only works in folders that cannot be written."""
-    refuse_links(path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal")))
+    beside = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal"))
+    refuse_links(path, *beside, writing=not readonly)
     with explained(path):
         if readonly:
             return _connect_readonly(path)

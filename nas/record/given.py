@@ -14,6 +14,7 @@ from nas.record.database import connect
 from nas.record.folder import open_run
 from nas.record.log import final, holds
 from nas.record.store import FILE
+from objectives import outside
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.space import SearchSpace
@@ -51,11 +52,10 @@ def read_given(source: str) -> Given:
     if path.is_dir():
         return _in_folder(path)
     try:
-        with path.open("rb") as file:
-            beginning = file.read(len(SQLITE))
-    except (OSError, ValueError) as error:
+        beginning = outside.beginning(path, len(SQLITE))
+    except OSError as error:
         hint = near_file(path, "name a table, a run folder or an Optuna storage")
-        raise UsageError(f"{path}: expected a file, got {getattr(error, 'strerror', None) or error}; {hint}") from None
+        raise UsageError(f"{path}: expected a file, got {error.strerror}; {hint}") from None
     if path.suffix in TABLES:
         return of_table(path)
     if beginning == SQLITE and path.name == FILE:

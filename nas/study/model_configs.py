@@ -1,6 +1,5 @@
 """Published models as their config.json describes them: the families of transformers that columns of architectures hold."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from nas.study.config_kinds import (
     whole,
     windows,
 )
+from objectives import outside
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import QK_NORMS
 
@@ -102,15 +102,12 @@ def read_config(path: Path) -> Architectures:
         UsageError: no such file, another family, or a setting that changes the operators.
     """
     try:
-        with path.open("rb") as file:
-            content = json.loads(file.read(MOST_BYTES).decode("utf-8-sig"))
+        content = outside.json_of(path, MOST_BYTES)
         text = content.get("text_config", content) if isinstance(content, dict) else None
         return architecture_of(text if isinstance(text, dict) else {})
     except OSError as error:
-        raise UsageError(
-            f"{path}: expected a Hugging Face config.json, got {type(error).__name__}; check the path"
-        ) from None
-    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: expected a Hugging Face config.json, got {error.strerror}; check the path") from None
+    except ValueError as error:
         said = str(error).splitlines()[0] if type(error) is ValueError else "expected JSON, got something else"
         raise UsageError(f"{path}: {said}; give a Hugging Face config.json of a decoder that columns hold") from None
 

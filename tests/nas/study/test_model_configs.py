@@ -238,4 +238,4 @@ def test_explain_prices_a_config(inside: Callable[..., Any], tmp_path: Path) -> 
         assert "of its parameters are of tensors without an operator: counted and held in memory, no time" in said
     refused = inside("explain", "--model", "nowhere/config.json")
     assert (refused.code, refused.out) == (2, "")
-    assert "expected a Hugging Face config.json, got FileNotFoundError" in refused.err
+    assert "expected a Hugging Face config.json, got No such file" in refused.err
