@@ -50,7 +50,7 @@ def refuse_import(what: str, *, typed: bool) -> None:
     right = RIGHTS[name] if name else Right.STUDY
     if right is Right.STUDY or (right is Right.TYPED and typed):
         return
-    hint = f"name it yourself: --objectives loss,{what}" if right is Right.TYPED else "use plas run"
+    hint = f"name it yourself: --set objectives=loss,{what}" if right is Right.TYPED else "use plas run"
     raise UsageError(
         f"expected a metric that ships, which is all that plas {name} takes from a study, got {what}; {hint}"
     )

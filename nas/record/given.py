@@ -1,5 +1,6 @@
 """Results from before a run as they are given: tables, folders and stores of runs, Optuna storages; nothing in them is executed."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ def read_given(source: str) -> Given:
         PlasError: a damaged run.
     """
     path, name = _split(source)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _in_folder(path)
     try:
         beginning = outside.beginning(path, len(SQLITE))
@@ -71,7 +72,7 @@ def _split(source: str) -> tuple[Path, str]:
     """The file of a source, and the study that is named in it."""
     place, _, name = source.removeprefix(DATABASE).rpartition("#")
     whole = Path(source.removeprefix(DATABASE))
-    return (Path(place), name) if place and not whole.exists() else (whole, "")
+    return (Path(place), name) if place and not os.path.exists(whole) else (whole, "")
 
 
 def _in_folder(path: Path) -> Given:

@@ -125,9 +125,10 @@ def overdue(name: str, timeout_s: float | None) -> str:
 
 
 def prepare_worker(path: Sequence[str]) -> None:
-    """Workers import what the driver can import, leave Ctrl-C to the driver, and end when it is killed."""
+    """Workers import what the driver can import, leave Ctrl-C and a terminal that goes away to the driver, and end when it is killed."""
     sys.path[:] = list(path)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for sent in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(sent, signal.SIG_IGN)
     threading.Thread(target=_end_with_driver, daemon=True).start()
 
 

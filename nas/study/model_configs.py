@@ -91,6 +91,8 @@ OUTSIDE = {
     "nemotron_h": "layers of a mixer or of an FFN alone",
     "mamba2": "layers without an FFN",
 }
+#: Sizes that are looked at in every family, used or not; 0 stands for none.
+SIZES = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "num_experts")
 #: Settings that change the operators, and what they must be.
 PLAIN: dict[str, Any] = {"attention_bias": False, "mlp_bias": False, "decoder_sparse_step": 1, "mlp_only_layers": []}
 
@@ -135,7 +137,7 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
         "qk_norm": family.qk_norm,
         "qkv_bias": family.qkv_bias,
         "norms_per_layer": family.norms,
-        "tied": bool(config.get("tie_word_embeddings", config.get("tie_embedding", family.tied))),
+        "tied": _tied(config, family.tied),
         "vocabulary": whole(config, "vocab_size"),
     }
     if family.shared and sparse:
@@ -143,7 +145,24 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
     columns |= family.kinds(config)
     if "expert_size" not in columns:
         columns["expert_size"] = whole(config, family.experts if sparse else "intermediate_size")
+    for key in (key for key in SIZES if key in config):
+        whole(config, key, 0, least=0)  # one that this family does not use is no size either
     return one(columns)
+
+
+def _tied(config: Mapping[str, Any], otherwise: bool) -> bool:
+    """Whether embedding and LM head are one table.
+
+    Raises:
+        ValueError: the config says something else than true or false.
+    """
+    key = "tie_word_embeddings" if "tie_word_embeddings" in config else "tie_embedding"
+    value = config.get(key, otherwise)
+    if value is None:
+        return otherwise
+    if not isinstance(value, bool):
+        raise ValueError(f"{key}: expected true or false, got {str(value)[:60]!r}")
+    return value
 
 
 def _family(config: Mapping[str, Any]) -> Family:
