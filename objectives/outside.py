@@ -106,14 +106,14 @@ def json_of(path: Path, most: int, *, own: bool = False) -> Any:
     return parsed(content(path, most, own=own).decode("utf-8-sig"))
 
 
-def parsed(source: str) -> Any:
-    """JSON whose integers a float can hold and that no reader recurses too deep into.
+def parsed(source: str, *, exact: bool = False) -> Any:
+    """JSON whose integers a float can hold (`exact`: as they are, a generator's have 128 bits), not too deep for any reader.
 
     Raises:
         ValueError: no JSON, or one beyond these bounds.
     """
     try:
-        found = json.loads(source, parse_int=whole_number)
+        found = json.loads(source, parse_int=_bounded if exact else whole_number)
     except RecursionError:
         raise ValueError(f"lists within lists, more than {DEEPEST} levels") from None
     level = [found]
@@ -139,6 +139,11 @@ def whole_number(digits: str) -> int | float:
         return float(number)
     except OverflowError:
         raise ValueError(f"an integer of {len(digits):,} digits") from None
+
+
+def _bounded(digits: str) -> int:
+    whole_number(digits)
+    return int(digits)
 
 
 def _inside(each: Any) -> Any:

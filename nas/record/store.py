@@ -219,7 +219,7 @@ class RunStore:
             row = self.connection.execute(found, (name,)).fetchone() if tables else None
         if row is None or row[1] != meta_digest({name: row[0]}):
             return None
-        return dict(outside.parsed(row[0]))
+        return dict(outside.parsed(row[0], exact=True))
 
     def check(self) -> None:
         """Refuse a file whose structure is damaged before anything is added to it."""
@@ -287,7 +287,9 @@ def read_meta(path: Path) -> dict[str, Any]:
         connection.close()
         if written.pop("digest", "") != json.dumps(meta_digest(written)):
             raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
-        return {name: value if name == "layout" else outside.parsed(value) for name, value in written.items()}
+        return {
+            name: value if name == "layout" else outside.parsed(value, exact=True) for name, value in written.items()
+        }
 
 
 def _floats(column: tuple[Any, ...]) -> FloatArray:
