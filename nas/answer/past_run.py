@@ -8,7 +8,6 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError
-from nas.files.yaml_source import parse
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
@@ -16,6 +15,7 @@ from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
 from nas.search.scenarios import beyond_of_each
+from objectives import outside
 from objectives.device import Calibration, Device
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Requests
@@ -112,7 +112,7 @@ def recorded_run(path: Path) -> RecordedRun:
 
 def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None:
     try:
-        content: Any = parse((path / "summary.json").read_text(encoding="utf-8"), "summary.json")[0]["scale"]
+        content: Any = outside.json_of(path / "summary.json", 10 * outside.MB, own=True)["scale"]
         bounds = np.array([[content[o.name]["best"], content[o.name]["worst"]] for o in objectives], dtype=np.float64)
     except Exception:
         return None

@@ -1,7 +1,5 @@
 """A run in progress, read from its folder: how far it is, how fast, and the best so far. Nothing is locked or written."""
 
-import json
-import stat
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from nas.record.folder import OpenRun, current, open_run
 from nas.record.log import KNOWN
 from nas.record.store import FILE
 from nas.terminal.progress import duration
+from objectives import outside
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
@@ -209,11 +208,8 @@ def manifest_of(path: Path) -> dict[str, Any]:
     """A run's manifest with a known state; a file that is none says that the run is only beginning."""
     place = path / "manifest.json"
     try:
-        told = place.lstat()
-        if not stat.S_ISREG(told.st_mode) or told.st_size > LARGEST:
-            return {"state": "running"}
-        found = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = outside.json_of(place, LARGEST, own=True)
+    except (OSError, ValueError):
         return {"state": "running"}
     if not isinstance(found, dict) or found.get("state") not in STATES:
         return {"state": "running"}

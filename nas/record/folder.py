@@ -286,7 +286,7 @@ def current(run: OpenRun) -> dict[str, Any]:
     path = run.path / "config.yaml"
     if not path.exists():
         return dict(run.resolved)
-    content, _ = yaml_source.read(path)
+    content, _ = yaml_source.read(path, own=True)
     if not isinstance(content, dict) or any(key not in content for keys in SECTIONS.values() for key in keys):
         raise UsageError(
             f"{path}: expected the run's own configuration, got another; delete it and resume, the store holds it too"

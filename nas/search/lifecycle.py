@@ -110,7 +110,7 @@ def read_manifest(folder: Path, study: Study) -> Manifest:
     """The run's manifest, made again if it was lost."""
     path = folder / "manifest.json"
     with suppress(UsageError):
-        content = yaml_source.read(path)[0]
+        content = yaml_source.read(path, own=True)[0]
         if isinstance(content, dict) and isinstance(content.get("versions"), dict):
             return Manifest(folder, content)
     return new_manifest(folder, study)

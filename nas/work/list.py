@@ -16,6 +16,7 @@ from nas.study.entry_points import PlugIn
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from objectives import outside
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, summary
@@ -230,8 +231,7 @@ def application_studies() -> list[str]:
 
 def headline(path: Path) -> str:
     """The comment in a file's first line."""
-    with path.open(encoding="utf-8") as lines:
-        return lines.readline().lstrip("# ").rstrip()
+    return outside.text(path, 8 * outside.MB).partition("\n")[0].lstrip("# ").rstrip()
 
 
 def stacks() -> list[Row]:
