@@ -19,7 +19,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.loop import Search
 from nas.strategies._optuna import quiet, usable
-from nas.study.configuration import without_password
+from nas.study.written_values import without_password
 from nas.terminal.console import notice
 from objectives import outside
 from search_spaces.arrays import IntArray
@@ -65,7 +65,8 @@ class OptunaMirror:
         """Rows of the log that the study holds; a study without any becomes this run's."""
         trials = self.study.get_trials(deepcopy=False)
         keys = [trial.user_attrs.get("key") for trial in trials]
-        same = self.study.user_attrs.get(IDENTITY) == dict(identity) or not trials
+        theirs = self.study.user_attrs.get(IDENTITY) or {}  # an earlier version's may lack a part
+        same = not trials or (bool(theirs) and theirs.items() <= identity.items())
         alike = self.study.directions == [StudyDirection.MINIMIZE] * len(self.problem.objectives)
         if not (same and alike and keys == known[: len(keys)].tolist()):
             raise UsageError(

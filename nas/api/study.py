@@ -86,9 +86,13 @@ class Study:
         """
         problem, chosen = self.problem, self._with_vocabulary(architectures_of(architectures))
         try:
-            metrics, reasons = problem.metrics(chosen)
+            metrics, reasons = problem.metrics(chosen, assessment=(assessment := problem.assess(chosen)))
         except ValueError as error:
             raise UsageError(str(error)) from None
+        own = {function.name for function in problem.functions}
+        for name in metrics if reasons else ():  # what a formula says of a row stands where another metric failed
+            if name not in own:
+                metrics[name] = np.where(np.isfinite(assessment[name]), assessment[name], np.nan)
         reasons = reasons or [""] * len(chosen)
         met = [np.asarray(budget.violation(metrics[budget.metric]) <= 0) for budget in problem.budgets]
         feasible = np.logical_and.reduce([np.array([not reason for reason in reasons]), *met])

@@ -17,6 +17,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
+from nas.record.identity import fingerprints
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, SOLVING, RunStore
 from nas.search.archive import one_of
@@ -67,7 +68,7 @@ def store_of(problem: Problem, folder: Path) -> RunStore:
 def new_manifest(folder: Path, study: Study) -> Manifest:
     """The manifest of a run that starts now."""
     content = {
-        "fingerprints": run_folder.fingerprints(study.resolved()),
+        "fingerprints": fingerprints(study.resolved()),
         "versions": run_folder.versions(),
         "plugins": study.plug_ins,
         "seed": study.config.seed,
