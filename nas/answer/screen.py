@@ -35,7 +35,7 @@ from objectives.written_text import in_a_command
 COSTS = METRIC_ORDER[2:]  # all but the loss
 WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot
 PROMPT = 1  # line of the screen that is not ours
-NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio, n_kv KV heads"
+NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio each, n_kv KV heads"
 OF_HEADS = ", n_h query heads and their size"  # where they are free of the width
 
 

@@ -108,3 +108,28 @@ def test_a_profile_that_is_far_off_says_so_in_every_answer(inside: Callable[...,
     answer = inside("explain", "--model", "qwen2.5_0.5b", "--preset", "device", "--device", "board.yaml")
     assert "efficiencies measured with E; prefill 50 % off on models held out" in " ".join(answer.out.split())
     assert "decode 10 % off" not in answer.out
+
+
+def test_what_a_pick_takes_has_names_and_units_in_the_order_of_objectives_and_budgets(concluded: Concluded) -> None:
+    budgets = {"resident_gb": 20, "decode_ms": 1e4, "total_ms": 1e4}
+    taken = own_picks(concluded(60, objectives=["loss", "total_ms"], budgets=budgets)).rows[0][2]
+    assert re.fullmatch(r"total [\d.,]+ ms, resident [\d.]+ GB, decode [\d.,]+ ms", taken), taken
+
+
+def test_a_limit_that_is_missed_on_the_device_is_marked_in_its_row(concluded: Concluded) -> None:
+    applications = {"a": {"decode_ms": 5}, "b": {"total_ms": 1e5}}
+    shown = own_picks(concluded(162, precision="fp16", applications=applications))
+    there = [row[shown.header.index("device_ms")] for row in shown.rows]
+    assert [text.endswith(" !") for text in there] == [False, True, False]
+    assert "Every limit holds by takes, in this study's convention" in shown.below[0]
+
+
+def test_the_shorthand_of_the_first_screen_is_explained_on_it(
+    concluded: Concluded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(concluded(60), Path("run"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "layers alone: no LM head" in said
+    assert "r_single FFN ratio each" in said
+    assert "sd unknown" not in said
+    assert not re.search(r"\d more rows", said)
