@@ -11,6 +11,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
 from nas.answer.screen import next_steps, show
 from nas.files.yaml_source import dump
+from nas.frontier.diagnosis import lines
 
 Concluded = Callable[..., Outcome]
 APPLICATIONS = ("embodied AI", "smart home", "autonomous driving", "private serving")
@@ -133,3 +134,25 @@ def test_the_shorthand_of_the_first_screen_is_explained_on_it(
     assert "r_single FFN ratio each" in said
     assert "sd unknown" not in said
     assert not re.search(r"\d more rows", said)
+
+
+def test_a_smaller_vocabulary_that_lets_designs_in_is_named_where_nothing_fits(concluded: Concluded) -> None:
+    least = [concluded(None, algo="exact", vocabulary=v).frontier.metrics["total_ms"].min() for v in (16_000, 151_936)]
+    asked: dict[str, Any] = {"algo": "exact", "budgets": {"total_ms": float(sum(least) / 2)}}
+    diagnosis = concluded(None, vocabulary=151_936, **asked).diagnosis
+    assert diagnosis is not None
+    assert diagnosis.heads is not None
+    own, smaller, opens = diagnosis.heads
+    assert own == 151_936
+    within = concluded(None, vocabulary=smaller, **asked)
+    assert int(within.evaluations.feasible.sum()) == opens > 0
+    assert f"A vocabulary of {smaller:,} in place of 151,936: {opens:,} designs fit" in " ".join(lines(diagnosis, True))
+
+
+def test_commands_are_proposed_by_the_name_that_was_typed(
+    concluded: Concluded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = concluded(60)
+    assert all(step.startswith("python -m nas.") for step, _ in next_steps(outcome, Path("run")))
+    monkeypatch.setattr("sys.argv", ["plas run", "--algo", "nsga2"])
+    assert all(step.startswith("plas ") for step, _ in next_steps(outcome, Path("run")))
