@@ -87,7 +87,7 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
         fit = "1 design fits" if opens == 1 else f"{opens:,} designs fit"
         said.append(
             f"  A vocabulary of {smaller:,} in place of {own:,}: {fit} within the budgets as they are (computed; "
-            "what it costs in loss is not modelled)."
+            "that its tokens hold less text each is not modelled)."
         )
     said.append("Closest misses:")
     said += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
