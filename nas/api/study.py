@@ -71,7 +71,7 @@ class Study:
 
         Architectures without a vocabulary of their own get the study's. A metric that fails leaves NaN in its
         row and says why in `reason` ("" where all is well). `extrapolates` marks losses outside the law's range.
-        The table's `attrs["units"]` holds the units: nats for loss is "", times are ms, memory GB.
+        The table's `attrs["units"]` holds the units: nats for loss, ms for times, GB for memory.
 
         Examples:
             >>> study = nas.load_study(preset="device")
