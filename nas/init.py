@@ -30,6 +30,7 @@ def init(
     from nas.errors import UsageError
     from nas.files.tables import write
     from nas.terminal.console import notice
+    from nas.terminal.program import command as typed
 
     if application is not None:
         if study is not None:
@@ -40,7 +41,8 @@ def init(
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
     write(path, text)
     if not quiet:
-        notice(f"{path} written. Edit it, then: python -m nas.{command}")
+        name, _, flags = command.partition(" ")
+        notice(f"{path} written. Edit it, then: {typed(name)} {flags}")
 
 
 def application_study(name: str) -> str:

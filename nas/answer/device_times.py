@@ -48,7 +48,10 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> 
         return f"{said}."
     if not any(judged):
         return f"{said}; every time limit is met there too."
-    return f"{said}: {sum(judged)} of {len(judged)} time limits are missed there. --preset device searches within them."
+    return (
+        f"Every limit holds by takes, in this study's convention. {said}: {sum(judged)} of {len(judged)} time limits "
+        "are missed there. --preset device searches within them."
+    )
 
 
 def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
@@ -56,7 +59,10 @@ def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | N
     judged = [miss for miss in missed if miss is not None]
     parts = [SHORT.get(part.split()[0], part) for part in counted(problem, on_device)]
     said = f"{PREFIX}ms (preset device: {', '.join(parts)})"
-    return f"{said} misses {sum(judged)} of {len(judged)} limits" if judged else said
+    if not judged:
+        return said
+    here = "; every limit holds by takes, in this study's convention" if any(judged) else ""
+    return f"{said} misses {sum(judged)} of {len(judged)} limits{' (!)' * any(judged)}{here}"
 
 
 def counted(problem: Problem, on_device: Problem) -> list[str]:

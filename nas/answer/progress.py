@@ -12,6 +12,7 @@ from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.log import KNOWN
 from nas.record.store import FILE
+from nas.terminal.program import command
 from nas.terminal.progress import duration
 from objectives import outside
 from objectives.loss_law.law import Law
@@ -64,7 +65,7 @@ class Progress:
         elif self.going_on:
             state += f", last evaluation {duration(self.silent_s)} ago"
             if self.silent_s > SILENT_S:
-                state += f" (killed? python -m nas.run --resume {in_a_command(self.run)} goes on)"
+                state += f" (killed? {command('run')} --resume {in_a_command(self.run)} goes on)"
         elif self.stop_reason:
             state += f", {self.stop_reason}"
         of = [self.law] if self.law else []

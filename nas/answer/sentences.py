@@ -223,7 +223,7 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         return []
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f"{tokens}, " if tokens else ""
-    sure = "sd unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
+    sure = "error unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn))]

@@ -32,6 +32,7 @@ from nas.search.notebook import Notebook
 from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 from search_spaces.arrays import AnyArray
 
@@ -91,7 +92,7 @@ def continuing(folder: Path, config: StudyConfig) -> str:
     """The command that goes on with a run; a strategy of one's own and a cluster are named again."""
     own = f" --algo {config.algo}" if is_own(config.algo) else ""
     where = f" --executor {in_a_command(config.executor)}" if config.executor else ""
-    return f"python -m nas.run --resume {in_a_command(folder)}{own}{where}"
+    return f"{command('run')} --resume {in_a_command(folder)}{own}{where}"
 
 
 def retrying(folder: Path, config: StudyConfig) -> str:

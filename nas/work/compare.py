@@ -31,6 +31,7 @@ from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
 from nas.study.written_values import split_names
 from nas.terminal.console import notice, say_json
+from nas.terminal.program import command
 from nas.terminal.progress import Stages, Ticker
 from objectives import outside
 from objectives.written_text import in_a_command
@@ -151,7 +152,7 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
             results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare {continuing(folder, plan.config)}"
+            f"Interrupted; everything evaluated is kept. Continue with: {command('compare')} {continuing(folder, plan.config)}"
         ) from None
     finally:
         crew.close()

@@ -25,6 +25,7 @@ from nas.search.scenarios import asked_of, beyond_measured
 from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
+from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.work.law_regrets import design_lines
@@ -155,7 +156,7 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
         rows = select(run.evaluations, request.how, run.scale(), run.workload).tolist() if feasible else []
         if len(rows) == 0:
             raise InfeasibleError(
-                f"{path}: nothing feasible to explain; python -m nas.select {in_a_command(path)} says why, --index N explains any row"
+                f"{path}: nothing feasible to explain; {command('select')} {in_a_command(path)} says why, --index N explains any row"
             )
         row = rows[0]
     elif request.index < len(run.evaluations):

@@ -19,6 +19,7 @@ from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.study.written_values import without_password
 from nas.terminal.console import notice, say
+from nas.terminal.program import command
 from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
 from objectives.written_text import in_a_command
@@ -100,7 +101,7 @@ def continued(request: Request, run: OpenRun) -> Study:
     if (other := changed(study.problem.scenario.law)) and not request.quiet:
         notice(
             f"Warning: law: {other}; this run goes on with the law that it holds. For the file as it is now, start a new run: "
-            f"python -m nas.run --config {shlex.quote(str(request.resume))} --law FILE"
+            f"{command('run')} --config {shlex.quote(str(request.resume))} --law FILE"
         )
     return within_horizon(study, run.resolved["evaluations"], request.quiet)
 
