@@ -27,13 +27,12 @@ class MoreActive:
     @property
     def priced(self) -> BoolArray:
         """Which designs can be compared with more active experts."""
-        found: BoolArray = np.isfinite(self.more - self.own[:, None]).any(axis=1)
-        return found
+        return np.asarray(np.isfinite(self.more - self.own[:, None]).any(axis=1))
 
     @property
     def no_lower(self) -> BoolArray:
         """Which designs are given no lower loss with 2K or with 4K, at 12 digits."""
-        return self.not_lowered.any(axis=1)
+        return np.asarray(self.not_lowered.any(axis=1))
 
     @property
     def not_lowered(self) -> BoolArray:
