@@ -14,6 +14,7 @@ from nas.answer.sentences import count, describe, headline
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
+from nas.frontier.active_experts import active_experts_lines
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
 from nas.frontier.contexts import AtContext, along_contexts, of_long_context
@@ -71,7 +72,8 @@ def explain(request: Request) -> None:
     sparse = bool(chosen.n_experts[0] > 1)
     scenario = study.problem.pricing(chosen)
     doubts = [*_of_times(study, scenario, sparse=sparse), *about_energy(scenario, experts=sparse)]
-    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *doubts]
+    of_k = active_experts_lines(scenario.law, chosen, "designs")
+    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *of_k, *doubts]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
