@@ -7,6 +7,7 @@ import numpy as np
 from nas.frontier.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
+from objectives.datasheet_times import doubts
 from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
 
@@ -90,7 +91,9 @@ def speeds(scenario: Scenario) -> str:
     engine = profile.engine or "an unnamed engine"
     where = "; ".join([f"{batch} with {engine}", *far_off(profile)])
     if profile.precision in ("", scenario.precision.name):
-        return f"efficiencies measured{where}"
+        measured = {(True, False): " in decode alone", (False, True): " in prefill alone"}
+        phases = measured.get((profile.prompts is None, profile.contexts is None), "")
+        return f"efficiencies measured{phases}{where}"
     return f"efficiencies transferred from an {profile.precision} measurement{where}"
 
 
@@ -100,7 +103,9 @@ def latency_certainty(scenario: Scenario) -> str:
         return " ".join(dict.fromkeys(latency_certainty(each) for each in scenario.formats))
     profile = scenario.calibration
     if profile is None:
-        return "Times are roofline predictions at datasheet peaks: how far a real device is off is unknown here."
+        known = "".join(doubts(scenario.device, None)).removeprefix("times are at datasheet peaks")
+        said = known or ": how far a real device is off is unknown here"
+        return f"Times are roofline predictions at datasheet peaks{said}."
     off = [
         f"{phase} {100 * np.median([abs(1.0 / ratio - 1.0) for ratio in ratios]):.0f} %"
         for phase, ratios in profile.held_out.items()

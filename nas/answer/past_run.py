@@ -16,6 +16,7 @@ from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
 from nas.search.scenarios import beyond_of_each
 from objectives import outside
+from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Requests
@@ -61,7 +62,7 @@ class RecordedRun:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
         resolved: Any = self.run.resolved
         if resolved["calibration"] == "none":
-            return []
+            return doubts(Device.model_validate(resolved["device"]), None)
         prompt, context = resolved["input_tokens"], resolved["input_tokens"] + resolved["output_tokens"]
         chosen = self.architectures(rows)
         asked = Asked(resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any()))

@@ -30,6 +30,7 @@ from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.work.law_regrets import design_lines
+from objectives.datasheet_times import doubts
 from objectives.scenario import Scenario
 from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
@@ -174,7 +175,10 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
 def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
     """What is doubtful of the times in a scenario of the study, that of a design's own format."""
     asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
-    return [f"Warning: {text}" for text in beyond_measured(scenario.calibration, asked)]
+    return [
+        f"Warning: {text}"
+        for text in (*doubts(scenario.device, scenario.calibration), *beyond_measured(scenario.calibration, asked))
+    ]
 
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:

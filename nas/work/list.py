@@ -17,6 +17,7 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives import outside
+from objectives.datasheet_times import measured_elsewhere
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, summary
@@ -46,6 +47,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         _say_table(kind.replace("-", " ").capitalize(), rows)
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
+            say(f"Of 0 profiles: times are at datasheet peaks; {measured_elsewhere()}.\n")
             _say_table("Calibrated: median error on models held out", calibrated)
 
 
