@@ -25,7 +25,7 @@ SCENARIO = (
 PRECISION = ("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak")
 DEVICE = (
     *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
-    *("confidence", "source", "note", "dense_confirmed", "modes", "mode_source", "mode", "energy"),
+    *("confidence", "source", "note", "dense_confirmed", "npu", "modes", "mode_source", "mode", "energy"),
 )
 COLUMNS = (
     *("tokens", "precision", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),
