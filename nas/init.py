@@ -30,6 +30,7 @@ def init(
     from nas.errors import UsageError
     from nas.files.tables import write
     from nas.terminal.console import notice
+    from nas.terminal.program import command as typed
 
     if application is not None:
         if study is not None:
@@ -40,7 +41,8 @@ def init(
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
     write(path, text)
     if not quiet:
-        notice(f"{path} written. Edit it, then: python -m nas.{command}")
+        name, _, flags = command.partition(" ")
+        notice(f"{path} written. Edit it, then: {typed(name)} {flags}")
 
 
 def application_study(name: str) -> str:
@@ -68,12 +70,13 @@ def study_text(path: Path, study: str) -> tuple[str, str]:
     """
     from nas.errors import UsageError
     from nas.files.faults import unknown
+    from objectives import outside
     from objectives.plugins import documents
 
     shipped = documents("configs")
     if study not in shipped:
         raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
-    text = shipped[study].read_text(encoding="utf-8")
+    text = outside.text(shipped[study], outside.MB)
     command = "compare" if "\nstudies:" in text else "devices" if "\ndevices:" in text else "run"
     return text, f"{command} --config {path}"
 
@@ -87,6 +90,7 @@ def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
     from nas.errors import UsageError
     from nas.search.discovery import named
     from nas.study.own_modules import could_be_own
+    from objectives import outside
     from objectives.plugins import folder
 
     if study is not None:
@@ -98,7 +102,7 @@ def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
         raise UsageError(
             f"{path}: expected a module name of your own, got {module!r}; name it for example my_search.py"
         )
-    text = (folder("nas.strategies") / "_template.py").read_text(encoding="utf-8")
+    text = outside.text(folder("nas.strategies") / "_template.py", outside.MB)
     return re.sub(r"(?m)^#   .*", lambda line: re.sub(r"\bstrategy\b", module, line[0]), text), f"run --algo {module}"
 
 

@@ -46,6 +46,7 @@ class Calibration(BaseModel):
     With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
     prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
     experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
+    format: the weight format that was measured where it is not `precision` itself (q4_k_m under int4); "" where it is, or is not known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
     counts these models where it is told.
     """
@@ -53,6 +54,7 @@ class Calibration(BaseModel):
     model_config = ConfigDict(extra="forbid")
     engine: Name = ""
     precision: Name = ""
+    format: Name = ""
     mode: Name = ""
     batch: Annotated[int, Field(ge=1)] = 1
     compute_efficiency: _Share = 1.0
@@ -158,7 +160,7 @@ class Device(BaseModel):
     """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
 
     `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
-    has an efficiency for them (docs/model.md, cache tier).
+    has an efficiency for them (docs/model.md, cache tier). `npu`: whether the peaks are those of a neural processing unit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -174,6 +176,7 @@ class Device(BaseModel):
     source: str = ""
     note: str = ""
     dense_confirmed: bool = False
+    npu: bool = False
     other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
     modes: dict[Name, Mode] = {}
     mode_source: str = ""

@@ -4,6 +4,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+from objectives import outside
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -32,7 +34,7 @@ def summary(package: str, name: str) -> str:
 def first_line(path: Path, function: str = "") -> str:
     """First docstring line of a module's file, or of a function in it; "" where there is none; nothing is imported."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(outside.text(path, outside.MB))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
@@ -47,7 +49,7 @@ def normalised(name: str) -> str:
 
 def imports(package: str, name: str) -> set[str]:
     """Top-level packages that a plug-in imports, without importing it."""
-    tree = ast.parse((folder(package) / f"{name}.py").read_text(encoding="utf-8"))
+    tree = ast.parse(outside.text(folder(package) / f"{name}.py", outside.MB))
     found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
     found |= {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
     return {module.partition(".")[0] for module in found}

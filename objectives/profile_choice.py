@@ -2,6 +2,7 @@
 
 from statistics import median
 
+from objectives.datasheet_times import other_modes
 from objectives.device import Calibration, Device, Energy
 from objectives.transfers import Asked, transfers
 from search_spaces.formats import base_of
@@ -30,6 +31,8 @@ def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, s
     sources = TRANSFERABLE[base_of(asked.precision)]
     alike = [p for p in here if p.precision in sources]
     if not alike:
+        if device.profiles and not here:
+            return None, f"datasheet peaks: {other_modes(device)}"
         what = f"no calibrated profile that {asked.precision} could use" if here else "no calibrated profile"
         return None, f"datasheet peaks, {what} for this device"
 

@@ -41,6 +41,18 @@ SHORTER = Step({"prefill": (0.36, 2.66), "decode": (0.96, 1.11)}, 2048 / 57)
 LONGER = Step({"prefill": (0.97, 1.69), "decode": (1.03, 1.32)}, 8.0)
 EXPERTS = Step({"prefill": (0.72, 1.63), "decode": (0.71, 1.16)})
 FORMATS = Step({"prefill": (0.73, 3.20), "decode": (0.64, 1.48)})
+#: Bits of weights and of the LM head in llama.cpp's formats that calibrate as int4, and the settings that count them so.
+COUNTED = {
+    "q4_k_m": (4.85, 6.56, "int4_group_size=24 and head_bytes=0.82"),
+    "q4_0": (4.5, 6.56, "int4_group_size=40 and head_bytes=0.82"),
+}
+#: What a study counts nearest to a format of llama.cpp, which none of its precisions is.
+NEAREST = {
+    "q4_k_m": f"int4, counted as q4_k_m with {COUNTED['q4_k_m'][2]} (its LM head has 16 bits otherwise)",
+    "q4_0": f"int4, counted as q4_0 with {COUNTED['q4_0'][2]} (its LM head has 16 bits otherwise)",
+    "q8_0": "int8, which computes at the INT8 peak and has an LM head of 16 bits; head_bytes=1.0625 counts that of q8_0",
+    "mxfp4": "int4 or nvfp4, with an LM head of 16 bits; MXFP4 has experts alone in 4 bits, which no precision counts",
+}
 MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transfer
 
 
@@ -58,6 +70,7 @@ class Transfer:
 def transfers(profile: Calibration, asked: Asked) -> list[Transfer]:
     """Every way in which `asked` lies outside of what the profile was measured with."""
     return [
+        *_unmeasured_phase(profile),
         *_format(profile, asked),
         *_variation(asked),
         *_batch(profile, asked),
@@ -71,8 +84,27 @@ def widening(profile: Calibration, asked: Asked, phase: Phase) -> float:
     return math.prod(t.widening.get(phase, 1.0) for t in transfers(profile, asked))
 
 
+def priced_otherwise(profile: Calibration) -> str:
+    """How int4 is counted otherwise than the format that the profile was measured in, and how to count that."""
+    weights, head, like = COUNTED[profile.format]
+    return (
+        f"measured in {profile.format} ({weights:g} bits a weight, {head:g} in the LM head), and {profile.precision} is counted with about 4 bits "
+        f"and a head of 16, unless {like} are set"
+    )
+
+
+def _unmeasured_phase(profile: Calibration) -> list[Transfer]:
+    """A phase of which the profile has no row, where the other has."""
+    if (profile.prompts is None) == (profile.contexts is None):
+        return []
+    phase, other = ("prefill", "decode") if profile.prompts is None else ("decode", "prefill")
+    return [Transfer(f"{phase} was not measured, {other} alone, and nothing says how far off it is", {})]
+
+
 def _format(profile: Calibration, asked: Asked) -> list[Transfer]:
     base = base_of(asked.precision)
+    if profile.precision == base and profile.format in COUNTED:
+        return [Transfer(priced_otherwise(profile), {})]
     if profile.precision in ("", base):
         return []
     article = "a" if profile.precision.startswith(("q", "w")) else "an"

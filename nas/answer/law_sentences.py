@@ -69,9 +69,13 @@ def worst_of(verdict: Verdict, found: FloatArray) -> str:
 def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
     """What each question's pick is right under, and what another law would take instead."""
     said = [
-        f"{pick.question.label}: {right_under(problem, verdict, problem.architectures(pick.answer.genotypes))}."
+        f"{pick.question.label}: {text}."
         for pick, verdict in zip(answers.picks, answers.verdicts, strict=True)
         if pick.answer is not None
+        for text in (
+            right_under(problem, verdict, problem.architectures(pick.answer.genotypes)),
+            *dense_or_experts(problem, verdict),
+        )
     ]
     said += [] if answers.along is None else along_lines(answers.laws, answers.along)
     return [*said, *confined(answers.laws)]
@@ -83,18 +87,52 @@ def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> st
     Where designs have formats of their own, `E 16 in int8`.
     """
     own, found = _kind(design), verdict.regrets(design)[0].tolist()
-    best = ["" if pick is None else _kind(problem.architectures(pick.genotypes)) for pick in verdict.best]
+    best = _own_kinds(problem, verdict)
     priced = [theirs for theirs, regret in zip(best, found, strict=True) if not np.isnan(regret)]
     share = "all" if priced.count(own) == len(priced) else f"{priced.count(own)} of the"
     said = [f"{own} is right under {share} {len(priced)} laws that price it"]
-    for law, theirs, regret in zip(verdict.laws, best, found, strict=True):
-        if not theirs:
-            said.append(f"{law.name} prices nothing here ({law.priced_designs} alone)")
-        elif np.isnan(regret):
-            said.append(f"{law.name} says nothing of it ({law.priced_designs} alone)")
-        elif theirs != own:
-            said.append(f"under {law.name} {theirs} loses {regret:.4f} less")
-    return "; ".join(said)
+    said += [
+        f"under {law.name} {theirs} loses {regret:.4f} less"
+        for law, theirs, regret in zip(verdict.laws, best, found, strict=True)
+        if theirs and not np.isnan(regret) and theirs != own
+    ]
+    said += [
+        f"{law.name} prices nothing here ({law.priced_designs} alone)"
+        for law, theirs in zip(verdict.laws, best, strict=True)
+        if not theirs
+    ]
+    mute = [law for law, theirs, regret in zip(verdict.laws, best, found, strict=True) if theirs and np.isnan(regret)]
+    return "; ".join([*said, *([f"no regret (-) under {_with_reasons(mute)}"] if mute else [])])
+
+
+def dense_or_experts(problem: Problem, verdict: Verdict) -> list[str]:
+    """What each law that prices both would itself take within the budgets, which laws cannot say and why; nothing of a space of one of the two."""
+    if not problem.space.experts.min() <= 1 < problem.space.experts.max():
+        return []
+    taken: dict[str, list[str]] = {}
+    mute = []
+    for law, theirs in zip(verdict.laws, _own_kinds(problem, verdict), strict=True):
+        least, most = law.domain.get("n_experts", (1.0, np.inf))
+        if theirs and least <= 1 < most:
+            taken.setdefault(theirs, []).append(law.name)
+        else:
+            mute.append(law)
+    said = [f"{theirs} under {', '.join(names)}" for theirs, names in taken.items()]
+    said += [f"{_with_reasons(mute)} cannot say"] if mute else []
+    return [f"Dense or experts? {'; '.join(said)}"]
+
+
+def _own_kinds(problem: Problem, verdict: Verdict) -> list[str]:
+    """The kind of each law's own best design; "" where it prices nothing."""
+    return ["" if pick is None else _kind(problem.architectures(pick.genotypes)) for pick in verdict.best]
+
+
+def _with_reasons(laws: Sequence[Law]) -> str:
+    """`joint_moe, routed (designs of top_k 1 alone), chinchilla_epoch (designs of n_experts 1 alone)`."""
+    reasons: dict[str, list[str]] = {}
+    for law in laws:
+        reasons.setdefault(law.priced_designs, []).append(law.name)
+    return ", ".join(f"{', '.join(names)} ({reason} alone)" for reason, names in reasons.items())
 
 
 def _kind(design: Architectures) -> str:

@@ -1,6 +1,5 @@
 """A run as an Optuna study in a storage of the user's, trial by trial, so that optuna-dashboard shows it live."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -20,11 +19,13 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.loop import Search
 from nas.strategies._optuna import quiet, usable
-from nas.study.configuration import without_password
+from nas.study.written_values import without_password
 from nas.terminal.console import notice
+from objectives import outside
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
 
+MOST_BYTES = 1_000 * outside.MB  # of a journal
 IDENTITY = "fingerprints"
 LISTED = "constraints"  # the system attribute in which optuna-dashboard looks for violations; it knows no named ones
 
@@ -64,7 +65,8 @@ class OptunaMirror:
         """Rows of the log that the study holds; a study without any becomes this run's."""
         trials = self.study.get_trials(deepcopy=False)
         keys = [trial.user_attrs.get("key") for trial in trials]
-        same = self.study.user_attrs.get(IDENTITY) == dict(identity) or not trials
+        theirs = self.study.user_attrs.get(IDENTITY) or {}  # an earlier version's may lack a part
+        same = not trials or (bool(theirs) and theirs.items() <= identity.items())
         alike = self.study.directions == [StudyDirection.MINIMIZE] * len(self.problem.objectives)
         if not (same and alike and keys == known[: len(keys)].tolist()):
             raise UsageError(
@@ -184,10 +186,10 @@ def refuse_other_file(path: Path) -> None:
     """
     if not path.exists():
         return
-    with path.open("rb") as file:
-        first = file.readline(100_000)
+    outside.checked(path, MOST_BYTES)
+    first = outside.beginning(path, 100_000).partition(b"\n")[0]
     try:
-        entry = json.loads(first or "{}")
+        entry = outside.parsed(first.decode() or "{}")
     except ValueError:
         entry = None
     if first and not (isinstance(entry, dict) and {"op_code", "worker_id"} <= entry.keys()):

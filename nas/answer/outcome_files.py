@@ -11,6 +11,7 @@ from nas.answer.device_times import limits
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
 from nas.answer.lesson_lines import corrected_picks, left_out_columns
 from nas.answer.outcome import Outcome
+from nas.answer.sentences import active_experts
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.frontier.diagnosis import lines
@@ -197,6 +198,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "picks": answered(outcome),
         "law": law_in_numbers(problem.scenario.law, tokens_of(problem)),
         "law_does_not_see": list(outcome.blind),
+        "law_on_active_experts": active_experts(outcome),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
         "learned": None if outcome.lessons is None else outcome.lessons.figures,
         "lessons": None if outcome.lessons is None else list(outcome.lessons.said),

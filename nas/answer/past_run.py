@@ -8,7 +8,6 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError
-from nas.files.yaml_source import parse
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.indicators import Scale
 from nas.problem.evaluations import Evaluations
@@ -16,6 +15,8 @@ from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
 from nas.search.scenarios import beyond_of_each
+from objectives import outside
+from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Requests
@@ -61,7 +62,7 @@ class RecordedRun:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
         resolved: Any = self.run.resolved
         if resolved["calibration"] == "none":
-            return []
+            return doubts(Device.model_validate(resolved["device"]), None)
         prompt, context = resolved["input_tokens"], resolved["input_tokens"] + resolved["output_tokens"]
         chosen = self.architectures(rows)
         asked = Asked(resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any()))
@@ -112,7 +113,7 @@ def recorded_run(path: Path) -> RecordedRun:
 
 def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None:
     try:
-        content: Any = parse((path / "summary.json").read_text(encoding="utf-8"), "summary.json")[0]["scale"]
+        content: Any = outside.json_of(path / "summary.json", 10 * outside.MB, own=True)["scale"]
         bounds = np.array([[content[o.name]["best"], content[o.name]["worst"]] for o in objectives], dtype=np.float64)
     except Exception:
         return None

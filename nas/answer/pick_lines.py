@@ -34,7 +34,7 @@ def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
     for table in beside_baselines(outcome, brief=not verbose):
         title = sentence(Styled(table.title, TITLE), table.caption.removeprefix(table.title))
         part = _laid_out(table, table.header, BELOW if verbose else (), () if verbose else ("architecture", EXACT))
-        more = [] if verbose else [*part.dropped, f"{table.more} more rows"]
+        more = [] if verbose else [*part.dropped, f"{table.more} more picks"]
         found = Shown([*found.lines, [], *title, *part.lines], [*found.dropped, *more], found.exact or part.exact)
     return found
 

@@ -11,6 +11,7 @@ from nas.answer.outcome_files import asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.frontier.picks import Pick
+from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
@@ -18,6 +19,7 @@ from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 EXACT = "exact"
 EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
 LARGE = 1e9  # from here on figures are shown by their powers of ten
+SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
 Asked = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
@@ -71,7 +73,7 @@ def _better(loss: float | None, best: float | None, theirs: float | None = None)
     """The exact pick's loss where the search did not find it, and its change of a baseline's perplexity."""
     if best is None or (loss is not None and best >= loss * (1.0 - DIFFERENT)):
         return ""
-    return f"{best:.4f}" + ("" if theirs is None else f" ({_change(best, theirs)})")
+    return f"{best:.4f}" + ("" if theirs is None else f" (ppl {_change(best, theirs)})")
 
 
 def _change(loss: float, theirs: float) -> str:
@@ -129,21 +131,27 @@ def _loss(loss: float, *, extrapolated: bool) -> str:
 
 
 def _taken(problem: Problem, question: Question, m: dict[str, float]) -> list[str]:
-    """What the limits are on, but for the memory, which has its column; the total time where none is on a time."""
-    names = dict.fromkeys([*limits(problem, question), *times_of(problem, question)])
-    shown = [name for name in names if name != "memory_gb"]
-    named = question.budget is None or len(shown) > 1
-    return [f"{name} {_figure(m[name])}" if named and name != "total_ms" else _figure(m[name]) for name in shown]
+    """What the limits are on, objectives first, but for the memory, which has its column; the total time where none is on a time."""
+    limited = [*limits(problem, question), *times_of(problem, question)]
+    ordered = [*(o.name for o in problem.objectives if o.name in limited), *limited]
+    shown = [name for name in dict.fromkeys(ordered) if name != "memory_gb"]
+    named = question.budget is None or len(shown) > 1  # else the row's first column names it
+    return [figure(problem, name, m[name], named=named) for name in shown]
 
 
-def _figure(value: float) -> str:
-    """`19.71`, `1.2e+21`."""
-    return f"{value:.2f}" if value < LARGE else f"{value:.4g}"
+def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -> str:
+    """A metric by its name, with its unit: `total 482.9 ms`, `resident 3.88 GB`, `train 1.2e+21 FLOP`."""
+    own = {function.name: function.unit for function in problem.functions}
+    unit = own[metric] if metric in own else unit_of(metric)
+    name = metric.rpartition(":")[2].removesuffix(SUFFIXES.get(unit, ""))
+    number = f"{value:,.0f}" if 1e4 <= value < LARGE else f"{value:.4g}"
+    return f"{name * named} {number} {unit}".strip()
 
 
 def _there(problem: Problem, question: Question, there: dict[str, float]) -> str:
+    """The times on the device, with a `!` where one is beyond its limit."""
     said = ", ".join(f"{there[PREFIX + name]:.4g}" for name in times_of(problem, question))
-    return Styled(said, BAD) if misses(limits(problem, question), there) else said
+    return Styled(f"{said} !", BAD) if misses(limits(problem, question), there) else said
 
 
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")
@@ -181,7 +189,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool
     facts += [f"predicted loss {loss:.4f}{'*' if outside else ''}"]
     facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
     header = (
-        "compared",
+        "layers alone: no LM head" if brief else "compared",
         "loss",
         EXACT,
         "perplexity",

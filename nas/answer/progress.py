@@ -1,7 +1,5 @@
 """A run in progress, read from its folder: how far it is, how fast, and the best so far. Nothing is locked or written."""
 
-import json
-import stat
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +12,9 @@ from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.log import KNOWN
 from nas.record.store import FILE
+from nas.terminal.program import command
 from nas.terminal.progress import duration
+from objectives import outside
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
 from objectives.written_text import in_a_command
@@ -65,7 +65,7 @@ class Progress:
         elif self.going_on:
             state += f", last evaluation {duration(self.silent_s)} ago"
             if self.silent_s > SILENT_S:
-                state += f" (killed? python -m nas.run --resume {in_a_command(self.run)} goes on)"
+                state += f" (killed? {command('run')} --resume {in_a_command(self.run)} goes on)"
         elif self.stop_reason:
             state += f", {self.stop_reason}"
         of = [self.law] if self.law else []
@@ -209,11 +209,8 @@ def manifest_of(path: Path) -> dict[str, Any]:
     """A run's manifest with a known state; a file that is none says that the run is only beginning."""
     place = path / "manifest.json"
     try:
-        told = place.lstat()
-        if not stat.S_ISREG(told.st_mode) or told.st_size > LARGEST:
-            return {"state": "running"}
-        found = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = outside.json_of(place, LARGEST, own=True)
+    except (OSError, ValueError):
         return {"state": "running"}
     if not isinstance(found, dict) or found.get("state") not in STATES:
         return {"state": "running"}

@@ -1,8 +1,6 @@
 """Where a run stands, in a small file for other machines: SQLite's write-ahead log can be read only where it is written."""
 
-import json
 import socket
-import stat
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -13,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from nas.answer.progress import LARGEST, Progress, RunFollower, manifest_of
 from nas.errors import PlasError
 from nas.files.tables import write_json
+from objectives import outside
 
 NAME = "progress.json"
 EVERY_S = 2.0
@@ -55,14 +54,11 @@ def read(folder: Path) -> Progress | None:
     """What the file of a run that goes on elsewhere says; None where there is none, or it is none of ours."""
     place = folder / NAME
     try:
-        told = place.lstat()
-        if not stat.S_ISREG(told.st_mode) or told.st_size > LARGEST:
-            return None
-        content = json.loads(place.read_text(encoding="utf-8"))
+        content, written = outside.json_of(place, LARGEST, own=True), place.lstat().st_mtime
         found = TypeAdapter(Progress).validate_python(content, strict=False)
-    except (OSError, ValueError, RecursionError, ValidationError):
+    except (OSError, ValueError, ValidationError):
         return None
-    return replace(found, run=str(folder), silent_s=found.silent_s + max(time.time() - told.st_mtime, 0.0))
+    return replace(found, run=str(folder), silent_s=found.silent_s + max(time.time() - written, 0.0))
 
 
 class Elsewhere:

@@ -85,7 +85,7 @@ def _unended(folder: Path) -> str:
 
 def _content(path: Path) -> Mapping[str, Any]:
     with suppress(Exception):
-        content = yaml_source.read(path)[0]
+        content = yaml_source.read(path, own=True)[0]
         if isinstance(content, Mapping):
             return content
     return {}

@@ -27,6 +27,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, sentence, write
+from nas.terminal.program import command
 from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.styles import COMMAND, FAINT, TITLE, Styled, linked, shown
 from nas.terminal.width import cells, columns, rows
@@ -35,7 +36,7 @@ from objectives.written_text import in_a_command
 COSTS = METRIC_ORDER[2:]  # all but the loss
 WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot
 PROMPT = 1  # line of the screen that is not ours
-NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio, n_kv KV heads"
+NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio each, n_kv KV heads"
 OF_HEADS = ", n_h query heads and their size"  # where they are free of the width
 
 
@@ -128,20 +129,20 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
     steps = []
     if outcome.diagnosis is None:
         steps.append(
-            (f"python -m nas.select {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
+            (f"{command('select')} {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
         )
-        steps.append((f"python -m nas.explain {in_a_command(folder)} --select knee", "where time and loss come from"))
+        steps.append((f"{command('explain')} {in_a_command(folder)} --select knee", "where time and loss come from"))
     elif opening := relaxed(outcome.diagnosis):
         steps.append(
             (
-                f"python -m nas.run --config {in_a_command(folder / 'config.yaml')} {opening}",
+                f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}",
                 "relax until a design fits",
             )
         )
     evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
     if outcome.study.config.algo != "exact" and evaluated < size and not outcome.diagnosis_covers_space:
         more = min(2 * max(evaluated, 1), size)
-        steps.append((f"python -m nas.run --resume {in_a_command(folder)} --evaluations {more}", "search on"))
+        steps.append((f"{command('run')} --resume {in_a_command(folder)} --evaluations {more}", "search on"))
     return steps
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
+from nas.frontier.active_experts import active_experts_lines
+from nas.frontier.uncertainty import FROM_LOSS
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.study.configuration import StudyConfig
@@ -213,6 +215,7 @@ def limits(outcome: Outcome) -> list[str]:
     return [
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
         *told_by_fit(law),
+        *active_experts(outcome),
         *sureness(outcome),
     ]
 
@@ -224,11 +227,29 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         return []
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f"{tokens}, " if tokens else ""
-    sure = "sd unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
+    sure = "error unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn))]
-    return [f"Limits: predicted losses ({tokens}{sure}), {beyond}", *told_by_fit(law), *likely]
+    return [
+        f"Limits: predicted losses ({tokens}{sure}), {beyond}",
+        *told_by_fit(law),
+        *active_experts(outcome),
+        *likely,
+    ]
+
+
+def active_experts(outcome: Outcome) -> list[str]:
+    """That the law itself keeps K low in the picks, else along the frontier; nothing where no objective is its loss."""
+    problem, law = outcome.study.problem, outcome.study.problem.scenario.law
+    if not set(outcome.frontier.objectives) & set(FROM_LOSS) - {metric.name for metric in problem.functions}:
+        return []
+    own = [p.answer.genotypes for p in outcome.picks if p.answer is not None and not p.question.baseline]
+    picks = problem.architectures(np.concatenate(own)) if own else None
+    said = [] if picks is None else active_experts_lines(law, picks, "picks")
+    return said or active_experts_lines(
+        law, problem.architectures(outcome.frontier.genotypes), "designs of the frontier"
+    )
 
 
 def told_by_fit(law: Law) -> list[str]:

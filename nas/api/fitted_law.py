@@ -75,7 +75,7 @@ def fit_law(
     rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict
     for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`).
 
-    Example:
+    Examples:
         >>> runs = nas.load_study().sample(40, seed=7)
         >>> fitted = nas.fit_law(runs, tokens=10e9, bootstraps=0)
         >>> fitted.coefficients.index[:2].tolist()

@@ -51,7 +51,7 @@ class Frontier:
         Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
         digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
 
-        Example:
+        Examples:
             >>> nas.load_study().solve().pick("total_ms<=100").loss < 3.2
             True
 
@@ -74,7 +74,7 @@ class Frontier:
     def select(self, how: str) -> pd.DataFrame:
         """Members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select`.
 
-        Example:
+        Examples:
             >>> len(nas.load_study().solve().select("diverse:4"))
             4
 
@@ -98,7 +98,7 @@ class Frontier:
     def distance_to(self, exact: "Frontier") -> Distance:
         """Hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that one's scale, pure numbers.
 
-        Example:
+        Examples:
             >>> study = nas.load_study()
             >>> 0 < study.search(algo="random", evaluations=200).distance_to(study.solve()).gap < 1
             True
@@ -131,7 +131,7 @@ class Frontier:
     def save(self, path: str | Path) -> None:
         """Write a candidate file (.csv or .jsonl) over whatever is there; every command reads it.
 
-        Example:
+        Examples:
             >>> nas.load_study().solve().save("candidates.csv")
 
         Raises:

@@ -106,7 +106,7 @@ class Run:
 def read_run(folder: str | Path) -> Run:
     """A run folder, finished or not; nothing in it is executed or imported.
 
-    Example:
+    Examples:
         >>> run = nas.read_run("run")
         >>> run.evaluations.attrs["units"]["total_ms"], run.pick("total_ms<=100").loss < 4
         ('ms', True)

@@ -57,7 +57,7 @@ class Study:
     def replace(self, **keys: Any) -> "Study":
         """The same study with other keys.
 
-        Example:
+        Examples:
             >>> nas.load_study().replace(device="l4", budgets={"decode_ms": 20}).units["decode_ms"]
             'ms'
 
@@ -71,9 +71,9 @@ class Study:
 
         Architectures without a vocabulary of their own get the study's. A metric that fails leaves NaN in its
         row and says why in `reason` ("" where all is well). `extrapolates` marks losses outside the law's range.
-        The table's `attrs["units"]` holds the units: nats for loss is "", times are ms, memory GB.
+        The table's `attrs["units"]` holds the units: nats for loss, ms for times, GB for memory.
 
-        Example:
+        Examples:
             >>> study = nas.load_study(preset="device")
             >>> table = study.evaluate({"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 4864})
             >>> table.shape[0], table.attrs["units"]["decode_ms"], bool(table.feasible[0])
@@ -86,9 +86,13 @@ class Study:
         """
         problem, chosen = self.problem, self._with_vocabulary(architectures_of(architectures))
         try:
-            metrics, reasons = problem.metrics(chosen)
+            metrics, reasons = problem.metrics(chosen, assessment=(assessment := problem.assess(chosen)))
         except ValueError as error:
             raise UsageError(str(error)) from None
+        own = {function.name for function in problem.functions}
+        for name in metrics if reasons else ():  # what a formula says of a row stands where another metric failed
+            if name not in own:
+                metrics[name] = np.where(np.isfinite(assessment[name]), assessment[name], np.nan)
         reasons = reasons or [""] * len(chosen)
         met = [np.asarray(budget.violation(metrics[budget.metric]) <= 0) for budget in problem.budgets]
         feasible = np.logical_and.reduce([np.array([not reason for reason in reasons]), *met])
@@ -101,7 +105,7 @@ class Study:
     def sample(self, n: int, *, seed: int = 0) -> pd.DataFrame:
         """n distinct architectures of the space (all, if it has fewer), drawn uniformly, evaluated.
 
-        Example:
+        Examples:
             >>> len(nas.load_study().sample(3, seed=1))
             3
 
@@ -117,7 +121,7 @@ class Study:
     def solve(self) -> Frontier:
         """The exact frontier of the whole space.
 
-        Example:
+        Examples:
             >>> frontier = nas.load_study(budgets={"total_ms": 100}).solve()
             >>> frontier.exact, bool(frontier.frame.total_ms.max() <= 100)
             (True, True)
@@ -134,7 +138,7 @@ class Study:
         Keys are the study's (`algo="nsga2"`, `evaluations=2000`, `seed=1`, `params={"population": 50}`).
         `algo` may be a module of your own, which is then imported.
 
-        Example:
+        Examples:
             >>> found = nas.load_study().search(algo="nsga2", evaluations=300, seed=1)
             >>> len(found.evaluated), found.exact
             (300, False)
@@ -175,7 +179,7 @@ class Study:
     def explain(self, architecture: Given) -> Explanation:
         """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.
 
-        Example:
+        Examples:
             >>> found = nas.load_study().explain("qwen2.5_0.5b")
             >>> found.metrics["total_ms"] > 0
             True
@@ -194,7 +198,7 @@ class Study:
     def as_pymoo(self) -> "PymooProblem":
         """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`.
 
-        Example:
+        Examples:
             >>> nas.load_study().as_pymoo().n_var
             6
         """
@@ -205,7 +209,7 @@ class Study:
     def as_optuna_objective(self) -> "OptunaObjective":
         """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions.
 
-        Example:
+        Examples:
             >>> nas.load_study().as_optuna_objective().directions
             ['minimize', 'minimize']
         """
@@ -240,7 +244,7 @@ def load_study(config: str | Path | None = None, **keys: Any) -> Study:
     file and the keys, as on the command line. Functions, laws and paths are taken as they are. Numbers are in the
     metric's unit (ms, GB), texts may have their own ("20 ms", "8 GB").
 
-    Example:
+    Examples:
         >>> study = nas.load_study(device="jetson_orin_nano_super_8gb", preset="device", budgets={"decode_ms": 150})
         >>> study.units["resident_gb"]
         'GB'

@@ -19,6 +19,7 @@ from nas.block_library.puzzletron import per_layer, solution
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
+from objectives import outside
 
 COMMAND, CONFIG = "blocks", "config.yaml"
 OTHERS, ASSEMBLED = "others.csv", "assembled.csv"
@@ -114,7 +115,7 @@ def read_real(folder: Path, count: int) -> dict[int, float]:
     if not path.is_file():
         return {}
     try:
-        lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")), strict=True))
+        lines = list(csv.DictReader(io.StringIO(outside.text(path, outside.MB, own=True)), strict=True))
         found = {int(line["id"]): float(line["real"]) for line in lines}
     except (csv.Error, KeyError, TypeError, ValueError, OSError):
         raise UsageError(f"{path}: expected the columns id and real, got others; assemble the picks again") from None
@@ -133,7 +134,7 @@ def read_config(folder: Path) -> tuple[Asked, dict[str, Any]]:
         UsageError: another command's configuration, or changed content.
     """
     path = folder / CONFIG
-    content = yaml_source.read(path)[0]
+    content = yaml_source.read(path, own=True)[0]
     if not isinstance(content, dict) or content.get("command") != COMMAND:
         raise UsageError(f"{path}: expected a configuration of plas blocks, got another; name its folder")
     return Asked.of(content, str(path)), content

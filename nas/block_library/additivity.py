@@ -16,9 +16,11 @@ from scipy.stats import spearmanr
 from nas.block_library.checking import LARGEST
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
+from objectives import outside
 from objectives.written_text import csv_fault
 from search_spaces.arrays import FloatArray, IntArray
 
+MOST_BYTES = 100 * outside.MB
 FILE = "additivity.csv"
 UNTESTED = "Whether the scores add up was not tested: the library has no mixtures that were assembled and scored."
 
@@ -87,7 +89,7 @@ def read_additivity(library: Path) -> Additivity | None:
     if not path.is_file():
         return None
     try:
-        lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")), strict=True))
+        lines = list(csv.DictReader(io.StringIO(outside.text(path, MOST_BYTES, own=True)), strict=True))
         rows = [(int(line["changed"]), float(line["predicted"]), float(line["real"])) for line in lines]
     except csv.Error as error:
         raise UsageError(f"{path}: expected CSV, got {csv_fault(error)}; correct the file") from None

@@ -15,6 +15,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import near_file
 from nas.files.tables import csv_text, write
+from objectives import outside
 from objectives.written_text import csv_fault, read_cell
 
 TABLE, SIDE = "library.csv", "library.yaml"
@@ -50,11 +51,7 @@ def text_of(path: Path, what: str, otherwise: str) -> str:
         UsageError: no such file, no text, or too much of it.
     """
     try:
-        with open(path, "rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB, got more; leave blocks out")
-        return content.decode("utf-8-sig")
+        return outside.content(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "bytes that are no text"
         raise UsageError(f"{path}: expected {what}, got {said}; {near_file(path, otherwise)}") from None
@@ -62,8 +59,8 @@ def text_of(path: Path, what: str, otherwise: str) -> str:
 
 def _json(path: Path, source: str) -> Any:
     try:
-        return json.loads(source)
-    except (ValueError, RecursionError) as error:
+        return outside.parsed(source)
+    except ValueError as error:
         raise UsageError(f"{path}: expected JSON, got {str(error)[:80]}; write it again") from None
 
 
@@ -71,7 +68,7 @@ def _beside(path: Path, meaning: Meaning) -> Meaning:
     """What a folder's library.yaml says of the columns; what the user says goes before it."""
     if not path.is_file():
         return meaning
-    content = yaml_source.read(path)[0]
+    content = yaml_source.read(path, own=True)[0]
     told = content if isinstance(content, dict) else {}
     scores, larger, rest = (told.get(key) for key in ("scores", "bigger_is_better", "rest"))
     return Meaning(

@@ -11,6 +11,7 @@ from nas.block_library.files import layers_of, text_of
 from nas.block_library.library import Library
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
+from objectives import outside
 from objectives.written_text import csv_fault, read_cell
 
 Named = tuple[str, list[int]]
@@ -67,10 +68,10 @@ def _rows(where: str, parts: Sequence[Part], places: Mapping[Part, int], library
 
 def _solutions(path: Path, text: str) -> list[tuple[str, list[Part]]]:
     try:
-        content = json.loads(text)
+        content = outside.parsed(text)
         listed = content if isinstance(content, list) else [content]
         return [(f"solution {i}", [_part(each) for each in one["chosen_replacements"]]) for i, one in enumerate(listed)]
-    except (ValueError, RecursionError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         raise UsageError(
             f"{path}: expected Puzzletron's solutions.json with chosen_replacements, got another file; name that one"
         ) from None

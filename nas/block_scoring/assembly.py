@@ -1,6 +1,5 @@
 """Mixtures assembled from the model whose blocks a library holds, and scored as the library was."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from nas.block_scoring.session import Reading, Scorer, identity, scorer
 from nas.block_scoring.variants import Variant
 from nas.errors import UsageError
 from nas.measuring.journal import SETTINGS
+from objectives import outside
 
 
 def real_losses(
@@ -36,7 +36,7 @@ def real_losses(
 def _measurement(library: Path) -> dict[str, Any]:
     path = (library if library.is_dir() else library.parent) / SETTINGS
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = outside.json_of(path, outside.MB, own=True)
     except (OSError, ValueError):
         told = None
     if not isinstance(told, dict) or not all(type(told.get(name)) is int for name in ("tokens", "sequence_length")):

@@ -16,6 +16,7 @@ from nas.exporting.transformers_check import refuse_missing
 from nas.measuring.journal import Record
 from nas.training.encoding import encoder_of
 from nas.training.sources import documents
+from objectives import outside
 from search_spaces.arrays import FloatArray, IntArray
 
 LOG = "scores.jsonl"
@@ -65,6 +66,10 @@ class Scorer:
         return total / count
 
 
+READ = (".json", ".safetensors", ".bin", ".model")  # what transformers may open
+MOST_BYTES = 1_000_000 * outside.MB
+
+
 def scorer(folder: Path, reading: Reading) -> Scorer:
     """The model of a folder, with the text as its token ids; without a tokenizer.json a byte is a token.
 
@@ -77,6 +82,8 @@ def scorer(folder: Path, reading: Reading) -> Scorer:
     if not (folder / "config.json").is_file():
         raise UsageError(f"{folder}: expected a Hugging Face model's folder, got no config.json in it; name another")
     try:
+        for file in (file for file in folder.iterdir() if file.suffix in READ):
+            outside.checked(file, MOST_BYTES)
         model: Any = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise UsageError(

@@ -12,8 +12,11 @@ from nas.closed_forms.posynomial import Convex
 from nas.closed_forms.program import Box
 from nas.errors import UsageError
 from nas.problem.problem import Problem
+from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, uncovered
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.specification import OF_HEADS
+from search_spaces.specification import GENES, OF_HEADS
+
+OPTIONS = ("attention", "causal", "complete", "calibration")  # of the operator model, whose sums the program takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +24,8 @@ class Frame:
     """A problem seen as a geometric program.
 
     Raises:
-        UsageError: axes of layers or heads, a law that is not convex in the theory's variables, a user's metric as a budget.
+        UsageError: axes of layers or heads, a law that is not convex in the theory's variables, a user's metric as a budget,
+            anything that no formula is known to cover.
     """
 
     problem: Problem
@@ -50,6 +54,19 @@ class Frame:
                 "theory: expected a space of one head size whose heads together are as wide as the layers (d_q = d), as its "
                 f"formulas assume, got {space.name} with {' and '.join(axes)} as axes; use python -m nas.run --algo exact"
             )
+        if beyond := self._beyond():
+            raise UsageError(
+                f"theory: expected a study that its formulas cover, got one with {', '.join(beyond)}; "
+                "use python -m nas.run --algo exact"
+            )
+
+    def _beyond(self) -> list[str]:
+        """What the study has and no formula reads: fields of its scenario, genes, columns that all its designs share."""
+        space, scenario = self.problem.space, self.problem.scenario
+        first = self.problem.architectures(space.genotypes(np.zeros(1, dtype=np.int64)))
+        found = [*uncovered(scenario, (*SCENARIO, *OPTIONS)), *uncovered(scenario.precision, PRECISION)]
+        found += [*uncovered(scenario.device, DEVICE), *(gene for gene in space.genes if gene not in GENES)]
+        return found + [name for name in first.further_columns() if name not in (*COLUMNS, "vocabulary")]
 
     @cached_property
     def setting(self) -> Setting:

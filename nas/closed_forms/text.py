@@ -14,6 +14,7 @@ from nas.closed_forms.regimes import MUCH, Regime
 from nas.closed_forms.relaxation import Relaxation
 from nas.closed_forms.rounding import PAIRS, Rounded
 from nas.closed_forms.validation import by_operators, worth_training
+from nas.frontier.active_experts import active_experts_lines
 from nas.problem.problem import Problem
 from nas.terminal.console import say
 from nas.terminal.styles import TITLE, Styled
@@ -184,10 +185,19 @@ def _show_rounded(prediction: Prediction) -> None:
     say(f"  {_design(prediction, rounded.design.genotypes)}")
     metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.frame.limits))
     say(f"  {metrics}; {_proven(rounded)}")
+    for line in on_active_experts(prediction):
+        say(f"  {line}")
     if exact is not None:
         on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
         say(f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f}, {_design(prediction, exact.pick.genotypes)}")
         say(f"  the rounded design loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
+
+
+def on_active_experts(prediction: Prediction) -> list[str]:
+    """That the law itself keeps K of the best design low, where it does."""
+    problem, design = prediction.frame.problem, prediction.rounded.design
+    chosen = None if design is None else problem.architectures(design.genotypes)
+    return [] if chosen is None else active_experts_lines(problem.scenario.law, chosen, "designs")
 
 
 def _proven(rounded: Rounded) -> str:
@@ -253,6 +263,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
         "rounded": {
             "design": None if rounded.design is None else _row(prediction, rounded.design, 0),
             "bound": rounded.bound,
+            "law_on_active_experts": on_active_experts(prediction),
             "relaxations": rounded.relaxations,
             "cut_off": rounded.cut_off,
             "designs": rounded.designs,

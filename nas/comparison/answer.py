@@ -9,6 +9,7 @@ from nas.comparison.reading import left_out, sentences
 from nas.comparison.result import StudyResult
 from nas.comparison.tables import Table, rank_table, result_table
 from nas.terminal.console import say
+from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.written_text import in_a_command
@@ -39,7 +40,7 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
     say(f"Files: {folder}/ (report.md, tables/, timing/{drawn}{', a run folder per run in cells/' if own else ''})")
     if own:
-        say(f"More seeds: python -m nas.compare --resume {in_a_command(folder)} --seeds {2 * len(own)}")
+        say(f"More seeds: {command('compare')} --resume {in_a_command(folder)} --seeds {2 * len(own)}")
 
 
 def _print(shown: Table) -> None:

@@ -12,6 +12,7 @@ from nas.comparison.trace import Trace
 from nas.errors import PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.record import folder as run_folder
+from nas.record.identity import difference
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
@@ -62,7 +63,7 @@ def is_done(cell: Cell, study: Study) -> bool:
         return False
     run = run_folder.open_run(cell.folder)
     run.store.close()
-    if found := run_folder.difference(run.resolved, study.resolved()):
+    if found := difference(run.resolved, study.resolved()):
         raise UsageError(f"{cell.folder}: {found}; start a new comparison instead")
     manifest = read_manifest(cell.folder, study).content
     return manifest.get("state") == "finished" and (

@@ -53,7 +53,8 @@ class Source:
     def read(cls, config: str) -> "Source":
         """The file by path, by the folder of a comparison or a run, or by the name of a shipped one."""
         path = located(config, FILE)
-        content, origins = yaml_source.read(located(config) if path.is_dir() else path)
+        path_read = located(config) if path.is_dir() else path
+        content, origins = yaml_source.read(path_read, own=path_read.parent == FilePath(config))
         return cls(content if isinstance(content, dict) else {}, origins, path)
 
 

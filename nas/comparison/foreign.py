@@ -1,6 +1,7 @@
 """Traces of other tools: a CSV of run, order of evaluation and objectives, read as runs of a strategy."""
 
 import csv
+import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,12 @@ from nas.comparison.trace import Trace
 from nas.comparison.trace_columns import LABELS, Columns
 from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
+from objectives import outside
 from objectives.plugins import importable
 from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.arrays import BoolArray, FloatArray
 
+MOST_BYTES = 400 * outside.MB
 Row = dict[str, str]
 AS_NAMED = Columns()
 
@@ -113,10 +116,10 @@ def _run(
 
 def _rows(path: Path) -> list[Row]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            rows = list(reader)
+        text = outside.content(path, MOST_BYTES).decode("utf-8-sig")
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = csv_fault(error) if isinstance(error, csv.Error) else getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{path}: expected a readable CSV file, got {reason}; check the path") from None

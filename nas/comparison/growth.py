@@ -6,7 +6,7 @@ from nas.comparison.configuration import FILE, Asked, AskedStudy, ComparisonConf
 from nas.comparison.plan import planned
 from nas.comparison.request import Request
 from nas.errors import UsageError
-from nas.record import folder as run_folder
+from nas.record.identity import difference
 from nas.study.written_values import split_names
 from nas.terminal.console import notice
 
@@ -85,5 +85,5 @@ def refuse_another(recorded: AskedStudy, given: AskedStudy) -> None:
         next(iter(planned(Asked(ComparisonConfig(algos=["random"], baselines=False), (study,))).studies.values()))
         for study in (recorded, given)
     )
-    if found := run_folder.difference(one.resolved(), two.resolved()):
+    if found := difference(one.resolved(), two.resolved()):
         raise UsageError(f"studies: {recorded.name} is there as another study: {found}; give the new one another name")

@@ -82,7 +82,7 @@ class ComparisonFollower:
     def _expected(self) -> int | None:
         """Runs that the plan asks for; None where it does not say."""
         try:
-            plan = yaml_source.read(self.path / PLAN)[0]
+            plan = yaml_source.read(self.path / PLAN, own=True)[0]
             return len(plan["studies"]) * len(plan["algos"]) * int(plan["seeds"])
         except (PlasError, OSError, KeyError, TypeError, ValueError):
             return None

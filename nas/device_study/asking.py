@@ -89,6 +89,8 @@ def _rows(
 def _own(raw: dict[str, Any], origins: dict[Place, str], request: Request) -> DevicesConfig:
     """The keys that are no study's, taken out of the raw study; flags win."""
     given = {name: raw.pop(name) for name in DevicesConfig.model_fields if name in raw}
+    if given.get("precisions") == []:  # as a run records it: its space holds them
+        del given["precisions"]
     faults = Faults({**origins, **{(name,): flag_name(name) for name in request.own}})
     try:
         return DevicesConfig.model_validate({**given, **request.own})

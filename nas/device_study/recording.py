@@ -6,36 +6,32 @@ from nas.device_study.cases import Cases
 from nas.device_study.request import Asked
 from nas.files.faults import Faults
 from nas.problem.rates import is_rate
+from nas.record.identity import parts
 from nas.study.baselines import baseline
 from nas.study.capabilities import set_apart
 from nas.study.configuration import StudyConfig
 from nas.study.layers import preset_keys
 from nas.study.metrics import budgets_of
 
-KEPT = (
-    *("name", "preset", "residual_sd", "precision", "latency", "attention", "causal", "complete", "vocabulary", "tied"),
-    *(
-        "head_bytes",
-        "int4_group_size",
-        "calibration",
-        "batch",
-        "input_tokens",
-        "output_tokens",
-        "objectives",
-        "columns",
-        "default_budget",
-    ),
-)
+OTHERWISE = ("space", "law", "deltas", "laws", "device", "precisions", "budgets", "applications", "baselines")
+
+
+def kept() -> list[str]:
+    """Keys of the study that all cases share, written as they are: all that decide but the strategy and what is embedded."""
+    deciding = [key for name, keys in parts().items() if name != "strategy" for key in keys]
+    return ["name", *(key for key in deciding if key not in OTHERWISE), "default_budget"]
 
 
 def resolved(asked: Asked, cases: Cases) -> dict[str, Any]:
     """Everything as plain content: space, law, devices and models embedded, one entry a case, no paths."""
     problem = cases.base.problem
-    plain = {key: asked.raw[key] for key in KEPT if key in asked.raw}
+    plain = {key: asked.raw[key] for key in kept() if key in asked.raw}
     config = StudyConfig.model_validate(plain).model_dump(mode="json")
     of_metrics, _ = set_apart(asked.raw, Faults())
     limits = budgets_of(of_metrics.get("budgets"), ("budgets",), cases.objectives, Faults())
-    content = {key: config[key] for key in KEPT}
+    trainer = problem.scenario.training.device
+    content = {key: config[key] for key in kept()}
+    content["training"] = {**config["training"], "device": None if trainer is None else trainer.mapping()}
     content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping(), "budgets": _written(limits)}
     content |= {"applications": asked.raw["applications"]}
     content |= {"devices": {case.named: case.device.mapping() for case in cases.cases}, "cases": _cases(asked, cases)}

@@ -16,8 +16,9 @@ from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from nas.problem.settings import of_all_settings
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
+VOCABULARIES = (128_000, 64_000, 32_000, 16_000)  # tried in place of a larger one, the largest first
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -26,12 +27,26 @@ def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
     if problem.functions:
         return diagnose(found)
     if problem.space.size <= QUICK:
-        return diagnose(problem.evaluate(problem.space.genotypes(np.arange(problem.space.size))))
+        every = problem.space.genotypes(np.arange(problem.space.size))
+        return replace(diagnose(problem.evaluate(every)), heads=_smaller_head(problem, every))
     try:
         way, _ = way_of(problem)
         return diagnose(found) if way == "enumeration" else _by_parts(problem)
     except UsageError:
         return diagnose(found)
+
+
+def _smaller_head(problem: Problem, every: IntArray) -> tuple[int, int, int] | None:
+    """The vocabulary, the largest smaller one of a few at which something fits, and how many do; None where none opens any."""
+    smaller = [vocabulary for vocabulary in VOCABULARIES if vocabulary < problem.vocabulary]
+    if not smaller or not (lowest := _fitting(problem, every, smaller[-1])):
+        return None
+    found = ((vocabulary, _fitting(problem, every, vocabulary)) for vocabulary in smaller[:-1])
+    return (problem.vocabulary, *next(((v, n) for v, n in found if n), (smaller[-1], lowest)))
+
+
+def _fitting(problem: Problem, every: IntArray, vocabulary: int) -> int:
+    return int(problem.with_vocabulary(vocabulary).evaluate(every).feasible.sum())
 
 
 def _by_parts(problem: Problem) -> Diagnosis:

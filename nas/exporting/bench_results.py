@@ -1,6 +1,5 @@
 """What an export's bench scripts wrote, as the measured rows that `calibrate` reads."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -15,6 +14,7 @@ from nas.files.tables import csv_text
 from nas.intake import llama_bench
 from nas.measuring.chosen import columns
 from nas.record.candidates import read_candidates
+from objectives import outside
 
 Row = dict[str, Any]
 
@@ -77,4 +77,4 @@ def _llama_row(entry: dict[str, Any]) -> Row:
 
 
 def _content(file: Path) -> Any:
-    return json.loads(file.read_text(encoding="utf-8"))
+    return outside.json_of(file, 100 * outside.MB)

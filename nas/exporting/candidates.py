@@ -18,6 +18,7 @@ from nas.problem.evaluations import Evaluations
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.layers import layered
+from nas.terminal.program import command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
@@ -47,7 +48,7 @@ def chosen(source: Path, how: str | None, config: str | None, settings: list[str
     else:
         found = _of_file(source, how, config, settings, flags)
     if not found.ids:
-        raise InfeasibleError(f"{source}: nothing feasible to export; python -m nas.select {source} says why")
+        raise InfeasibleError(f"{source}: nothing feasible to export; {command('select')} {source} says why")
     return found
 
 

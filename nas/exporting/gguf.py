@@ -4,6 +4,7 @@ The weights are the very ones of the Hugging Face directory, rounded to the type
 convolutions and decays are 32-bit. Source: the GGUF specification, version 3.
 """
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from nas.exporting.gguf_types import FORMATS, TYPES, Mixture, Type
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor, tensors
 from nas.exporting.weights import blocks
+from objectives import outside
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -186,7 +188,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[in
     Raises:
         ValueError: another format, or a file that is cut short.
     """
-    with path.open("rb") as file:
+    with outside.opened(path) as file:
         if file.read(4) != MAGIC:
             raise ValueError(f"{path.name}: expected a GGUF file, got another format")
         _, tensor_count, key_count = _unpack(file, "<IQQ")
@@ -197,7 +199,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[in
             shape = _unpack(file, f"<{rank}Q")[::-1]
             kind, offset = _unpack(file, "<IQ")
             held[name] = (kind, shape)
-            end = max(end, offset + _type(kind).size(int(np.prod(shape))))
+            end = max(end, offset + _type(kind).size(prod(shape)))
         wanted = file.tell() + -file.tell() % ALIGNMENT + end
     if path.stat().st_size < wanted:
         raise ValueError(f"{path.name}: expected {wanted} bytes, got {path.stat().st_size}")
@@ -211,15 +213,22 @@ def _type(number: int) -> Type:
 
 
 def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:
-    content = file.read(struct.calcsize(form))
-    if len(content) < struct.calcsize(form):
+    try:
+        return struct.unpack(form, _taken(file, struct.calcsize(form)))
+    except struct.error:
+        raise ValueError("expected a GGUF file, got lengths that no file has") from None
+
+
+def _taken(file: BinaryIO, size: int) -> bytes:
+    """The next bytes, no more of which are asked for than are there."""
+    if size > os.fstat(file.fileno()).st_size - file.tell():
         raise ValueError("expected a whole GGUF file, got one cut short")
-    return struct.unpack(form, content)
+    return file.read(size)
 
 
 def _read_text(file: BinaryIO) -> str:
     (length,) = _unpack(file, "<Q")
-    return bytes(file.read(length)).decode()
+    return _taken(file, length).decode()
 
 
 def _read_value(file: BinaryIO) -> Any:

@@ -1,6 +1,5 @@
 """export.json: how an export was made, so that it can be checked and repeated."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from nas.exporting.recipe import Recipe
 from nas.exporting.stack_protocol import KIND, installed, shown, stack_names
 from nas.search.assembly import Study
 from nas.study.entry_points import shipped
+from objectives import outside
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.origin import origin_line
 from objectives.plugins import normalised
@@ -71,7 +71,7 @@ def read_manifest(folder: Path) -> Written:
         UsageError: no export, one of another layout, or with stacks that this version does not have.
     """
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = outside.json_of(folder / MANIFEST, outside.MB, own=True)
         if content["layout"] != LAYOUT:
             raise ValueError(f"layout {content['layout']}")
         recipe, workload = Recipe.model_validate(content["recipe"]), Workload(**content["workload"])

@@ -1,11 +1,11 @@
 """Stacks whose files name the Hugging Face directory instead of repeating its shape."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from nas.exporting.fields import architecture_fields
 from nas.exporting.hf_config import architecture_of
+from objectives import outside
 
 PIVOT_PATH = "hf"
 
@@ -19,5 +19,5 @@ def referred_architecture(folder: Path, named: object) -> dict[str, Any]:
     """
     if named != PIVOT_PATH:
         raise ValueError(f"model: expected {PIVOT_PATH!r}, got {named!r}")
-    config = json.loads((folder.parent / PIVOT_PATH / "config.json").read_text(encoding="utf-8"))
+    config = outside.json_of(folder.parent / PIVOT_PATH / "config.json", outside.MB)
     return architecture_fields(architecture_of(config))

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from objectives import outside
 
+MOST_BYTES = 200 * outside.MB  # Gemma's tokenizer.json has 33
 END = "<|endoftext|>"
 ENDS = (END, "</s>", "<eos>", "<|end_of_text|>", "<|im_end|>")  # end tokens of files that do not name theirs
 COPIED = (
@@ -113,7 +115,7 @@ def _from_folder(folder: Path) -> Tokenizer:
             f"tokenizer: expected an eos_token in {folder / 'tokenizer_config.json'} that tokenizer.json knows, "
             f"got {settings.get('eos_token')!r}; add it"
         )
-    files = {name: (folder / name).read_bytes() for name in COPIED if (folder / name).is_file()}
+    files = {name: outside.content(folder / name, MOST_BYTES) for name in COPIED if (folder / name).is_file()}
     return Tokenizer(str(folder), max(ids.values()) + 1, eos, bos, eos if pad is None else pad, files)
 
 
@@ -127,13 +129,13 @@ def _from_file(path: Path) -> Tokenizer:
             "add one, or give a folder whose tokenizer_config.json names its eos_token"
         )
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": end, "pad_token": end}
-    files = {"tokenizer.json": path.read_bytes(), "tokenizer_config.json": _json(settings)}
+    files = {"tokenizer.json": outside.content(path, MOST_BYTES), "tokenizer_config.json": _json(settings)}
     return Tokenizer(str(path), max(ids.values()) + 1, ids[end], None, ids[end], files)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = outside.json_of(path, MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no JSON"
         raise UsageError(

@@ -1,6 +1,7 @@
 """Random weights as safetensors in bfloat16, written block by block in bounded memory, without torch."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from nas.exporting.model import Model
 from nas.exporting.tensors import Tensor, tensors
+from objectives import outside
 
+MOST_HEADER = 100 * outside.MB  # as the format has it
 BLOCK = 1 << 20  # elements drawn at once
 SHARD_BYTES = 5_000_000_000
 BYTES = 2  # bfloat16
@@ -111,13 +114,13 @@ def read_headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _read_header(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
-    with path.open("rb") as file:
+    with outside.opened(path) as file:
         length = int.from_bytes(file.read(8), "little")
-        if length > path.stat().st_size:
+        if length > min(size := os.fstat(file.fileno()).st_size, MOST_HEADER):
             raise ValueError(f"{path.name}: expected a safetensors file, got a header of {length} bytes")
-        content = json.loads(file.read(length))
+        content = outside.parsed(file.read(length).decode())
     content.pop("__metadata__", None)
     end = max((entry["data_offsets"][1] for entry in content.values()), default=0)
-    if 8 + length + end != path.stat().st_size:
-        raise ValueError(f"{path.name}: expected {8 + length + end} bytes, got {path.stat().st_size}")
+    if 8 + length + end != size:
+        raise ValueError(f"{path.name}: expected {8 + length + end} bytes, got {size}")
     return {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in content.items()}

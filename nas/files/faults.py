@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
+from objectives.transfers import NEAREST
 
 Path = tuple[str | int, ...]
 ROMAN = re.compile(r"i{2,3}$")
@@ -191,6 +192,8 @@ def plain(detail: Any) -> str:
         return f"expected {words} {context[key]:g}, got {got}; correct it"
     if kind in ("literal_error", "enum"):
         choices = context["expected"].replace("'", "")
+        if "int4" in choices and (like := NEAREST.get(str(detail["input"]).lower().replace("-", "_"))):
+            return f"expected {choices}, got {got}; the nearest is {like}"
         return (
             f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
         )

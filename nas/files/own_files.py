@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from nas.errors import PlasError, UsageError
+from objectives import outside
 
 ENDING = ".part"
 
@@ -70,7 +71,7 @@ def inner_folder(folder: Path, *names: str) -> Path:
         with suppress(FileExistsError):
             folder.mkdir()
         if not stat.S_ISDIR(folder.lstat().st_mode):
-            raise UsageError(f"{folder}: expected a folder, got {_kind(folder)}; remove it")
+            raise UsageError(f"{folder}: expected a folder, got {outside.kind(folder.lstat().st_mode)}; remove it")
     return folder
 
 
@@ -87,39 +88,30 @@ def made_folder(path: Path) -> Path:
     return path
 
 
-def refuse_links(*paths: Path) -> None:
-    """See that each path is a plain file or nothing.
+def refuse_links(*paths: Path, writing: bool = False) -> None:
+    """See that each path is a plain file or nothing; one to write to must have no second name, under which it is another's.
 
     Raises:
         UsageError: a link, a folder, a pipe.
     """
     for path in paths:
         with suppress(FileNotFoundError):
-            if not stat.S_ISREG(path.lstat().st_mode):
-                raise UsageError(
-                    f"{path}: expected a plain file, got {_kind(path)}; remove it, or copy what it points to"
-                )
+            told = path.lstat()
+            if not stat.S_ISREG(told.st_mode):
+                found, hint = outside.kind(told.st_mode), "remove it, or copy what it points to"
+            elif writing and told.st_nlink > 1:
+                found, hint = "a hard link, which has another name", "put a copy in its place"
+            else:
+                continue
+            raise UsageError(f"{path}: expected a plain file, got {found}; {hint}")
 
 
 def opened(path: Path, flags: int) -> int:
     """A descriptor of a plain file, created if it is missing; for reading and writing, with further `flags`.
 
     Raises:
-        UsageError: a link, a folder, a pipe.
+        UsageError: a link, a folder, a pipe, a file with a second name.
         OSError: it cannot be opened.
     """
-    refuse_links(path)
+    refuse_links(path, writing=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
-
-
-def _kind(path: Path) -> str:
-    mode = path.lstat().st_mode
-    return (
-        "a link"
-        if stat.S_ISLNK(mode)
-        else "a folder"
-        if stat.S_ISDIR(mode)
-        else "a file"
-        if stat.S_ISREG(mode)
-        else "a device or pipe"
-    )

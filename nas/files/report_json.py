@@ -1,11 +1,10 @@
 """report.json: what is said of a fit or a calibration, as content that its page is made of again."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.files.own_files import refuse_links
+from objectives import outside
 
 FILE, VERSION = "report.json", 1
 REPRODUCTION = "reproduction.json"  # of a reproduction, which has a layout of its own
@@ -32,14 +31,11 @@ def read_report(folder: Path) -> dict[str, Any]:
         PlasError: it is damaged, too long, or of another version.
     """
     path = folder / FILE
-    refuse_links(path)
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise PlasError(f"{path}: expected at most {MOST_BYTES:,} bytes, got more; make it again from fewer rows")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = outside.json_of(path, MOST_BYTES, own=True)
     except OSError as error:
         raise UsageError(f"{path}: expected a report, got {error.strerror}; name its folder") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise PlasError(f"{path}: expected JSON, got something else; make it again") from None
     if not isinstance(content, dict) or content.get("kind") not in KINDS:
         raise UsageError(f"{path}: expected a report of a fit or a calibration, got another file; make it again")

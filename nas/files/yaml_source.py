@@ -10,6 +10,7 @@ from yaml.composer import Composer
 
 from nas.errors import UsageError
 from nas.files.faults import Path
+from objectives import outside
 
 STRING = "tag:yaml.org,2002:str"
 MOST_BYTES, MOST_VALUES, DEEPEST = 8_000_000, 1_000_000, 50
@@ -60,15 +61,14 @@ for _tag, _pattern, _first in (
     )
 
 
-def read(path: FilePath) -> tuple[Any, dict[Path, str]]:
-    """Content of a YAML file, and `file:line` per path.
+def read(path: FilePath, *, own: bool = False) -> tuple[Any, dict[Path, str]]:
+    """Content of a YAML file, and `file:line` per path; of a run folder's `own`, no link is followed.
 
     Raises:
         UsageError: unreadable, not YAML, or a key given twice.
     """
     try:
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1).decode()
+        text = outside.content(path, MOST_BYTES, own=own).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise UsageError(f"{path}: expected a readable YAML file, got {reason}; check the path") from None
@@ -124,25 +124,8 @@ def _mapping(loader: Any, node: yaml.MappingNode, path: Path, label: str, origin
     return content
 
 
-def whole_number(text: str) -> int | float:
-    """Decimal whatever it starts with (08 is eight), octal after 0o, hexadecimal after 0x; a float beyond 64 bits.
-
-    Raises:
-        ValueError: no float is as large.
-    """
-    if len(text) > 400:
-        raise ValueError(f"an integer of {len(text):,} digits")
-    number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-    if abs(number) < 2**63:
-        return number
-    try:
-        return float(number)
-    except OverflowError:
-        raise ValueError(f"an integer of {len(text):,} digits") from None
-
-
 def _integer(_: Any, node: yaml.ScalarNode) -> int | float:
-    return whole_number(node.value)
+    return outside.whole_number(node.value)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)

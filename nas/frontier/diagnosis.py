@@ -28,13 +28,17 @@ class Relaxation:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor."""
+    """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor.
+
+    `heads`: the study's vocabulary, the largest smaller one tried at which something fits, and how many designs then do.
+    """
 
     examined: int
     failed: int
     relaxations: tuple[Relaxation, ...]
     closest: Evaluations
     together: float
+    heads: tuple[int, int, int] | None = None
 
 
 def diagnose(evaluations: Evaluations) -> Diagnosis:
@@ -78,6 +82,13 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
     said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
     if np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
         said.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
+    if diagnosis.heads is not None:
+        own, smaller, opens = diagnosis.heads
+        fit = "1 design fits" if opens == 1 else f"{opens:,} designs fit"
+        said.append(
+            f"  A vocabulary of {smaller:,} in place of {own:,}: {fit} within the budgets as they are (computed; "
+            "that its tokens hold less text each is not modelled)."
+        )
     said.append("Closest misses:")
     said += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
     return said

@@ -1,7 +1,6 @@
 """A file that somebody hands in: its text, and what it is as JSON, lines of JSON or CSV; never executed, never too large."""
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from objectives import outside
 
 MOST_BYTES = 32_000_000
 PAGE = "see docs/calibrate.md"
@@ -64,8 +64,8 @@ class Document:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return outside.parsed(text)
+    except ValueError:
         return None
 
 
@@ -76,12 +76,8 @@ def document(path: Path) -> Document:
         UsageError: not readable, not text, or too large.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        text = content.decode("utf-8-sig").replace("\x00", "")
+        text = outside.content(path, MOST_BYTES).decode("utf-8-sig").replace("\x00", "")
     except (OSError, ValueError) as error:
-        reason = "bytes that are no UTF-8 text" if isinstance(error, ValueError) else type(error).__name__
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are no UTF-8 text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None
-    if len(content) > MOST_BYTES:
-        raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB, got more; split it")
     return Document(path, text)

@@ -27,6 +27,8 @@ COLUMNS = {
     "embd": "embeddings",
     "nkvo": "no_kv_offload",
 }
+BATCHED_COLUMNS = {"PP", "TG", "B", "N_KV"}
+BATCHED = "a row of llama-batched-bench, whose table names no model: write a measured CSV with its model and batch"
 TEST = re.compile(r"(?:pp ?(\d{1,9}))?(?:\+?tg ?(\d{1,9}))?(?: ?@ ?d(\d{1,9}))?")
 RATE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(?: *± *(\d{1,12}(?:\.\d{1,9})?))?")
 BUILD = re.compile(r"build: ([0-9a-f]{4,40})\b")
@@ -37,13 +39,26 @@ UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "KiB": 2.0**10, "MiB": 2.0**20
 
 def recognises(document: Document) -> bool:
     """A line that is the header of such a table."""
-    return any(set(_cells(line)) >= NEEDED for line in document.text.splitlines())
+    return any(
+        set(cells) >= NEEDED or set(cells) >= BATCHED_COLUMNS for cells in map(_cells, document.text.splitlines())
+    )
 
 
 def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     """A figure a row of every table."""
     for document in documents:
         yield from map(_figure, entries(document.text))
+        yield from (Figure((), fault=BATCHED) for _ in range(batched_rows(document.text)))
+
+
+def batched_rows(text: str) -> int:
+    """Rows of llama-batched-bench's tables."""
+    rows, inside = 0, False
+    for cells in map(_cells, text.splitlines()):
+        header = set(cells) >= BATCHED_COLUMNS
+        inside = bool(cells) and (inside or header) and not set(cells) >= NEEDED
+        rows += inside and not header and not set("".join(cells)) <= set("-: ")
+    return rows
 
 
 def entries(text: str) -> list[dict[str, Any]]:

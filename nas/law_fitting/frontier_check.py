@@ -19,6 +19,7 @@ from search_spaces.arrays import FloatArray, IntArray
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
+EQUAL = 1e-12  # relative; losses so close are ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
 
     jaccard: members that two frontiers share over members of either, of each draw's against the
     fit's. Per pick: share of draws that pick the same, and what its loss exceeds the best by, nats.
+    alike: every draw orders all feasible designs as the fit does, so that no two of them can disagree on a pick; sees: the form's quantities.
     blind: axes that the law does not see; boundary: share of members at an end of each axis; outside: beyond the range that was fitted.
     """
     if isinstance(judged, str):
@@ -68,6 +70,8 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "members": len(members),
         "draws": len(drawn.losses),
         "jaccard": {"mean": float(np.mean(shared)), **_ends(np.array(shared))},
+        "alike": _alike(found.metrics["loss"][drawn.rows], drawn.losses),
+        "sees": [name for name in law.law_form.features if name != "tokens"],
         "budget": second,
         "picks": [_pick(problem, found, drawn, Budget(second, limit)) for limit in _limits(found, members, second)],
         "blind": list(blind_axes(problem.space, law)),
@@ -96,6 +100,12 @@ def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budg
         "regret": float(lost.mean()),
         "regret_high": float(np.quantile(lost, ENDS[1])),
     }
+
+
+def _alike(fitted: FloatArray, drawn: FloatArray) -> bool:
+    """Whether each draw's losses (draws, n) rise, or stay, in the order of the fit's, (n,)."""
+    rising = np.diff(drawn[:, np.argsort(fitted, kind="stable")], axis=1)
+    return bool((rising >= -EQUAL * np.abs(drawn).max()).all())
 
 
 def _ends(values: FloatArray) -> dict[str, float]:

@@ -218,6 +218,7 @@ def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
         for pick in known["picks"]
     ]
     lines += drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
+    lines += ["every draw orders all designs alike: the agreement is no evidence"] if known["alike"] else []
     ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
     if known["blind"]:
         lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")

@@ -85,6 +85,14 @@ def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
     known = content["frontier"]
     if "reason" in known:
         return "", f"picks: {known['reason']}"
+    outside = max(known["outside"].values(), default=0.0)
+    beyond = f"{outside:.0%} of the frontier lie outside the fitted range"
+    if known["alike"]:
+        seen = f" (the form sees {', '.join(known['sees'])} alone)" if len(known["sees"]) == 1 else ""
+        vacuous = f"picks: the draws cannot disagree on them: each orders all designs of {known['study']} alike{seen}; their agreement is no evidence"
+        return "the picks", vacuous + (f", and {beyond}" if outside else "")
+    if outside > STAYS:
+        return "the picks", f"picks: {beyond}, where all draws extrapolate by one form; their agreement is no evidence"
     same = [pick["same"] for pick in known["picks"]]
     lost = max(pick["regret_high"] for pick in known["picks"])
     sd = content["quality"]["residual_sd"]
@@ -92,8 +100,7 @@ def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
         f"picks: at {len(same)} budgets of {known['study']} {min(same):.0%} to {max(same):.0%} of the draws agree; "
         f"a pick loses at most {lost:.2g} nats (95 %), the residual sd is {sd:.2g}"
     )
-    outside = max(known["outside"].values(), default=0.0)
-    line += f"; {outside:.0%} of the frontier lie outside the fitted range" if outside else ""
+    line += f"; {beyond}" if outside else ""
     safe = (min(same) >= STAYS or lost <= sd) and outside <= 1 - STAYS
     return ("" if safe else "the picks"), line
 

@@ -8,7 +8,9 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.own_files import opened, refuse_links
 from nas.files.tables import write
+from objectives import outside
 
+MOST_BYTES = 200 * outside.MB
 LOG, SETTINGS = "samples.jsonl", "settings.json"
 
 
@@ -41,7 +43,7 @@ class Record:
         refuse_links(self.path, known)
         try:
             if known.is_file():
-                self._same(folder, json.loads(known.read_text(encoding="utf-8")), settings)
+                self._same(folder, outside.json_of(known, outside.MB, own=True), settings)
             else:
                 write(known, json.dumps(settings, indent=2) + "\n")
             self.lines = self._read()
@@ -63,12 +65,12 @@ class Record:
         """Whole lines; the half of one that a kill left is cut off."""
         if not self.path.exists():
             return []
-        raw = self.path.read_bytes()
+        raw = outside.content(self.path, MOST_BYTES, own=True)
         whole = raw[: raw.rfind(b"\n") + 1]
         if len(whole) < len(raw):
             with os.fdopen(opened(self.path, 0), "r+b") as file:
                 file.truncate(len(whole))
-        return [json.loads(line) for line in whole.decode("utf-8").splitlines()]
+        return [outside.parsed(line) for line in whole.decode("utf-8").splitlines()]
 
     def has(self, candidate: str, turn: int, *, retry: bool) -> bool:
         """Whether a candidate's round was measured; failures count unless they are to be retried."""

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives import outside
+
 POWERCAP = Path("/sys/class/powercap")
 EVERY_S = 0.05
 LEAST = 3  # readings inside a request below which its energy is not told
@@ -77,9 +79,9 @@ def rapl_domains() -> list[Domain]:
     found = []
     for folder in sorted(POWERCAP.glob("intel-rapl:*")):
         with suppress(OSError, ValueError):
-            name = (folder / "name").read_text(encoding="utf-8").strip()
-            largest = int((folder / "max_energy_range_uj").read_text(encoding="utf-8"))
-            int((folder / "energy_uj").read_text(encoding="utf-8"))
+            name = outside.text(folder / "name", outside.MB).strip()
+            largest = int(outside.text(folder / "max_energy_range_uj", outside.MB))
+            int(outside.text(folder / "energy_uj", outside.MB))
             if name.startswith("package") or name == "dram":
                 found.append(Domain(name, folder / "energy_uj", largest))
     return found
@@ -121,7 +123,7 @@ def _count(domains: Sequence[Domain], readings: Readings, stop: threading.Event)
     total, before = 0.0, list[int]()
     while True:
         try:
-            now = [int(domain.counter.read_text(encoding="utf-8")) for domain in domains]
+            now = [int(outside.text(domain.counter, outside.MB)) for domain in domains]
         except (OSError, ValueError):
             return
         for domain, old, new in zip(domains, before, now, strict=False):

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from objectives import outside
+
 KEEPER = Path(__file__).with_name("keeper.py")
 TAIL = 64_000  # bytes of output that are looked at
 NUMBERS = ("prefill_ms", "decode_ms")
@@ -150,7 +152,7 @@ def _reason(err: str) -> str:
 def parsed(out: str) -> dict[str, Any] | None:
     """The result on the last line, or None where there is none: positive finite times, as many of each phase."""
     try:
-        content = json.loads(out.splitlines()[-1])
+        content = outside.parsed(out.splitlines()[-1])
         times = [[float(t) for t in content[name]] for name in NUMBERS]
     except (IndexError, ValueError, TypeError, KeyError):
         return None

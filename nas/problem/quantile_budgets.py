@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -67,14 +68,27 @@ def plain_limits(
         else:
             factor, models = _factor(name, share, PHASES[metric], calibration, note)
             assert calibration is not None
-            wider = max(1.0 if asked is None else widening(calibration, asked, phase) for phase in PHASES[metric])
+            wider = _wider(metric, calibration, asked)
+            dense = _wider(metric, calibration, asked and replace(asked, experts=False))
         limits[metric] = min(limit / (factor * wider), limits.get(metric) or np.inf)
         said.append(
             f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
-            f"most {factor:.3g} with probability {written} %, from {models} models held out"
-            + (f", times {wider:.3g} for what was not measured" if wider > 1.0 else "")
+            f"most {factor:.3g} with probability {written} %, from {models} models held out" + _in_words(wider, dense)
         )
     return limits, said
+
+
+def _in_words(wider: float, dense: float) -> str:
+    """The widening, and that of dense designs alone where it is less; "" of none."""
+    if wider <= 1.0:
+        return ""
+    alone = f" (of every design, since the space has experts; in a space of dense designs alone times {dense:.3g})"
+    return f", times {wider:.3g} for what was not measured{alone if dense < wider else ''}"
+
+
+def _wider(metric: str, calibration: Calibration, asked: Asked | None) -> float:
+    """The largest widening among a metric's phases."""
+    return max(1.0 if asked is None else widening(calibration, asked, phase) for phase in PHASES[metric])
 
 
 def _energy_factor(name: str, share: Fraction, energy: Energy | None, batch: int) -> tuple[float, int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.files.tables import csv_text, finite, write
-from nas.files.yaml_source import whole_number
+from objectives import outside
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.architectures import Architectures, stack
@@ -133,9 +133,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         UsageError: unreadable, or too large.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path}: expected at most {MOST_BYTES // 10**6} MB of candidates, got more; choose fewer")
-        text = path.read_bytes().decode("utf-8")
+        text = outside.content(path, MOST_BYTES).decode("utf-8")
         if path.suffix == ".jsonl":
             return [_object(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
@@ -149,11 +147,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
-        row = json.loads(line, parse_int=whole_number)
-    except (ValueError, RecursionError) as error:
-        reason = "lists within lists" if isinstance(error, RecursionError) else error
+        row = outside.parsed(line)
+    except ValueError as error:
         raise UsageError(
-            f"{path}: row {number}: expected a candidate file's JSON object, got {reason}; correct the line"
+            f"{path}: row {number}: expected a candidate file's JSON object, got {error}; correct the line"
         ) from None
     if not isinstance(row, dict):
         raise UsageError(f"{path}: row {number}: expected an object, got {line[:40]}; write one architecture per line")

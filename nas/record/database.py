@@ -15,6 +15,7 @@ from nas.errors import PlasError, UsageError
 from nas.files.own_files import refuse_links
 from nas.problem.evaluations import Evaluations
 
+LONGEST = 100_000_000  # bytes of one cell
 TABLES = ("meta", "evaluations", "batches", "retried", "notes", "arrived", "asks", "steps")
 
 
@@ -35,7 +36,8 @@ def digest(rows: Evaluations) -> str:
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """An open store file; read-only works in folders that cannot be written."""
-    refuse_links(path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal")))
+    beside = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal"))
+    refuse_links(path, *beside, writing=not readonly)
     with explained(path):
         if readonly:
             return _connect_readonly(path)
@@ -60,13 +62,14 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _refuse_code(connection: sqlite3.Connection, path: Path) -> None:
-    """Tables hold rows; views, triggers and virtual tables compute, without end if they like.
+    """Tables hold rows; views, triggers, virtual tables and computed columns compute, without end if they like.
 
     Raises:
         PlasError: a trigger, or one of our names that is no table.
     """
     calls = itertools.count(1)
     most = 100 + path.stat().st_size // 1_000
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
     connection.set_progress_handler(lambda: next(calls) > most, 1_000_000)
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
         virtual = kind == "table" and re.match(r"\s*CREATE\s+VIRTUAL", str(sql), re.IGNORECASE)
@@ -74,6 +77,11 @@ def _refuse_code(connection: sqlite3.Connection, path: Path) -> None:
             connection.close()
             what = "virtual table" if virtual else kind
             raise PlasError(f"{path}: expected plain tables, got a {what} {str(name)!r:.60}; start a new run")
+        if kind == "table" and re.search(r"\bAS\s*\(", str(sql), re.IGNORECASE):
+            connection.close()
+            raise PlasError(
+                f"{path}: expected plain tables, got {str(name)!r:.60} with computed columns; start a new run"
+            )
 
 
 @contextmanager

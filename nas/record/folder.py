@@ -1,8 +1,6 @@
 """A run's folder: created once, locked while in use, verified before it is continued."""
 
 import fcntl
-import hashlib
-import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
@@ -20,30 +18,12 @@ from nas.files.tables import write_json
 from nas.problem.objective import Budget
 from nas.problem.rates import rate_over
 from nas.record.description import check_description
+from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
-from nas.study.configuration import TrainingConfig
-from nas.study.costly_settings import KEYS, deciding
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
 
-SECTIONS = {
-    "space": ("space",),
-    "law": ("law",),
-    "device": ("device",),
-    "scenario": (
-        "preset",
-        *("precision", "latency", "attention", "causal", "complete", "vocabulary", "tied", "head_bytes"),
-        *("int4_group_size", "calibration", "batch", "input_tokens", "output_tokens"),
-    ),
-    "objectives": ("objectives",),
-    "budgets": ("budgets",),
-    "strategy": ("algo", "params", "seed", "constraints", "penalty_weight", "seed_from"),
-}
-UNDECIDING = (  # what a space, a law or a device says of itself
-    *("name", "description", "source", "note", "provenance", "implied_residual_sd"),
-    *("tokenizer", "data", "runs", "cannot_see", "caveat", "transcribed"),
-)
 PACKAGES = (DISTRIBUTION, "numpy", "scipy", "pymoo", "moocore", "optuna")
 
 
@@ -151,54 +131,6 @@ class Manifest:
         write_json(self.path / "manifest.json", self.content)
 
 
-def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
-    """Hash per section of what must not differ between a run and its continuation."""
-    return {
-        name: hashlib.sha256(json.dumps(_section(resolved, name), sort_keys=True).encode()).hexdigest()[:16]
-        for name in SECTIONS
-    }
-
-
-def _section(resolved: Mapping[str, Any], name: str) -> Any:
-    content = {key: resolved[key] for key in SECTIONS[name]}
-    if name == "objectives" and resolved.get("columns"):  # runs of earlier versions have none
-        content["columns"] = resolved["columns"]
-    for key in KEYS if name == "objectives" else ():  # nor these
-        if isinstance(told := resolved.get(key), dict):
-            content[key] = deciding(told)
-    if name == "strategy" and resolved.get("asynchronous"):  # nor this
-        content["asynchronous"] = True
-    training = TrainingConfig.model_validate(resolved.get("training") or {})
-    if name == "scenario" and training != TrainingConfig():  # nor this
-        content["training"] = resolved["training"]
-    for part in content.values():
-        if isinstance(part, dict) and name in ("space", "law", "device"):
-            return {key: value for key, value in part.items() if key not in UNDECIDING}
-    return content
-
-
-def difference(recorded: Mapping[str, Any], now_: Mapping[str, Any]) -> str | None:
-    """The first difference between two resolved studies that forbids continuing one as the other."""
-    for name in SECTIONS:
-        old, new = _section(recorded, name), _section(now_, name)
-        if old != new:
-            return _first_difference(name, old, new)
-    return None
-
-
-def _first_difference(path: str, old: Any, new: Any) -> str:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*old, *(k for k in new if k not in old)]:
-            if old.get(key) != new.get(key):
-                return _first_difference(f"{path}.{key}", old.get(key, "nothing"), new.get(key, "nothing"))
-    return f"{path}: {_short(old)} in the run, {_short(new)} now"
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "…"
-
-
 @dataclass(frozen=True, eq=False)
 class OpenRun:
     """A run folder read without executing anything in it."""
@@ -254,8 +186,7 @@ def open_run(path: Path) -> OpenRun:
         raise PlasError(
             f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
         )
-    keys = [key for section in SECTIONS.values() for key in section]
-    check_description(path / FILE, meta, [*keys, "evaluations"])
+    check_description(path / FILE, meta, [*needed(), "evaluations"])
     resolved = meta["resolved"]
     columns, workload = resolved.get("columns", []), workload_of(resolved)
     budgets = tuple(
@@ -264,17 +195,6 @@ def open_run(path: Path) -> OpenRun:
     genes, objectives = SpaceSpecification.model_validate(resolved["space"]).genes, tuple(resolved["objectives"])
     store = RunStore(path / FILE, tuple(meta["metrics"]), objectives, budgets, genes=genes, readonly=True)
     return OpenRun(path, resolved, meta, store)
-
-
-CHANGEABLE = (
-    "evaluations",
-    "time_limit",
-    "stop_when_stable",
-    "workers",
-    "resources",
-    "evaluation_timeout",
-    "optuna_storage",
-)
 
 
 def current(run: OpenRun) -> dict[str, Any]:
@@ -286,12 +206,12 @@ def current(run: OpenRun) -> dict[str, Any]:
     path = run.path / "config.yaml"
     if not path.exists():
         return dict(run.resolved)
-    content, _ = yaml_source.read(path)
-    if not isinstance(content, dict) or any(key not in content for keys in SECTIONS.values() for key in keys):
+    content, _ = yaml_source.read(path, own=True)
+    if not isinstance(content, dict) or any(key not in content for key in needed()):
         raise UsageError(
             f"{path}: expected the run's own configuration, got another; delete it and resume, the store holds it too"
         )
     found = difference(run.resolved, content)
     if found:
         raise UsageError(f"{path}: {found}; restore it, or start a new run with --config {path}")
-    return run.resolved | {key: content[key] for key in CHANGEABLE if key in content}
+    return run.resolved | {key: content[key] for key in free(recorded=True) if key in content}

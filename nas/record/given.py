@@ -1,5 +1,6 @@
 """Results from before a run as they are given: tables, folders and stores of runs, Optuna storages; nothing in them is executed."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from nas.record.database import connect
 from nas.record.folder import open_run
 from nas.record.log import final, holds
 from nas.record.store import FILE
+from objectives import outside
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.space import SearchSpace
@@ -48,14 +50,13 @@ def read_given(source: str) -> Given:
         PlasError: a damaged run.
     """
     path, name = _split(source)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _in_folder(path)
     try:
-        with path.open("rb") as file:
-            beginning = file.read(len(SQLITE))
-    except (OSError, ValueError) as error:
+        beginning = outside.beginning(path, len(SQLITE))
+    except OSError as error:
         hint = near_file(path, "name a table, a run folder or an Optuna storage")
-        raise UsageError(f"{path}: expected a file, got {getattr(error, 'strerror', None) or error}; {hint}") from None
+        raise UsageError(f"{path}: expected a file, got {error.strerror}; {hint}") from None
     if path.suffix in TABLES:
         return of_table(path)
     if beginning == SQLITE and path.name == FILE:
@@ -71,7 +72,7 @@ def _split(source: str) -> tuple[Path, str]:
     """The file of a source, and the study that is named in it."""
     place, _, name = source.removeprefix(DATABASE).rpartition("#")
     whole = Path(source.removeprefix(DATABASE))
-    return (Path(place), name) if place and not whole.exists() else (whole, "")
+    return (Path(place), name) if place and not os.path.exists(whole) else (whole, "")
 
 
 def _in_folder(path: Path) -> Given:

@@ -14,8 +14,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from nas.errors import UsageError
+from objectives import outside
 from search_spaces.architectures import Architectures, stack
 from search_spaces.arrays import BoolArray, FloatArray
+
+MOST_BYTES = 1_000 * outside.MB  # of a journal
 
 
 def of_storage(path: Path, name: str, *, database: bool) -> tuple[Architectures, Mapping[str, FloatArray], BoolArray]:
@@ -66,7 +69,7 @@ def _study(path: Path, name: str, *, database: bool) -> Study:
 def _storage(path: Path, *, database: bool) -> BaseStorage:
     """The storage in a file that is there, opened to read."""
     if not database:
-        return JournalStorage(JournalFileBackend(str(path)))
+        return JournalStorage(JournalFileBackend(str(outside.checked(path, MOST_BYTES))))
     return RDBStorage(f"sqlite:///file:{quote(str(path.resolve()))}?mode=ro&uri=true", skip_table_creation=True)
 
 

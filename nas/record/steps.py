@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from nas.record.database import explained, meta_digest
+from objectives import outside
 
 STEPS = (
     "CREATE TABLE IF NOT EXISTS steps (number INTEGER PRIMARY KEY, key INTEGER NOT NULL, fidelity REAL NOT NULL, "
@@ -65,7 +66,7 @@ class Steps:
 def _step(
     key: int, fidelity: float, value: float, point: str, within: int, place: int, designs: int, goes_on: int
 ) -> Step:
-    return Step(key, fidelity, value, tuple(json.loads(point)), bool(within), place, designs, bool(goes_on))
+    return Step(key, fidelity, value, tuple(outside.parsed(point)), bool(within), place, designs, bool(goes_on))
 
 
 def _row(step: Step) -> tuple[int | float | str, ...]:

@@ -16,6 +16,7 @@ from nas.record.database import connect, digest, explained, meta_digest
 from nas.record.log import KNOWN, BatchRecord, Recorded
 from nas.record.steps import Steps
 from nas.record.under_way import UnderWay
+from objectives import outside
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.specification import GENES
 
@@ -218,7 +219,7 @@ class RunStore:
             row = self.connection.execute(found, (name,)).fetchone() if tables else None
         if row is None or row[1] != meta_digest({name: row[0]}):
             return None
-        return dict(json.loads(row[0]))
+        return dict(outside.parsed(row[0], exact=True))
 
     def check(self) -> None:
         """Refuse a file whose structure is damaged before anything is added to it."""
@@ -284,9 +285,11 @@ def read_meta(path: Path) -> dict[str, Any]:
     with explained(path):
         written = dict(connection.execute("SELECT name, value FROM meta"))
         connection.close()
-    if written.pop("digest", "") != json.dumps(meta_digest(written)):
-        raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
-    return {name: value if name == "layout" else json.loads(value) for name, value in written.items()}
+        if written.pop("digest", "") != json.dumps(meta_digest(written)):
+            raise PlasError(f"{path}: its description is not what was written; the store is damaged, start a new run")
+        return {
+            name: value if name == "layout" else outside.parsed(value, exact=True) for name, value in written.items()
+        }
 
 
 def _floats(column: tuple[Any, ...]) -> FloatArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nas.record.database import explained, meta_digest
+from objectives import outside
 
 Arrived = tuple[int, str, float, str]  # key of the architecture, metric, value, reason of failure
 ARRIVED = (
@@ -89,7 +90,7 @@ class UnderWay:
             for number, batch, at_most, keys, written in rows:
                 if number != len(found) or _digest(number, batch, at_most, keys) != written:
                     break
-                found.append(Ask(batch, at_most, tuple(json.loads(keys))))
+                found.append(Ask(batch, at_most, tuple(outside.parsed(keys))))
         return found
 
     def _there(self, table: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from nas.block_frontier.study import Study
 from nas.reporting.markup import configuration, element, footer, image, paragraphs, section, table, text
 from nas.reporting.page import page
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 
 ALT = ("Layers by cost, coloured by block", "The frontier with picks, parent and other answers")
@@ -31,7 +32,7 @@ def blocks_page(name: str, study: Study, resolved: Mapping[str, Any], pictures: 
         section("Do the scores add up?", paragraphs([study.assumption(), study.realised()])),
         section("Other answers", _rows(study.regret_rows())) if study.regrets else "",
         section(
-            "Repeat it", element("pre", text(f"python -m nas.blocks {in_a_command(name)}")), configuration(resolved)
+            "Repeat it", element("pre", text(f"{command('blocks')} {in_a_command(name)}")), configuration(resolved)
         ),
         id="main",
     )

@@ -18,6 +18,7 @@ from nas.device_study.universal import Optimum
 from nas.reporting.embedding import column
 from nas.reporting.markup import configuration, element, footer, paragraphs, section, table, text
 from nas.reporting.page import page
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 
 SCRIPTS = ("series.js", "devices.js")
@@ -166,7 +167,7 @@ def _repeat(name: str, resolved: Mapping[str, Any]) -> str:
     """The command that repeats the study, and its configuration."""
     return section(
         "Repeat it",
-        element("pre", text(f"python -m nas.devices --config {in_a_command(name)}")),
+        element("pre", text(f"{command('devices')} --config {in_a_command(name)}")),
         configuration(resolved),
     )
 

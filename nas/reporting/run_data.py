@@ -21,6 +21,7 @@ from nas.problem.objective import built_in
 from nas.reporting.details import details
 from nas.reporting.embedding import column
 from nas.reporting.rows import DRAWN, Rows
+from nas.terminal.program import command
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
@@ -66,8 +67,8 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "start": answered[0]["row"] if answered else int(frontier[0]) if len(frontier) else -1,
         "hint": HINT if len(frontier) else "No feasible architecture.",
         "commands": {
-            "select": f"python -m nas.select {name} --select best",
-            "explain": f"python -m nas.explain {name}",
+            "select": f"{command('select')} {name} --select best",
+            "explain": f"{command('explain')} {name}",
         },
     }
 

@@ -18,6 +18,7 @@ from nas.reporting.markup import configuration, element, facts, footer, image, p
 from nas.reporting.page import page
 from nas.reporting.rows import rows_of
 from nas.reporting.run_data import run_data
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 
 SCRIPTS = ("chart.js", "panel.js", "budgets.js", "run.js")
@@ -186,7 +187,7 @@ def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str])
     return section(
         "Repeat it",
         paragraphs(["In the folder that holds the run's folder:"]),
-        element("pre", text(f"python -m nas.run --config {name}")),
+        element("pre", text(f"{command('run')} --config {name}")),
         configuration(resolved),
         element("h3", "Versions"),
         facts(versions),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nas.answer.outcome import Outcome
-from nas.record.folder import SECTIONS, fingerprints
+from nas.record.identity import fingerprints
 
 MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
 FROM_LAW = {"loss", "perplexity"}
@@ -45,7 +45,7 @@ def differing(runs: Sequence[NamedRun]) -> list[str]:
     """A sentence a section of the configuration that is not the same in all runs: which runs have which."""
     prints = [fingerprints(run.resolved) for run in runs]
     said = []
-    for name in SECTIONS:
+    for name in prints[0]:
         groups: dict[str, list[NamedRun]] = {}
         for run, each in zip(runs, prints, strict=True):
             groups.setdefault(each[name], []).append(run)
@@ -73,6 +73,17 @@ def _described(section: str, resolved: Mapping[str, Any]) -> str:
         return f"{resolved['algo']}, seed {resolved['seed']}{f', {params}' if params else ''}"
     if section == "scenario":
         return ", ".join(f"{name} {resolved[name]}" for name in SCENARIO)
+    if section == "answer":
+        return _answered(resolved)
     if section == "budgets":
         return ", ".join(f"{metric} <= {limit:g}" for metric, limit in resolved["budgets"].items()) or "none"
     return ", ".join(map(str, resolved[section]))
+
+
+def _answered(resolved: Mapping[str, Any]) -> str:
+    """What an answer is made for besides the frontier, in a few words."""
+    listed = (resolved.get(key, []) for key in ("laws", "baselines", "applications"))
+    names = [[str(each.get("name", each)) if isinstance(each, dict) else str(each) for each in some] for some in listed]
+    laws, baselines, applications = (", ".join(some) or "none" for some in names)
+    sd = resolved.get("residual_sd", "none")
+    return f"other laws {laws}, baselines {baselines}, applications {applications}, residual sd {sd}"

@@ -1,6 +1,5 @@
 """A reproduction as one file, `reproduction.json`: everything that its page shows, so that the page can be made again from it."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from nas.reproduction.corrections import Correction
 from nas.reproduction.page import Reproduction
 from nas.reproduction.sensitivity import HEADER
 from nas.reproduction.series import Pictures
+from objectives import outside
 
 FILE, FORMAT, VERSION = REPRODUCTION, "plas-reproduction", 1
 MOST_BYTES = 20_000_000
@@ -93,8 +93,7 @@ def read(folder: Path) -> Record:
     """
     path = folder / FILE
     try:
-        with path.open("rb") as file:
-            content = json.loads(file.read(MOST_BYTES + 1))
+        content = outside.json_of(path, MOST_BYTES, own=True)
         kind = (content.pop("format", None), content.pop("version", None)) if isinstance(content, dict) else None
         if kind != (FORMAT, VERSION):
             raise ValueError(f"not {FORMAT} {VERSION}")
@@ -104,6 +103,6 @@ def read(folder: Path) -> Record:
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except OSError as error:
         reason = error.strerror or "nothing"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         reason = str(error) or "nothing"
     raise UsageError(f"{path}: expected what 'plas reproduce' writes, got {reason[:200]}; write it anew") from None

@@ -32,8 +32,9 @@ from nas.study.asked_space import asked_space
 from nas.study.baselines import baseline_questions, baselines_of
 from nas.study.capabilities import set_apart
 from nas.study.catalogue import named, named_device, named_laws, named_training_device
-from nas.study.configuration import StudyConfig, without_password
+from nas.study.configuration import StudyConfig
 from nas.study.metrics import applications_of, budgets_of, columns_of, objectives_of
+from nas.study.written_values import without_password
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas

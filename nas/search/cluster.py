@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -35,8 +34,7 @@ class Cluster(Executor):
 
     def __init__(self, client: "Client", needs: Mapping[str, float]) -> None:
         self.client, self.needs = client, dict(needs)
-        self.executor = client.get_executor(pure=False, resources=self.needs or None)
-        self.sent: dict[Future[Any], tuple[str, Future[Any]]] = {}
+        self.sent: dict[Future[Any], tuple[str, Any]] = {}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """A task's future.
@@ -47,22 +45,29 @@ class Cluster(Executor):
         answer: Future[Any] = Future()
         key = f"plas-{uuid4().hex}"
         try:
-            inner = self.executor.submit(fn, *args, key=key, **kwargs)
+            inner = self.client.submit(fn, *args, key=key, pure=False, resources=self.needs or None, **kwargs)
         except Exception as error:
             raise UnreachableError(f"expected a dask scheduler, got {one_line(error)}") from None
         self.sent[answer] = (key, inner)
-        inner.add_done_callback(partial(self._pass_on, answer))
+        self.client.loop.add_callback(self._follow, answer, inner)
         return answer
 
-    def _pass_on(self, answer: Future[Any], inner: Future[Any]) -> None:
-        """The outcome of dask's future; its memory there is released with it."""
-        self.sent.pop(answer, None)
-        if inner.cancelled():
-            answer.set_exception(UnreachableError("the connection to the dask scheduler was lost"))
-        elif (error := inner.exception()) is None:
-            answer.set_result(inner.result())
+    async def _follow(self, answer: Future[Any], inner: Any) -> None:
+        """Settle a task's future whatever happens to dask's, whose memory is released with it.
+
+        dask's own executor leaves a future pending for ever when the connection is lost between a task's end and its result.
+        """
+        try:
+            outcome = await self.client.gather(inner, asynchronous=True)
+        except BaseException as error:
+            failed = inner.status == "error"
+            answer.set_exception(
+                translated(error) if failed else UnreachableError(f"the dask scheduler was lost ({one_line(error)})")
+            )
         else:
-            answer.set_exception(translated(error))
+            answer.set_result(outcome)
+        finally:
+            self.sent.pop(answer, None)
 
     def running_on(self, answer: Future[Any]) -> str | None:
         """The address of the worker that a task was given to; None while it waits for one."""

@@ -12,10 +12,12 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, nearest, unknown
+from nas.files.import_rights import refuse_import
 from nas.search.strategy import Traits
 from nas.study import entry_points
 from nas.study.configuration import StudyConfig
 from nas.study.own_modules import imported, in_run_folder, is_there
+from objectives import outside
 from objectives.plugins import importable
 
 EXTRAS = {"torch": "gp", "numba": "numba"}
@@ -47,7 +49,7 @@ def in_working_folder() -> dict[str, Path]:
 def _looks_like_one(path: Path) -> bool:
     with suppress(OSError, UnicodeDecodeError):
         if path.is_file() and path.stat().st_size <= LONGEST:
-            return LOOKS_LIKE_ONE.search(path.read_text(encoding="utf-8")) is not None
+            return LOOKS_LIKE_ONE.search(outside.text(path, LONGEST)) is not None
     return False
 
 
@@ -62,6 +64,7 @@ def strategy_module(algo: str) -> Any:
     if plug_in := entry_points.found(KIND, algo):
         return _checked(plug_in.module(), algo, f"{plug_in}: ")
     if is_own(algo):
+        refuse_import(algo, typed=True)
         return _checked(imported(algo), algo)
     raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
 

@@ -22,6 +22,7 @@ from nas.errors import NotRunError, UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import call_user_metric, failure
 from nas.study.own_modules import loaded
+from objectives import outside
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -124,9 +125,10 @@ def overdue(name: str, timeout_s: float | None) -> str:
 
 
 def prepare_worker(path: Sequence[str]) -> None:
-    """Workers import what the driver can import, leave Ctrl-C to the driver, and end when it is killed."""
+    """Workers import what the driver can import, leave Ctrl-C and a terminal that goes away to the driver, and end when it is killed."""
     sys.path[:] = list(path)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for sent in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(sent, signal.SIG_IGN)
     threading.Thread(target=_end_with_driver, daemon=True).start()
 
 
@@ -159,7 +161,9 @@ def place_of(module: str) -> Place:
 def _hash_of(module: object) -> str:
     """Hash of a module's file; "" of one without."""
     try:
-        return hashlib.blake2b(Path(str(getattr(module, "__file__", ""))).read_bytes(), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            outside.content(Path(str(getattr(module, "__file__", ""))), 100 * outside.MB), digest_size=16
+        ).hexdigest()
     except OSError:
         return ""
 

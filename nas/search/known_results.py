@@ -12,8 +12,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.given import Given, read_given
+from nas.record.identity import deciding
 from nas.study.configuration import StudyConfig
-from nas.study.costly_settings import deciding
 from objectives.plugins import importable
 from objectives.written_text import escaped
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -138,8 +138,8 @@ def _refuse_elsewhere(source: str, metric: Objective, there: Mapping[str, Any], 
 
 
 def _refuse_other_settings(source: str, name: str, here: Mapping[str, Any], told: Any) -> None:
-    there = deciding(told) if isinstance(told, Mapping) else {}
-    if other := [f"{name}.{key}" for key, value in deciding(here).items() if there.get(key) != value]:
+    there = deciding(name, told) if isinstance(told, Mapping) else {}
+    if other := [f"{name}.{key}" for key, value in deciding(name, here).items() if there.get(key) != value]:
         raise UsageError(
             f"known: {source}: expected values of {name} as this study has it, got others in {', '.join(other)}; name results "
             "of the same settings"

@@ -17,6 +17,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
+from nas.record.identity import fingerprints
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, SOLVING, RunStore
 from nas.search.archive import one_of
@@ -31,6 +32,7 @@ from nas.search.notebook import Notebook
 from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 from search_spaces.arrays import AnyArray
 
@@ -67,7 +69,7 @@ def store_of(problem: Problem, folder: Path) -> RunStore:
 def new_manifest(folder: Path, study: Study) -> Manifest:
     """The manifest of a run that starts now."""
     content = {
-        "fingerprints": run_folder.fingerprints(study.resolved()),
+        "fingerprints": fingerprints(study.resolved()),
         "versions": run_folder.versions(),
         "plugins": study.plug_ins,
         "seed": study.config.seed,
@@ -90,7 +92,7 @@ def continuing(folder: Path, config: StudyConfig) -> str:
     """The command that goes on with a run; a strategy of one's own and a cluster are named again."""
     own = f" --algo {config.algo}" if is_own(config.algo) else ""
     where = f" --executor {in_a_command(config.executor)}" if config.executor else ""
-    return f"python -m nas.run --resume {in_a_command(folder)}{own}{where}"
+    return f"{command('run')} --resume {in_a_command(folder)}{own}{where}"
 
 
 def retrying(folder: Path, config: StudyConfig) -> str:
@@ -110,7 +112,7 @@ def read_manifest(folder: Path, study: Study) -> Manifest:
     """The run's manifest, made again if it was lost."""
     path = folder / "manifest.json"
     with suppress(UsageError):
-        content = yaml_source.read(path)[0]
+        content = yaml_source.read(path, own=True)[0]
         if isinstance(content, dict) and isinstance(content.get("versions"), dict):
             return Manifest(folder, content)
     return new_manifest(folder, study)

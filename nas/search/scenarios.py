@@ -9,6 +9,7 @@ from nas.files import yaml_source
 from nas.study import entry_points
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
+from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
@@ -100,8 +101,9 @@ def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
 
 
 def beyond_in_formats(scenario: Scenario, asked: Asked) -> list[str]:
-    """The same for the calibration of every format that designs may have."""
-    return beyond_of_each({one.precision.name: one.calibration for one in scenario.formats or (scenario,)}, asked)
+    """The same for the calibration of every format that designs may have, and what is doubtful without any."""
+    each = {one.precision.name: one.calibration for one in scenario.formats or (scenario,)}
+    return [*doubts(scenario.device, scenario.calibration), *beyond_of_each(each, asked)]
 
 
 def beyond_of_each(profiles: Mapping[str, Calibration | None], asked: Asked) -> list[str]:

@@ -11,6 +11,7 @@ from nas.exporting.hf_config import architecture_of, config_of
 from nas.exporting.model import Model
 from nas.exporting.tensors import tensors
 from nas.exporting.weights import read_headers, weight_bytes, write_weights
+from objectives import outside
 
 TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
@@ -80,8 +81,8 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from the files."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    generation = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    config = outside.json_of(folder / "config.json", outside.MB)
+    generation = outside.json_of(folder / "generation_config.json", outside.MB)
     for name in TOKENS:
         if generation[name] != config[name]:
             raise ValueError(f"generation_config.json: {name}: expected {config[name]}, got {generation[name]}")

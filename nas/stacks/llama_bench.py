@@ -11,6 +11,7 @@ from nas.exporting.gguf_reading import architecture_in
 from nas.exporting.gguf_types import format_numbered
 from nas.exporting.model import Model
 from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
+from objectives import outside
 
 FILE, GGUF = "bench.sh", "model.gguf"
 PATH = f"llama-bench/{GGUF}"
@@ -109,7 +110,7 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from the script and the GGUF file."""
-    script = (folder / FILE).read_text(encoding="utf-8").replace(" > llama-bench/result.json", "")
+    script = outside.text(folder / FILE, outside.MB).replace(" > llama-bench/result.json", "")
     (flags,) = parsed(script, PROGRAM)
     held: dict[str, tuple[int, tuple[int, ...]]] = {}
     if (folder / GGUF).exists():

@@ -7,6 +7,7 @@ from nas.exporting.class_keys import NORM_EPSILON, ROPE_THETA
 from nas.exporting.command_line import HEAD, command, number, parsed
 from nas.exporting.fields import architecture_fields, training_fields
 from nas.exporting.model import Model
+from objectives import outside
 from search_spaces.architectures import one
 
 FILE = "train.sh"
@@ -148,7 +149,7 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from the command line."""
-    lines = parsed((folder / FILE).read_text(encoding="utf-8"), PROGRAM)
+    lines = parsed(outside.text(folder / FILE, outside.MB), PROGRAM)
     if len(lines) != 1:
         raise ValueError(f"{FILE}: expected one command of pretrain_gpt.py, got {len(lines)}")
     flags = lines[0]

@@ -8,6 +8,7 @@ from nas.exporting.fields import architecture_fields, training_fields
 from nas.exporting.model import Model
 from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
 from nas.exporting.python_file import assigned, literal
+from objectives import outside
 
 FILE = "candidate.py"
 LOAD_BALANCE = 1e-3
@@ -140,7 +141,7 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from candidate.py without executing it, and from the directory that it names."""
-    values = assigned((folder / FILE).read_text(encoding="utf-8"))
+    values = assigned(outside.text(folder / FILE, outside.MB))
     if ast.unparse(values["HF"]) != PLACE:
         raise ValueError(f"HF: expected {PLACE}, got {ast.unparse(values['HF'])}")
     names = ("MODEL", "OPTIMIZER", "SCHEDULE", "TRAINING", "CHECKPOINT")

@@ -9,6 +9,7 @@ from nas.exporting.model import Model
 from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
 from nas.exporting.python_file import assigned, literal
 from nas.exporting.trainer_arguments import recipe_fields, trainer_arguments
+from objectives import outside
 
 FILE = "train.py"
 PLACE = f'Path(__file__).resolve().parents[1] / "{PIVOT_PATH}"'
@@ -158,7 +159,7 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from train.py without executing it."""
-    values = assigned((folder / FILE).read_text(encoding="utf-8"))
+    values = assigned(outside.text(folder / FILE, outside.MB))
     if ast.unparse(values["HF"]) != ast.unparse(ast.parse(PLACE, mode="eval").body):
         raise ValueError(f"HF: expected {PLACE}, got {ast.unparse(values['HF'])}")
     names = ("ARGUMENTS", "WEIGHTS", "EXPERTS", "SEQUENCE_LENGTH", "GLOBAL_BATCH", "SEED")

@@ -8,6 +8,7 @@ from nas.exporting.families import family_of
 from nas.exporting.fields import architecture_fields
 from nas.exporting.model import Model
 from nas.exporting.named_directory import PIVOT_PATH, referred_architecture
+from objectives import outside
 
 FILE = "bench.sh"
 PROGRAM = "vllm bench latency"
@@ -83,7 +84,7 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from the script."""
-    runs = parsed((folder / FILE).read_text(encoding="utf-8"), PROGRAM)
+    runs = parsed(outside.text(folder / FILE, outside.MB), PROGRAM)
     if len(runs) != 2 or runs[0].get("--model") != runs[1].get("--model"):
         raise ValueError(f"{FILE}: expected two runs of one model, got {len(runs)}")
     return {

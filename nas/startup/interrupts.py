@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM from the first import on: no traceback, exit code 130."""
+"""Ctrl-C, SIGTERM and a terminal that goes away (SIGHUP) from the first import on: no traceback, exit code 130."""
 
 import os
 import signal
@@ -9,7 +9,11 @@ from types import FrameType
 from nas.startup.import_path import is_program, started_with_m
 
 INTERRUPTED = 130
-LEFT_ALONE = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+LEFT_ALONE = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,  # nohup ignores it, and is left to
+}
 IMPORTING = "<frozen importlib"  # how the files of Python's own import begin
 LATER = 0.002  # s
 TWICE = 1.0  # s within which a second press says what the first one did
@@ -30,7 +34,7 @@ def guard_imports() -> None:
 
 
 def take_over() -> None:
-    """From here on both are an exception that the command answers."""
+    """From here on they are an exception that the command answers."""
     for sent in LEFT_ALONE:
         if signal.getsignal(sent) is end_quietly:
             signal.signal(sent, interrupt)

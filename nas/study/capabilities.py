@@ -11,7 +11,7 @@ import numpy as np
 from nas.files.faults import Faults
 from nas.study.configuration import split_budgets
 from search_spaces.mixes import Mixes
-from search_spaces.specification import FULL_LAYERS, SpaceSpecification
+from search_spaces.specification import SpaceSpecification
 from search_spaces.written_axes import CAPABILITIES, UPPER, Conditions
 
 
@@ -75,12 +75,10 @@ def within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults)
                 f"expected a space with axes.layers, got {space.name}, whose layers are all of full attention; drop it",
             )
         return content
-    own = {
-        name: value
-        for name, value in content["conditions"].items()
-        if "full_layers" not in limits or name not in FULL_LAYERS
-    }
-    content["conditions"] = own | {CAPABILITIES[name]: limit for name, limit in limits.items()}
+    for name, limit in limits.items():
+        condition = CAPABILITIES[name]
+        tighter = min if name in UPPER else max
+        content["conditions"][condition] = tighter(limit, content["conditions"].get(condition, limit))
     valid = Mixes.of(space.axes.depth, space.axes.layers, Conditions.model_validate(content["conditions"])).valid
     content["axes"]["depth"] = [space.axes.depth[i] for i in np.flatnonzero(valid.any(axis=1)).tolist()]
     if not content["axes"]["depth"]:

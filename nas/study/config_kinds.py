@@ -9,6 +9,7 @@ from typing import Any
 
 Config = Mapping[str, Any]
 Columns = dict[str, Any]
+LARGEST = 10**9  # of any count or size, so that no product of them overflows
 KIND_OF = {
     "full_attention": "full",
     "attention": "full",
@@ -19,8 +20,8 @@ KIND_OF = {
 }
 
 
-def whole(config: Config, key: str, default: int | None = None) -> int:
-    """A positive integer of a config.json.
+def whole(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
+    """A positive integer of a config.json, or one of at least 0.
 
     Raises:
         ValueError: another value, or one value a layer.
@@ -31,8 +32,10 @@ def whole(config: Config, key: str, default: int | None = None) -> int:
         if len(set(map(str, value))) > 1:
             raise ValueError(f"{key}: expected one value for all layers, got several; such layers have no columns here")
         value = value[0]
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{key}: expected a positive integer, got {str(value)[:60]!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+        what = "a positive integer" if least else "0 or a positive integer"
+        what = f"at most {LARGEST:,}" if isinstance(value, (int, float)) and value > LARGEST else what
+        raise ValueError(f"{key}: expected {what}, got {str(value)[:60]!r}")
     return value
 
 
@@ -81,7 +84,7 @@ def _local(config: Config, kinds: list[str], window: int) -> Columns:
 def gemma3n(config: Config) -> Columns:
     """Windows, KV caches that the last layers share, and AltUp, LAUREL and per-layer embeddings as further parameters."""
     kinds = layers(config, lambda i: "local" if (i + 1) % 5 else "full")
-    shared = int(config.get("num_kv_shared_layers", 15))
+    shared = whole(config, "num_kv_shared_layers", 15, least=0)
     sharing = kinds[len(kinds) - shared :] if shared else []
     depth, d = len(kinds), whole(config, "hidden_size")
     n, rank = whole(config, "altup_num_inputs", 4), whole(config, "laurel_rank", 64)
@@ -103,7 +106,7 @@ def gemma4(config: Config) -> Columns:
     Raises:
         ValueError: heads of another size in layers of full attention, or an FFN of another size in some layers.
     """
-    head, shared = whole(config, "head_dim", 256), int(config.get("num_kv_shared_layers") or 0)
+    head, shared = whole(config, "head_dim", 256), whole(config, "num_kv_shared_layers", 0, least=0)
     sizes = [
         config.get("global_head_dim"),
         *(own.get("head_dim") for own in (config.get("per_layer_config") or {}).values()),
@@ -118,7 +121,7 @@ def gemma4(config: Config) -> Columns:
             raise ValueError(f"{key}: expected False, got {str(config[key])[:60]}")
     kinds = layers(config, lambda i: "local" if (i + 1) % 6 else "full")
     sharing = kinds[len(kinds) - shared :] if shared else []
-    own, d = int(config.get("hidden_size_per_layer_input", 256) or 0), whole(config, "hidden_size")
+    own, d = whole(config, "hidden_size_per_layer_input", 256, least=0), whole(config, "hidden_size")
     table = whole(config, "vocab_size_per_layer_input", 262_144)
     once, each = (table + d) * own * len(kinds) + own, 2 * d * own + d
     return {
@@ -182,7 +185,7 @@ def lfm2(config: Config) -> Columns:
 
 def lfm2_moe(config: Config) -> Columns:
     """Short convolutions beside attention, and first layers with a dense FFN."""
-    kinds, dense = layers(config, lambda i: "full"), int(config.get("num_dense_layers", 2))
+    kinds, dense = layers(config, lambda i: "full"), whole(config, "num_dense_layers", 2, least=0)
     sizes = {"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {}
     return {**_convolutions(config, kinds), **sizes}
 
@@ -197,7 +200,7 @@ def _convolutions(config: Config, kinds: list[str]) -> Columns:
 def granite(config: Config) -> Columns:
     """Mamba2 beside attention; the FFN is experts and a shared one, or the shared one alone."""
     kinds = Counter(layers(config, lambda i: "linear"))
-    experts = int(config.get("num_local_experts") or 0)
+    experts = whole(config, "num_local_experts", 0, least=0)
     shared = 0 if experts and config.get("shared_intermediate_size") == 0 else whole(config, "shared_intermediate_size")
     ffn: Columns = {"expert_size": shared, "n_experts": 1, "top_k": 1}
     if experts:

@@ -7,14 +7,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.problem.rates import costs, is_rate
 from nas.study.costly_settings import MeasureSettings, TrainSettings
-from nas.study.written_values import none_word, split_names
+from nas.study.identity_marks import ALWAYS, ANSWER, AT_START, FREE, STRATEGY, Free, Part
+from nas.study.written_values import cluster_address, none_word, split_names, split_pairs, written_tokens
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
 from search_spaces.written_axes import CAPABILITIES, UPPER
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
-CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
@@ -23,25 +23,6 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "autonomous driving": {"total_ms": 100},
     "private serving": {"total_ms": 2000},
 }
-
-
-def without_password(url: str) -> str:
-    """A database's address as it may be shown and kept."""
-    return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)
-
-
-def split_pairs(value: Any) -> Any:
-    """`board:latency_ms=measured`, or a list of them, as a mapping.
-
-    Raises:
-        ValueError: another form, with the one that is meant.
-    """
-    if not isinstance(value, str | list):
-        return value
-    pairs = [str(item).rpartition("=") for item in ([value] if isinstance(value, str) else value)]
-    if wrong := [tail for name, _, tail in pairs if not (name.strip() and tail.strip())]:
-        raise ValueError(f"expected METRIC=COLUMN, got {wrong[0]!r}; write for example board:latency_ms=measured")
-    return {name.strip(): column.strip() for name, _, column in pairs}
 
 
 def split_budgets(value: Any) -> Any:
@@ -71,29 +52,6 @@ def split_budget(text: str) -> tuple[str, str]:
         remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
         raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")
     return metric, f"{'>=' * (sign == '>=')}{limit}"
-
-
-def cluster_address(value: Any) -> Any:
-    """The address of a cluster: `dask:tcp://host:8786`, or `dask:scheduler.json`, the file that its scheduler writes.
-
-    Raises:
-        ValueError: another form, with those that are meant.
-    """
-    value = none_word(value)
-    if value is not None and not (isinstance(value, str) and CLUSTER.match(value)):
-        raise ValueError(
-            f"expected dask:tcp://host:port or dask:scheduler.json, got {value!r}; write for example dask:tcp://127.0.0.1:8786"
-        )
-    return value
-
-
-def written_tokens(value: Any) -> Any:
-    """Training tokens as people write them, `10e9`, `10B`, `1B,3B,10B` or a list: a number, or of several a list."""
-    parts = split_names(none_word(value))
-    if not isinstance(parts, list):
-        return None if parts is None else counted(parts, "10B")
-    numbers = [counted(part, "10B") for part in parts]
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 class DefaultBudget(BaseModel):
@@ -128,18 +86,23 @@ class StudyConfig(BaseModel):
     """A study; names refer to shipped spaces, laws and devices, mappings and files give one's own."""
 
     model_config = ConfigDict(extra="forbid")
-    name: Annotated[str, Field(pattern=NAME, description="Names the run folder")] = "paper"
-    preset: Annotated[Literal["paper", "device"], Field(description="Conventions: the paper's, or a real device's")] = (
+    name: Annotated[str, Field(pattern=NAME, description="Names the run folder"), FREE] = "paper"
+    preset: Annotated[
+        Literal["paper", "device"], Field(description="Conventions: the paper's, or a real device's"), ALWAYS
+    ] = "paper"
+    space: Annotated[str | dict[str, Any], Field(description="Search space: name, file or mapping"), Part("space")] = (
         "paper"
     )
-    space: Annotated[str | dict[str, Any], Field(description="Search space: name, file or mapping")] = "paper"
-    law: Annotated[str | dict[str, Any], Field(description="Loss law: name, file or mapping")] = "hw_codesign"
+    law: Annotated[str | dict[str, Any], Field(description="Loss law: name, file or mapping"), Part("law")] = (
+        "hw_codesign"
+    )
     laws: Annotated[
         list[str | dict[str, Any]],
         BeforeValidator(split_names),
         Field(
             description="Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings"
         ),
+        ANSWER,
     ] = []
     tokens: Annotated[
         float | list[float] | None,
@@ -159,12 +122,13 @@ class StudyConfig(BaseModel):
         Field(ge=0),
         BeforeValidator(none_word),
         Field(description="Residual sd of the law in nats: designs closer than it tells apart are tied"),
+        ANSWER,
     ] = None
-    device: Annotated[str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping")] = (
-        "jetson_agx_orin_64gb"
-    )
+    device: Annotated[
+        str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping"), Part("device")
+    ] = "jetson_agx_orin_64gb"
     precision: Annotated[
-        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits")
+        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS
     ] = "fp16"
     precisions: Annotated[
         list[Format],
@@ -179,99 +143,129 @@ class StudyConfig(BaseModel):
     deltas: Annotated[
         str | dict[str, Any], Field(description="kind of layers: nats where all are of it, as you measured; or a file")
     ] = {}
-    latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model")] = "operator"
-    attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip")] = "unfused"
-    causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention")] = False
-    complete: Annotated[bool, Field(strict=True, description="Add residuals, RoPE, expert combination")] = False
+    latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model"), ALWAYS] = "operator"
+    attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip"), ALWAYS] = (
+        "unfused"
+    )
+    causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention"), ALWAYS] = False
+    complete: Annotated[bool, Field(strict=True, description="Add residuals, RoPE, expert combination"), ALWAYS] = False
     vocabulary: Annotated[
-        int, Field(strict=True, ge=0, le=10**7, description="Tokens of embedding and LM head; 0 leaves both out")
+        int,
+        Field(strict=True, ge=0, le=10**7, description="Tokens of embedding and LM head; 0 leaves both out"),
+        ALWAYS,
     ] = 0
-    tied: Annotated[bool, Field(strict=True, description="One table for embedding and LM head")] = True
-    head_bytes: Annotated[float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head")] = 2.0
+    tied: Annotated[bool, Field(strict=True, description="One table for embedding and LM head"), ALWAYS] = True
+    head_bytes: Annotated[
+        float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head"), ALWAYS
+    ] = 2.0
     int4_group_size: Annotated[
-        Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4")
+        Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS
     ] = None
     calibration: Annotated[
-        Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet")
+        Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet"), ALWAYS
     ] = "none"
-    batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once")] = 1
-    input_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Prompt length")] = 1024
-    output_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Tokens generated")] = 16
+    batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS] = 1
+    input_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Prompt length"), ALWAYS] = 1024
+    output_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Tokens generated"), ALWAYS] = 16
     objectives: Annotated[
-        list[str], BeforeValidator(split_names), Field(min_length=1, description="Metrics to minimise")
+        list[str],
+        BeforeValidator(split_names),
+        Field(min_length=1, description="Metrics to minimise"),
+        Part("objectives"),
     ] = ["loss", "total_ms"]
     budgets: Annotated[
         dict[str, Any],
         BeforeValidator(split_budgets),
         Field(description="metric: limit, at most; of a rate '>=limit', at least"),
+        Part("budgets"),
     ] = {}
     columns: Annotated[
-        list[str], BeforeValidator(split_names), Field(description="Metrics to compute and keep besides the ten")
+        list[str],
+        BeforeValidator(split_names),
+        Field(description="Metrics to compute and keep besides the ten"),
+        Part("objectives", always=False),
     ] = []
     train: Annotated[
-        TrainSettings | None, BeforeValidator(none_word), Field(description="How the objective train trains")
+        TrainSettings | None,
+        BeforeValidator(none_word),
+        Field(description="How the objective train trains"),
+        Part("objectives", always=False),
     ] = None
     measure: Annotated[
-        MeasureSettings | None, BeforeValidator(none_word), Field(description="How the objective measure measures")
+        MeasureSettings | None,
+        BeforeValidator(none_word),
+        Field(description="How the objective measure measures"),
+        Part("objectives", always=False),
     ] = None
     default_budget: Annotated[
-        DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed")
+        DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed"), AT_START
     ] = DefaultBudget()
     applications: Annotated[
         dict[Name, dict[str, Any]] | None,
         Field(
             description="name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given"
         ),
+        ANSWER,
     ] = None
     baselines: Annotated[
         list[str | dict[str, Any]],
         BeforeValidator(split_names),
         Field(description="Models to compare with: published names, columns, {config: config.json}"),
+        ANSWER,
     ] = ["qwen2.5_0.5b"]
-    algo: Annotated[str, Field(description="Search strategy")] = "nsga2"
-    params: Annotated[dict[str, Any], Field(description="The strategy's own parameters")] = {}
+    algo: Annotated[str, Field(description="Search strategy"), STRATEGY] = "nsga2"
+    params: Annotated[dict[str, Any], Field(description="The strategy's own parameters"), STRATEGY] = {}
     evaluations: Annotated[
-        Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate")
+        Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate"), FREE
     ] = None
     time_limit: Annotated[
-        float | None, Field(gt=0), BeforeValidator(none_word), Field(description="Seconds of search")
+        float | None, Field(gt=0), BeforeValidator(none_word), Field(description="Seconds of search"), FREE
     ] = None
     stop_when_stable: Annotated[
         Count | None,
         BeforeValidator(none_word),
         Field(description="Stop after so many evaluations without a new frontier member"),
+        FREE,
     ] = None
     constraints: Annotated[
         Literal["native", "penalty", "reject"] | None,
         BeforeValidator(none_word),
         Field(description="How budgets reach the strategy; left out: native where it can, else penalty"),
+        STRATEGY,
     ] = None
     penalty_weight: Annotated[
-        float, Field(gt=0, le=1e9, description="Weight of violations under constraints: penalty")
+        float, Field(gt=0, le=1e9, description="Weight of violations under constraints: penalty"), STRATEGY
     ] = 10.0
     seed_from: Annotated[
-        str | list[dict[str, Any]] | None, BeforeValidator(none_word), Field(description="Candidate file to start from")
+        str | list[dict[str, Any]] | None,
+        BeforeValidator(none_word),
+        Field(description="Candidate file to start from"),
+        STRATEGY,
     ] = None
     known: Annotated[
         list[Annotated[str, Field(min_length=1)]],
         BeforeValidator(split_names),
         Field(description="Results that are known already: tables, run folders, Optuna storages in files"),
+        AT_START,
     ] = []
     known_as: Annotated[
         dict[str, Annotated[str, Field(min_length=1)]],
         BeforeValidator(split_pairs),
         Field(description="metric of your own: column of the known results, where it is not called so"),
+        AT_START,
     ] = {}
     workers: Annotated[
         Annotated[int, Field(strict=True, ge=1, le=1024)] | None,
         BeforeValidator(none_word),
         Field(description="Processes that evaluate, one architecture each; none: in this process, a batch at once"),
+        FREE,
     ] = None
     asynchronous: Annotated[
         bool,
         Field(
             strict=True, description="Ask whenever a worker is idle; the order of arrival decides what is asked next"
         ),
+        Part("strategy", always=False),
     ] = False
     executor: Annotated[
         str | None,
@@ -279,20 +273,24 @@ class StudyConfig(BaseModel):
         Field(
             description="Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone"
         ),
+        Free(recorded=False),
     ] = None
     resources: Annotated[
         dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
         Field(description="What an evaluation takes of what a cluster's workers declare, such as GPU: 1"),
+        FREE,
     ] = {}
     evaluation_timeout: Annotated[
         float | None,
         Field(gt=0),
         BeforeValidator(none_word),
         Field(description="Seconds for one architecture, with workers or an executor"),
+        FREE,
     ] = None
     optuna_storage: Annotated[
         Annotated[str, Field(min_length=1)] | None,
         BeforeValidator(none_word),
         Field(description="Database URL or journal file that the run is mirrored into, for optuna-dashboard"),
+        FREE,
     ] = None
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy")] = 0
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy"), STRATEGY] = 0

@@ -1,17 +1,15 @@
 """The keys `train` and `measure` of a study: how its objectives of these names are evaluated."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from nas.problem.objective import KEEP
+from nas.study.identity_marks import FREE
 from nas.study.written_values import ascending, none_word, split_names
 from objectives.quantities import counted
 
 COSTLY = "nas.costly"  # where they lie, a module each
-KEYS = ("train", "measure")
-OF_A_MACHINE = ("data", "validation", "tokenizer", "interpreter")  # places there; the hash `text` tells what they held
 Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(split_names)]
 MOST_TOKENS = 1e15
 Threads = Annotated[int, Field(strict=True, ge=1, le=1024)]
@@ -49,9 +47,11 @@ class CostlySettings(BaseModel):
 
 
 class TrainSettings(CostlySettings):
-    """How the objective `train` trains a design."""
+    """How the objective `train` trains a design; where texts lie is free to differ, the hash `text` tells what they held."""
 
-    data: Annotated[Texts, Field(min_length=1, description="Files, folders, patterns, saved data sets, or stdlib")]
+    data: Annotated[
+        Texts, Field(min_length=1, description="Files, folders, patterns, saved data sets, or stdlib"), FREE
+    ]
     tokens: Annotated[
         float | list[float],
         BeforeValidator(_tokens),
@@ -64,11 +64,11 @@ class TrainSettings(CostlySettings):
         BeforeValidator(none_word),
         Field(description="Share of the designs that goes on from a step; left out: a third"),
     ] = None
-    validation: Annotated[Texts, Field(description="Text to validate on; left out: 5 % of the data")] = []
+    validation: Annotated[Texts, Field(description="Text to validate on; left out: 5 % of the data"), FREE] = []
     validation_tokens: Annotated[int, Field(strict=True, ge=1, le=10**9, description="Of it at most")] = 65_536
-    tokenizer: Annotated[str, Field(min_length=1, description="bytes, a tokenizer.json, or a folder with one")] = (
-        "bytes"
-    )
+    tokenizer: Annotated[
+        str, Field(min_length=1, description="bytes, a tokenizer.json, or a folder with one"), FREE
+    ] = "bytes"
     recipe: Annotated[str | dict[str, Any], Field(description="Recipe: name, file or mapping")] = "small"
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**31, description="Of initial weights and order of the data")] = 0
     last_steps: Annotated[
@@ -130,6 +130,7 @@ class MeasureSettings(CostlySettings):
         str | None,
         BeforeValidator(none_word),
         Field(description="Python with the engine, or llama-bench, on the worker; left out: the worker's own Python"),
+        FREE,
     ] = None
     torch_device: Annotated[Literal["cpu", "cuda"], Field(description="Of the worker, for torch")] = "cpu"
     threads: Threads = 1
@@ -138,8 +139,3 @@ class MeasureSettings(CostlySettings):
     warmup: Annotated[int, Field(strict=True, ge=0, le=10**5, description="Runs before them")] = 1
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False, description="Seconds of a process")] = 600.0
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**31, description="Of the random weights")] = 0
-
-
-def deciding(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an objective's settings decides its values: not where its texts and programs lie."""
-    return {part: value for part, value in told.items() if part not in OF_A_MACHINE}

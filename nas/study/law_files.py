@@ -1,10 +1,10 @@
 """The file that a law was read from: recorded with the law, and looked at again when a run goes on."""
 
 import hashlib
-import stat
 from pathlib import Path
 from typing import Any
 
+from objectives import outside
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import SHOWN_DIGITS, origin_of
 
@@ -24,11 +24,8 @@ def with_file(content: dict[str, Any], path: Path) -> dict[str, Any]:
 def sha256_of(path: Path) -> str | None:
     """The hash of a file's content; None for what is no plain file, too large for a law, or not to be read."""
     try:
-        told = path.stat()
-        if not stat.S_ISREG(told.st_mode) or told.st_size > LARGEST:
-            return None
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError):
+        return hashlib.sha256(outside.content(path, LARGEST)).hexdigest()
+    except OSError:
         return None
 
 

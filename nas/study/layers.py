@@ -62,7 +62,7 @@ def flag_name(key: str) -> str:
 def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:
     """Content of a study file given by path or by the name of a shipped one; one for another command is refused."""
     path = located(config)
-    content, origins = yaml_source.read(path)
+    content, origins = yaml_source.read(path, own=path.parent == FilePath(config))
     if content is not None and not isinstance(content, dict):
         raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
     for key, (what, other) in OTHERS.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
+from nas.files.import_rights import refuse_import
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
@@ -52,8 +53,10 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
         elif name in importable(COSTLY):
             found[name] = costly(name)
         elif plug_in := entry_points.found("metrics", name):
+            refuse_import(name, typed=faults.typed(path))
             found[name] = installed_metric(plug_in)
         elif FUNCTION.match(name):
+            refuse_import(name, typed=faults.typed(path))
             found[name] = user_metric(name)
         else:
             known = entry_points.named("metrics")

@@ -1,6 +1,5 @@
 """Published models as their config.json describes them: the families of transformers that columns of architectures hold."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from nas.study.config_kinds import (
     whole,
     windows,
 )
+from objectives import outside
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import QK_NORMS
 
@@ -91,6 +91,8 @@ OUTSIDE = {
     "nemotron_h": "layers of a mixer or of an FFN alone",
     "mamba2": "layers without an FFN",
 }
+#: Sizes that are looked at in every family, used or not; 0 stands for none.
+SIZES = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "num_experts")
 #: Settings that change the operators, and what they must be.
 PLAIN: dict[str, Any] = {"attention_bias": False, "mlp_bias": False, "decoder_sparse_step": 1, "mlp_only_layers": []}
 
@@ -102,15 +104,12 @@ def read_config(path: Path) -> Architectures:
         UsageError: no such file, another family, or a setting that changes the operators.
     """
     try:
-        with path.open("rb") as file:
-            content = json.loads(file.read(MOST_BYTES).decode("utf-8-sig"))
+        content = outside.json_of(path, MOST_BYTES)
         text = content.get("text_config", content) if isinstance(content, dict) else None
         return architecture_of(text if isinstance(text, dict) else {})
     except OSError as error:
-        raise UsageError(
-            f"{path}: expected a Hugging Face config.json, got {type(error).__name__}; check the path"
-        ) from None
-    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: expected a Hugging Face config.json, got {error.strerror}; check the path") from None
+    except ValueError as error:
         said = str(error).splitlines()[0] if type(error) is ValueError else "expected JSON, got something else"
         raise UsageError(f"{path}: {said}; give a Hugging Face config.json of a decoder that columns hold") from None
 
@@ -138,7 +137,7 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
         "qk_norm": family.qk_norm,
         "qkv_bias": family.qkv_bias,
         "norms_per_layer": family.norms,
-        "tied": bool(config.get("tie_word_embeddings", config.get("tie_embedding", family.tied))),
+        "tied": _tied(config, family.tied),
         "vocabulary": whole(config, "vocab_size"),
     }
     if family.shared and sparse:
@@ -146,7 +145,24 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
     columns |= family.kinds(config)
     if "expert_size" not in columns:
         columns["expert_size"] = whole(config, family.experts if sparse else "intermediate_size")
+    for key in (key for key in SIZES if key in config):
+        whole(config, key, 0, least=0)  # one that this family does not use is no size either
     return one(columns)
+
+
+def _tied(config: Mapping[str, Any], otherwise: bool) -> bool:
+    """Whether embedding and LM head are one table.
+
+    Raises:
+        ValueError: the config says something else than true or false.
+    """
+    key = "tie_word_embeddings" if "tie_word_embeddings" in config else "tie_embedding"
+    value = config.get(key, otherwise)
+    if value is None:
+        return otherwise
+    if not isinstance(value, bool):
+        raise ValueError(f"{key}: expected true or false, got {str(value)[:60]!r}")
+    return value
 
 
 def _family(config: Mapping[str, Any]) -> Family:

@@ -1,9 +1,14 @@
 """Values of a study as people write them in a flag: nothing, names by comma."""
 
 import math
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
+
+from objectives.quantities import counted
+
+CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
 
 
 def none_word(value: Any) -> Any:
@@ -28,3 +33,45 @@ def ascending(values: Iterable[Any]) -> tuple[float, ...]:
 def split_names(value: Any) -> Any:
     """`loss,total_ms` as a list of names."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def split_pairs(value: Any) -> Any:
+    """`board:latency_ms=measured`, or a list of them, as a mapping.
+
+    Raises:
+        ValueError: another form, with the one that is meant.
+    """
+    if not isinstance(value, str | list):
+        return value
+    pairs = [str(item).rpartition("=") for item in ([value] if isinstance(value, str) else value)]
+    if wrong := [tail for name, _, tail in pairs if not (name.strip() and tail.strip())]:
+        raise ValueError(f"expected METRIC=COLUMN, got {wrong[0]!r}; write for example board:latency_ms=measured")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def cluster_address(value: Any) -> Any:
+    """The address of a cluster: `dask:tcp://host:8786`, or `dask:scheduler.json`, the file that its scheduler writes.
+
+    Raises:
+        ValueError: another form, with those that are meant.
+    """
+    value = none_word(value)
+    if value is not None and not (isinstance(value, str) and CLUSTER.match(value)):
+        raise ValueError(
+            f"expected dask:tcp://host:port or dask:scheduler.json, got {value!r}; write for example dask:tcp://127.0.0.1:8786"
+        )
+    return value
+
+
+def written_tokens(value: Any) -> Any:
+    """Training tokens as people write them, `10e9`, `10B`, `1B,3B,10B` or a list: a number, or of several a list."""
+    parts = split_names(none_word(value))
+    if not isinstance(parts, list):
+        return None if parts is None else counted(parts, "10B")
+    numbers = [counted(part, "10B") for part in parts]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def without_password(url: str) -> str:
+    """A database's address as it may be shown and kept."""
+    return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)

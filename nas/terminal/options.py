@@ -4,11 +4,13 @@ import importlib
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from nas.errors import PlasError
+from nas.files import import_rights
 from nas.startup.interrupts import INTERRUPTED, take_over
 from nas.terminal.console import complain, notice
 from nas.terminal.streams import terminal
@@ -199,7 +201,8 @@ def command(function: Callable[..., None], *examples: str) -> Callable[[], None]
     def guarded(*args: Any, **kwargs: Any) -> None:
         take_over()
         try:
-            function(*args, **kwargs)
+            with import_rights.command(Path(function.__code__.co_filename).stem):
+                function(*args, **kwargs)
         except PlasError as error:
             complain(str(error))
             raise typer.Exit(error.exit_code) from None

@@ -1,7 +1,6 @@
 """Training data prepared once for all candidates: token ids in files, a validation set held out, everything by its hash."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -16,6 +15,7 @@ from nas.files.own_files import inner_folder, refuse_links, replacing
 from nas.files.tables import write_json
 from nas.training.encoding import encoder_of
 from nas.training.sources import Document, documents
+from objectives import outside
 
 FOLDER, DESCRIPTION = "data", "data.json"
 HELD_OUT = 0.05  # share of the bytes that is held out where no --eval is given
@@ -124,7 +124,7 @@ def _known(place: Path, wanted: Mapping[str, Any]) -> Corpus | None:
     """The token files that are there, where they are whole and made of the same texts."""
     refuse_links(place / DESCRIPTION)
     try:
-        content = json.loads((place / DESCRIPTION).read_text(encoding="utf-8"))
+        content = outside.json_of(place / DESCRIPTION, outside.MB, own=True)
         if any(content[name] != value for name, value in wanted.items()):
             return None
         texts = {name: TokenFile(**told) for name, told in content["texts"].items()}
@@ -138,7 +138,7 @@ def _known(place: Path, wanted: Mapping[str, Any]) -> Corpus | None:
 def _whole(place: Path, told: TokenFile) -> bool:
     path = place / Path(told.name).name
     refuse_links(path)
-    with path.open("rb") as file:
+    with outside.opened(path, own=True) as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == told.sha256
 
 

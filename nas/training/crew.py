@@ -1,6 +1,5 @@
 """Several trainings at once, each in a process of its own, until all have ended, time is up or somebody stops them."""
 
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from nas.errors import PlasError, UsageError
 from nas.measuring.process import Answer, Worker
 from nas.terminal.progress import OFTEN_S, SELDOM_S, ProgressLine, duration
 from nas.training.jobs import Job, largest_first
+from objectives import outside
 
 SCRIPT = Path(__file__).parent / "workers" / "train_worker.py"
 LOOK_S = 0.1
@@ -29,7 +29,7 @@ def result(out: str) -> dict[str, Any] | None:
 def last_line(out: str) -> dict[str, Any]:
     """What a worker said last, nothing where it is no JSON object."""
     with suppress(IndexError, ValueError):
-        content = json.loads(out.splitlines()[-1])
+        content = outside.parsed(out.splitlines()[-1])
         if isinstance(content, dict):
             return content
     return {}

@@ -1,16 +1,17 @@
 """Data sets that Hugging Face's `datasets` saved on disk (Arrow), and Parquet files: their rows of text."""
 
-import json
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from objectives import outside
 
 COLUMN = "text"
 ENDINGS = (".arrow", ".parquet")
 STATE, SPLITS = "state.json", "dataset_dict.json"
+MOST_BYTES = 1_000_000 * outside.MB
 PART = "train"  # of a data set that is saved in parts
 
 
@@ -56,7 +57,7 @@ def _files(path: Path, flag: str) -> list[Path]:
     if not (path / STATE).is_file():
         return sorted(p for p in path.iterdir() if p.suffix in ENDINGS)
     try:
-        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+        state = outside.json_of(path / STATE, outside.MB)
         names = [Path(entry["filename"]).name for entry in state["_data_files"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
@@ -75,6 +76,7 @@ def _batches(file: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     try:
+        outside.checked(file, MOST_BYTES)
         if file.suffix == ".parquet":
             yield from pyarrow.parquet.ParquetFile(file).iter_batches()
             return

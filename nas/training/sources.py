@@ -8,10 +8,12 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.training.saved_sets import is_saved_set, rows_of
+from objectives import outside
 
 STDLIB = "stdlib"
 STDLIB_LICENCE = "PSF-2.0"
 LEFT_OUT = {"test", "tests", "idle_test", "encodings", "site-packages", "dist-packages", "__pycache__"}
+MOST_BYTES = 4_000 * outside.MB  # of a text, which is read whole
 SNIFFED = 8192  # bytes in which a NUL tells a file that is no text
 
 Document = tuple[str, bytes]  # where it comes from, its bytes
@@ -34,7 +36,7 @@ def documents(given: str, flag: str = "--data") -> Iterator[Document]:
         elif path.is_dir():
             yield from _files(path)
         elif path.is_file():
-            yield from ((given, content) for content in [path.read_bytes()] if content)
+            yield from ((given, content) for content in [outside.content(path, MOST_BYTES)] if content)
         else:
             yield from _matching(given, flag)
     except OSError as error:
@@ -49,7 +51,7 @@ def _matching(given: str, flag: str) -> Iterator[Document]:
             "there; correct the path"
         )
     for name in found:
-        if content := Path(name).read_bytes():
+        if content := outside.content(Path(name), MOST_BYTES):
             yield name, content
 
 
@@ -59,6 +61,6 @@ def _files(folder: Path, ending: str = "") -> Iterator[Document]:
         parts = path.relative_to(folder).parts
         if any(part.startswith(".") for part in parts) or (ending and LEFT_OUT & set(parts)) or not path.is_file():
             continue
-        content = path.read_bytes()
+        content = outside.content(path, MOST_BYTES)
         if content and b"\0" not in content[:SNIFFED]:
             yield "/".join(parts), content

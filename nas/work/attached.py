@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nas.errors import UsageError
-from nas.record import folder as run_folder
 from nas.record.folder import Manifest
+from nas.record.identity import fingerprints
 from nas.record.log import Recorded
 from nas.search.assembly import Study
 from nas.search.cluster import ClusterPool
@@ -64,7 +64,7 @@ def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMi
     from nas.answer.optuna_mirror import OptunaMirror
 
     keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
-    identity = run_folder.fingerprints(study.resolved())
+    identity = fingerprints(study.resolved())
     return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
 
 

@@ -18,6 +18,7 @@ from nas.study.catalogue import id_and_mode, load_device, load_law
 from nas.terminal.console import notice, say_json
 from nas.work.calibrate_request import Request, called, read_input, repeated
 from nas.work.told import write_told
+from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
 from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
@@ -249,7 +250,7 @@ def written_before(out: Path, device: Device) -> Device | None:
     with suppress(UsageError, OSError, UnicodeDecodeError):
         earlier = load_device(str(out))
         same = earlier.model_copy(update=UNFITTED) == device.model_copy(update=UNFITTED)
-        if same and out.read_text(encoding="utf-8") == device_text(earlier):
+        if same and outside.text(out, outside.MB) == device_text(earlier):
             return earlier
     raise UsageError(
         f"--out: expected a new file, or one that calibrate wrote of {device.name}, got {out}; name another"

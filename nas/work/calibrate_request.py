@@ -12,6 +12,7 @@ from nas.intake.document import document
 from nas.intake.log import Wanted, read_logs, reader_of
 from nas.intake.models import given_models
 from nas.study.catalogue import id_and_mode, load_device
+from objectives import outside
 from objectives.written_text import csv_fault
 
 
@@ -93,7 +94,7 @@ def csv_lines(path: Path) -> list[str]:
         UsageError: it is none.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = outside.text(path, 100 * outside.MB, encoding="utf-8-sig").splitlines()
         list(csv.reader(lines, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nas.comparison import cells
+from nas.comparison import cells, foreign
 from nas.comparison.answer import show
 from nas.comparison.configuration import Asked, ComparisonConfig, asked, refuse_untyped
 from nas.comparison.crew import Crew, processors
@@ -31,7 +31,9 @@ from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
 from nas.study.written_values import split_names
 from nas.terminal.console import notice, say_json
+from nas.terminal.program import command
 from nas.terminal.progress import Stages, Ticker
+from objectives import outside
 from objectives.written_text import in_a_command
 
 
@@ -110,9 +112,21 @@ def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
     """
     for path in paths:
         copy = inner_folder(folder, "traces") / path.name
-        if copy.exists() and copy.read_bytes() != path.read_bytes():
+        if copy.exists() and trace_bytes(copy, own=True) != trace_bytes(path):
             raise UsageError(f"{path}: expected a new name, got that of other traces in {folder}; rename the file")
-        write(copy, path.read_bytes())
+        write(copy, trace_bytes(path))
+
+
+def trace_bytes(path: Path, *, own: bool = False) -> bytes:
+    """A file of traces as it is.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return outside.content(path, foreign.MOST_BYTES, own=own)
+    except OSError as error:
+        raise UsageError(f"{path}: expected a readable CSV file, got {error.strerror}; check the path") from None
 
 
 def continuing(folder: Path, config: ComparisonConfig) -> str:
@@ -138,7 +152,7 @@ def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
             results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Interrupted; everything evaluated is kept. Continue with: python -m nas.compare {continuing(folder, plan.config)}"
+            f"Interrupted; everything evaluated is kept. Continue with: {command('compare')} {continuing(folder, plan.config)}"
         ) from None
     finally:
         crew.close()

@@ -14,6 +14,7 @@ from nas.answer.sentences import count, describe, headline
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
+from nas.frontier.active_experts import active_experts_lines
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
 from nas.frontier.contexts import AtContext, along_contexts, of_long_context
@@ -25,9 +26,11 @@ from nas.search.scenarios import asked_of, beyond_measured
 from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.terminal.console import say, say_json
+from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.work.law_regrets import design_lines
+from objectives.datasheet_times import doubts
 from objectives.scenario import Scenario
 from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
@@ -70,7 +73,8 @@ def explain(request: Request) -> None:
     sparse = bool(chosen.n_experts[0] > 1)
     scenario = study.problem.pricing(chosen)
     doubts = [*_of_times(study, scenario, sparse=sparse), *about_energy(scenario, experts=sparse)]
-    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *doubts]
+    of_k = active_experts_lines(scenario.law, chosen, "designs")
+    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *of_k, *doubts]
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
@@ -155,7 +159,7 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
         rows = select(run.evaluations, request.how, run.scale(), run.workload).tolist() if feasible else []
         if len(rows) == 0:
             raise InfeasibleError(
-                f"{path}: nothing feasible to explain; python -m nas.select {in_a_command(path)} says why, --index N explains any row"
+                f"{path}: nothing feasible to explain; {command('select')} {in_a_command(path)} says why, --index N explains any row"
             )
         row = rows[0]
     elif request.index < len(run.evaluations):
@@ -171,7 +175,10 @@ def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
 def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
     """What is doubtful of the times in a scenario of the study, that of a design's own format."""
     asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
-    return [f"Warning: {text}" for text in beyond_measured(scenario.calibration, asked)]
+    return [
+        f"Warning: {text}"
+        for text in (*doubts(scenario.device, scenario.calibration), *beyond_measured(scenario.calibration, asked))
+    ]
 
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:

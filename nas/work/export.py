@@ -25,6 +25,7 @@ from nas.files.tables import write, write_json
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.terminal.console import notice, say, say_json
+from nas.terminal.program import command
 from nas.terminal.tables import table
 from objectives.loss_law.origin import origin_line, verdict_line
 from objectives.written_text import in_a_command
@@ -226,7 +227,7 @@ def _show(request: Request, prepared: Export) -> None:
                 else f" ({', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''})"
             )
             say(f"Caution, {name}{whom}: {text}")
-    say(f"Check: python -m nas.export --verify {in_a_command(request.out)}")
+    say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
 
 
 def _table(prepared: Export, most: int = 20) -> None:

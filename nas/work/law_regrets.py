@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.answer.law_sentences import caveats, confined, kind, right_under, shown
+from nas.answer.law_sentences import caveats, confined, dense_or_experts, kind, right_under, shown
 from nas.answer.sentences import describe
 from nas.exact.rival_laws import Along, along, verdicts
 from nas.frontier.picks import PickRule
@@ -26,7 +26,10 @@ def pick_under(
     """Regrets (1, laws) of a pick within a rule's budgets; what it is right under, and the design of the least worst regret."""
     (verdict,) = verdicts(problem, laws, (rule,))
     values = verdict.regrets(design)
-    said = [f"Under each law: {right_under(problem, verdict, design)}."]
+    said = [
+        f"Under each law: {right_under(problem, verdict, design)}.",
+        *(f"{text}." for text in dense_or_experts(problem, verdict)),
+    ]
     if verdict.robust is not None:
         robust = problem.architectures(verdict.robust.genotypes)
         worst = np.nanmax(verdict.regrets(robust))

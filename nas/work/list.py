@@ -18,6 +18,8 @@ from nas.study.law_records import RIGHT, records, records_of, rules
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from objectives import outside
+from objectives.datasheet_times import measured_elsewhere
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, summary
@@ -47,6 +49,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         _say_table(kind.replace("-", " ").capitalize(), rows)
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
+            say(f"Of 0 profiles: times are at datasheet peaks; {measured_elsewhere()}.\n")
             _say_table("Calibrated: median error on models held out", calibrated)
         if kind == "laws":
             _say_table(f"Elsewhere: {RIGHT} (docs/laws-elsewhere.md)", records_in_columns())
@@ -246,8 +249,7 @@ def application_studies() -> list[str]:
 
 def headline(path: Path) -> str:
     """The comment in a file's first line."""
-    with path.open(encoding="utf-8") as lines:
-        return lines.readline().lstrip("# ").rstrip()
+    return outside.text(path, 8 * outside.MB).partition("\n")[0].lstrip("# ").rstrip()
 
 
 def stacks() -> list[Row]:

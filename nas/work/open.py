@@ -8,6 +8,7 @@ from nas.comparison.progress import PLAN
 from nas.errors import UsageError
 from nas.record.store import FILE, begun
 from nas.terminal.console import notice, say
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 
 REPORT, RECORD = "report.html", "reproduction.json"
@@ -46,9 +47,9 @@ def report_of(path: Path) -> Path:
 def _remedy(path: Path) -> str:
     """What writes the report that a folder lacks."""
     if (path / PLAN).is_file():
-        return f"python -m nas.compare --resume {in_a_command(path)} makes it"
+        return f"{command('compare')} --resume {in_a_command(path)} makes it"
     if begun(path / FILE) or (path / RECORD).is_file():
-        return f"python -m nas.report {in_a_command(path)} makes it"
+        return f"{command('report')} {in_a_command(path)} makes it"
     return "name the folder of a run, a comparison, a study of devices or a reproduction"
 
 

@@ -120,7 +120,7 @@ def _resolved(run: RecordedRun) -> Mapping[str, Any]:
 def _versions(folder: Path) -> dict[str, str]:
     """What the manifest says that the run was made with; nothing where it says nothing of the kind."""
     try:
-        content = yaml_source.read(folder / "manifest.json")[0]
+        content = yaml_source.read(folder / "manifest.json", own=True)[0]
     except UsageError:
         return {}
     found = content.get("versions") if isinstance(content, dict) else None

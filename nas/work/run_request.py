@@ -12,12 +12,14 @@ from nas.answer.screen import show_head
 from nas.errors import UsageError
 from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
+from nas.record.identity import at_start, difference
 from nas.search.assembly import Study, assemble
-from nas.study.configuration import without_password
 from nas.study.entry_points import refuse_contested
 from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
+from nas.study.written_values import without_password
 from nas.terminal.console import notice, say
+from nas.terminal.program import command
 from nas.terminal.streams import LostOutputError
 from objectives.quantities import short
 from objectives.written_text import in_a_command
@@ -91,21 +93,35 @@ def continued(request: Request, run: OpenRun) -> Study:
         raise UsageError(
             f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
         )
-    if "known" in {**request.flags, **parsed_settings(request.settings)}:
-        raise UsageError(
-            "known: expected known results where a run begins, got them with --resume; start a new run with them, "
-            f"and this one's too: --known {in_a_command(run.path)}"
-        )
+    _refuse_taken_in(request, run)
     study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
-    found = run_folder.difference(run.resolved, study.resolved())
+    found = difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")
     if (other := changed(study.problem.scenario.law)) and not request.quiet:
         notice(
             f"Warning: law: {other}; this run goes on with the law that it holds. For the file as it is now, start a new run: "
-            f"python -m nas.run --config {shlex.quote(str(request.resume))} --law FILE"
+            f"{command('run')} --config {shlex.quote(str(request.resume))} --law FILE"
         )
     return within_horizon(study, run.resolved["evaluations"], request.quiet)
+
+
+def _refuse_taken_in(request: Request, run: OpenRun) -> None:
+    """Say so when a key is named that other keys have taken in when the run began.
+
+    Raises:
+        UsageError: with what to do.
+    """
+    typed = [name.partition(".")[0] for name in {**request.flags, **parsed_settings(request.settings)}]
+    if "known" in typed:
+        raise UsageError(
+            "known: expected known results where a run begins, got them with --resume; start a new run with them, "
+            f"and this one's too: --known {in_a_command(run.path)}"
+        )
+    if taken_in := [name for name in typed if name in at_start()]:
+        raise UsageError(
+            f"resume: {taken_in[0]}: expected it where a run begins, got it with --resume; start a new run instead"
+        )
 
 
 def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:

@@ -17,6 +17,7 @@ from nas.exact.infeasibility import diagnosed
 from nas.exact.rival_laws import along
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.tables import refuse_existing
+from nas.frontier.active_experts import active_experts_lines
 from nas.frontier.blind_axes import blind_axes, blind_lines
 from nas.frontier.diagnosis import diagnose, lines
 from nas.frontier.picks import PickRule
@@ -85,7 +86,7 @@ def choose(request: Request) -> None:
             say(f"  {line}")
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
-        _say_law(run)
+        _say_law(run, rows)
     _said(request, run, rows)
 
 
@@ -126,14 +127,13 @@ def _under_laws(
     return regret_columns(study.laws, values), [f"Regrets are among designs of no more {metric}.", *caveats(study.laws)]
 
 
-def _say_law(run: RecordedRun) -> None:
-    """Where the run's law comes from, and what it does not see."""
+def _say_law(run: RecordedRun, rows: IntArray) -> None:
+    """Where the run's law comes from, what it does not see, and whether it keeps K of the chosen low by itself."""
     law = Law.model_validate(run.run.resolved["law"])
-    for line in (origin_line(law), verdict_line(law)):
+    of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
+    for line in (origin_line(law), verdict_line(law), *blind_lines(law, blind_axes(run.space, law)), *of_k):
         if line:
             say(f"  {line}")
-    for line in blind_lines(law, blind_axes(run.space, law)):
-        say(f"  {line}")
 
 
 def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]:
@@ -227,7 +227,7 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
         _show(run, rows, request.shown, leading | _shown_first(under))
         for line in said:
             say(f"  {line}")
-        _say_law(run)
+        _say_law(run, rows)
     _said(request, run, rows)
 
 

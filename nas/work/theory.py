@@ -16,6 +16,7 @@ from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
+from nas.terminal.program import command
 from nas.work.law_regrets import design_lines
 
 
@@ -101,7 +102,7 @@ def answer(request: Request) -> None:
             notice(f"{', '.join(drawn)} written to {request.plots}")
     if prediction.rounded.design is None:
         raise InfeasibleError(
-            f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; python -m nas.run --algo exact says why"
+            f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; {command('run')} --algo exact says why"
         )
 
 

@@ -14,6 +14,7 @@ from nas.errors import UsageError
 from nas.files.tables import finite
 from nas.record.store import FILE, begun
 from nas.terminal.console import harmless, notice, say, say_json
+from nas.terminal.program import command
 from objectives.written_text import in_a_command
 
 Follower = RunFollower | Elsewhere | ComparisonFollower
@@ -49,7 +50,7 @@ def watch(request: Request) -> None:
             time.sleep(request.every)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Stopped watching; {request.path} is left alone. Watch on with: python -m nas.watch {in_a_command(request.path)}"
+            f"Stopped watching; {request.path} is left alone. Watch on with: {command('watch')} {in_a_command(request.path)}"
         ) from None
 
 

@@ -14,6 +14,7 @@ from objectives.counts import total
 from objectives.device import Calibration, Device, Phase
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
+from objectives.transfers import priced_otherwise
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
@@ -81,6 +82,8 @@ class Calibrated:
         found = []
         if busy := sum(m.contended for m in self.rows):
             found.append(f"{busy} of {len(self.rows)} rows were measured while others had the processor")
+        if self.profile.format:
+            found.append(priced_otherwise(self.profile))
         if self.models == 1:
             found.append("one model: no held-out error, overhead kept at its prior")
         for name, value in (
@@ -158,6 +161,7 @@ def _profile(
         | {
             "engine": first.engine,
             "precision": first.format.study or first.format.family,
+            "format": first.format.family if first.format.study not in ("", first.format.family) else "",
             "mode": device.mode,
             "batch": first.batch,
             "prompts": _range(table.lengths[table.requests > 0]),

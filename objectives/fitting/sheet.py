@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives import outside
 from objectives.written_text import csv_fault
 from search_spaces.arrays import AnyArray
 
+MOST_BYTES = 200 * outside.MB
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -66,7 +68,7 @@ def read_sheet(path: Path, known: Callable[[str], bool], most: int) -> Sheet:
 def _text(path: Path) -> tuple[str, str]:
     """The text, and the encoding where it is not UTF-8."""
     try:
-        data = path.read_bytes()
+        data = outside.content(path, MOST_BYTES)
     except OSError as error:
         raise ValueError(f"{path}: expected a readable CSV, got {error.strerror}; check the path") from None
     encoding = next((name for mark, name in MARKS.items() if data.startswith(mark)), "utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import numbers_in
+from objectives.fitting.cells import converged, numbers_in
 from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
 from objectives.fitting.kept_rows import checkpoints, kept
 from objectives.fitting.layer_columns import own_columns
@@ -180,14 +180,16 @@ def read_rows(
     keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
     columns, lines = _chosen(columns, keep), sheet.lines[keep]
     final, progress, found = checkpoints({**_chosen(as_written, keep), **columns}, lines, last, path)
+    finite, diverged = converged(_chosen(columns, final), lines[final], path)
+    final[np.flatnonzero(final)[~finite]] = False
     numbers = numbers_in(_chosen(columns, final), lines[final], path)
     if progress is not None:
-        numbers["checkpoint"] = progress
+        numbers["checkpoint"] = progress[final]
     bits = unit == "bits" or (unit is None and says_bits(loss))
     if bits:
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     in_bits = [f"{loss} is read as bits: nats are bits · 0.693"] if bits else []
-    said = (*sheet.notes, *notes, *changed, *left_out, *found, *in_bits)
+    said = (*sheet.notes, *notes, *changed, *left_out, *found, *diverged, *in_bits)
     table = Table(numbers, lines[final], said, (source_of(path, sheet.text, int(final.sum())),))
     _refuse(table, path)
     called = row_names(_chosen(_chosen(as_written, keep), final))

@@ -3,15 +3,40 @@
 Source: paper [eq:prefill_latency], [eq:decode_latency_full]; the KV term carries B (ERRATA 16).
 """
 
-from typing import Literal
+from collections.abc import Collection
+from dataclasses import MISSING, Field, fields
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel
 
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
-from search_spaces.layer_kinds import COUNTS
+
+#: What the formulas read, or what changes no time: fields of a scenario, its precision and device, columns beyond the shape.
+#: Whatever is in none of these is refused by name as soon as it is set, also what a later version adds.
+SCENARIO = (
+    *("law", "device", "precision", "batch", "input_tokens", "output_tokens", "latency"),
+    *("head_bytes", "energy", "from_cache", "training", "formats"),
+)
+PRECISION = ("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak")
+DEVICE = (
+    *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
+    *("confidence", "source", "note", "dense_confirmed", "npu", "modes", "mode_source", "mode", "energy"),
+)
+COLUMNS = (
+    *("tokens", "precision", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),
+    *("window", "linear_kind", "linear_heads", "linear_key_heads", "linear_key_dim", "linear_value_dim"),
+    *(
+        "linear_kernel",
+        "conv_kernel",
+        "dense_size",
+        "further_parameters",
+    ),  # sizes of kinds that are not covered; weights that no pass reads
+)
 
 
 def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:
@@ -39,7 +64,12 @@ def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatA
 def part_seconds(
     architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
 ) -> FloatArray:
-    """Seconds that a layer's attention or FFN adds to a whole phase, (n,); the base adds nothing."""
+    """Seconds that a layer's attention or FFN adds to a whole phase, (n,); the base adds nothing.
+
+    Raises:
+        ValueError: an option or an architecture that the closed form does not cover.
+    """
+    refuse_uncovered(architectures, scenario)
     if part == "base":
         return np.zeros(len(architectures))
     width, gqa, p = architectures.width.astype(np.float64), architectures.gqa, scenario.precision
@@ -55,19 +85,38 @@ def part_seconds(
 
 
 def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
-    """Say what the closed form leaves out instead of computing something else."""
-    options = {
-        "attention": scenario.attention != "unfused",
-        "causal": scenario.causal,
-        "complete": scenario.complete,
-        "int4_group_size": scenario.precision.weight_bytes not in (0.5, 1.0, 2.0),
-        f"precision {scenario.precision.name}": scenario.precision.of_down is not scenario.precision,
-        "calibration": scenario.calibration is not None,
-        "vocabulary": bool(architectures.vocabulary.any()),
-        "shared_expert_size": bool(architectures.shared_expert_size.any()),
-        "query_dim other than width": bool((architectures.query_dim != architectures.width).any()),
-        **{name: bool(getattr(architectures, name).any()) for name in COUNTS},
-    }
-    asked = [name for name, given in options.items() if given]
-    if asked:
-        raise ValueError(f"latency: expected operator for {', '.join(asked)}, got closed_form; use --latency operator")
+    """Say what the closed form leaves out instead of computing something else; what it is not known to cover is left out.
+
+    Raises:
+        ValueError: with the names.
+    """
+    p = scenario.precision
+    found = [*uncovered(scenario, SCENARIO), *uncovered(p, PRECISION), *uncovered(scenario.device, DEVICE)]
+    found += ["int4_group_size"] if p.weight_bytes not in (0.5, 1.0, 2.0) else []
+    found += [f"precision {p.name}"] if p.of_down is not p else []
+    found += [name for name in architectures.further_columns() if name not in COLUMNS]
+    found += ["query_dim other than width"] if (architectures.query_dim != architectures.width).any() else []
+    if found:
+        raise ValueError(f"latency: expected operator for {', '.join(found)}, got closed_form; use --latency operator")
+
+
+def uncovered(thing: Any, covered: Collection[str]) -> list[str]:
+    """Fields of a dataclass or a model that say something, other than their default, and are not covered."""
+    return [
+        name for name, default in _defaults(thing.__class__) if name not in covered and getattr(thing, name) != default
+    ]
+
+
+@cache
+def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """Every field with its default; one without has a default that nothing equals."""
+    if issubclass(kind, BaseModel):
+        models = kind.model_fields.items()
+        return tuple((n, object() if f.is_required() else f.get_default(call_default_factory=True)) for n, f in models)
+    return tuple((f.name, _default(f)) for f in fields(kind))
+
+
+def _default(given: "Field[Any]") -> Any:
+    if given.default_factory is not MISSING:
+        return given.default_factory()
+    return object() if given.default is MISSING else given.default

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +16,19 @@ pytest.importorskip("mkdocs", reason="needs the extra docs; .ci/run runs it in a
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def build(checkout: Path, site: Path) -> tuple[int, list[str]]:
+    """The exit code of a strict build and its warnings. Not with --quiet: warnings it hides are not counted either."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    ended = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False, env=environment)
+    return ended.returncode, [line for line in ended.stderr.splitlines() if not line.startswith("INFO ")]
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built with every warning an error."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
+    assert build(ROOT, folder) == (0, [])
     return folder
 
 
@@ -40,6 +46,20 @@ def hooks() -> ModuleType:
 def test_every_page_is_built(site: Path) -> None:
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"} | {"index", "changelog", "contributing"}
     assert pages == {path.stem for path in site.glob("*.html")} - {"404"}
+
+
+def test_a_dead_link_and_a_missing_anchor_fail_the_build(tmp_path: Path) -> None:
+    copy = tmp_path / "checkout"
+    for name in ("docs", "nas", "objectives", "search_spaces", ".ci"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / name, copy / name)
+    with (copy / "docs" / "glossary.md").open("a", encoding="utf-8") as page:
+        page.write("\n[dead](nowhere.md) and [missing](search.md#no-such-heading)\n")
+    code, said = build(copy, tmp_path / "site")
+    assert code == 1
+    assert len([line for line in said if "'nowhere.md'" in line]) == 1, said
+    assert len([line for line in said if "'search.md#no-such-heading'" in line]) == 1, said
 
 
 def test_no_markdown_is_left_over(site: Path) -> None:
@@ -60,6 +80,19 @@ def test_the_api_page_is_made_of_docstrings(site: Path) -> None:
         assert f'id="{name}"' in page
     assert "The exact frontier of the whole space." in page
     assert "<!-- api:" not in page
+
+
+def test_the_examples_of_the_api_are_code(site: Path) -> None:
+    """As many highlighted blocks with a prompt as docstrings have sections of examples."""
+    page = (site / "api.html").read_text(encoding="utf-8")
+    shown = [block for block in re.findall(r"<pre\b.*?</pre>", page, flags=re.DOTALL) if "&gt;&gt;&gt;" in block]
+    written = [
+        found
+        for path in sorted((ROOT / "nas" / "api").glob("*.py"))
+        for found in re.findall(r"^ *Examples?:$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    ]
+    assert len(shown) == len(written) >= 15
+    assert "<blockquote>" not in page
 
 
 def test_the_search_knows_the_glossary(site: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_mirrored_run_evaluates_what_an_unmirrored_one_does(inside: Inside) ->
     ("storage", "says"),
     [
         ("nowhere/study.log", "No such file"),
-        (".", "directory"),
+        (".", "a folder"),
         ("study.yaml", "study.yaml (a file that is no Optuna journal)"),
         ("foo://study", "foo"),
         ("sqlite:////no/such/folder/study.db", "unable to open"),

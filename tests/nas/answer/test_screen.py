@@ -11,6 +11,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
 from nas.answer.screen import next_steps, show
 from nas.files.yaml_source import dump
+from nas.frontier.diagnosis import lines
 
 Concluded = Callable[..., Outcome]
 APPLICATIONS = ("embodied AI", "smart home", "autonomous driving", "private serving")
@@ -108,3 +109,50 @@ def test_a_profile_that_is_far_off_says_so_in_every_answer(inside: Callable[...,
     answer = inside("explain", "--model", "qwen2.5_0.5b", "--preset", "device", "--device", "board.yaml")
     assert "efficiencies measured with E; prefill 50 % off on models held out" in " ".join(answer.out.split())
     assert "decode 10 % off" not in answer.out
+
+
+def test_what_a_pick_takes_has_names_and_units_in_the_order_of_objectives_and_budgets(concluded: Concluded) -> None:
+    budgets = {"resident_gb": 20, "decode_ms": 1e4, "total_ms": 1e4}
+    taken = own_picks(concluded(60, objectives=["loss", "total_ms"], budgets=budgets)).rows[0][2]
+    assert re.fullmatch(r"total [\d.,]+ ms, resident [\d.]+ GB, decode [\d.,]+ ms", taken), taken
+
+
+def test_a_limit_that_is_missed_on_the_device_is_marked_in_its_row(concluded: Concluded) -> None:
+    applications = {"a": {"decode_ms": 5}, "b": {"total_ms": 1e5}}
+    shown = own_picks(concluded(162, precision="fp16", applications=applications))
+    there = [row[shown.header.index("device_ms")] for row in shown.rows]
+    assert [text.endswith(" !") for text in there] == [False, True, False]
+    assert "Every limit holds by takes, in this study's convention" in shown.below[0]
+
+
+def test_the_shorthand_of_the_first_screen_is_explained_on_it(
+    concluded: Concluded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(concluded(60), Path("run"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "layers alone: no LM head" in said
+    assert "r_single FFN ratio each" in said
+    assert "sd unknown" not in said
+    assert not re.search(r"\d more rows", said)
+
+
+def test_a_smaller_vocabulary_that_lets_designs_in_is_named_where_nothing_fits(concluded: Concluded) -> None:
+    least = [concluded(None, algo="exact", vocabulary=v).frontier.metrics["total_ms"].min() for v in (16_000, 151_936)]
+    asked: dict[str, Any] = {"algo": "exact", "budgets": {"total_ms": float(sum(least) / 2)}}
+    diagnosis = concluded(None, vocabulary=151_936, **asked).diagnosis
+    assert diagnosis is not None
+    assert diagnosis.heads is not None
+    own, smaller, opens = diagnosis.heads
+    assert own == 151_936
+    within = concluded(None, vocabulary=smaller, **asked)
+    assert int(within.evaluations.feasible.sum()) == opens > 0
+    assert f"A vocabulary of {smaller:,} in place of 151,936: {opens:,} designs fit" in " ".join(lines(diagnosis, True))
+
+
+def test_commands_are_proposed_by_the_name_that_was_typed(
+    concluded: Concluded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = concluded(60)
+    assert all(step.startswith("python -m nas.") for step, _ in next_steps(outcome, Path("run")))
+    monkeypatch.setattr("sys.argv", ["plas run", "--algo", "nsga2"])
+    assert all(step.startswith("plas ") for step, _ in next_steps(outcome, Path("run")))

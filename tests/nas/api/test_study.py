@@ -164,3 +164,22 @@ def test_the_package_is_quick_to_import_and_says_what_it_holds() -> None:
     assert said.split() == ["True", "False"]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         nas.nothing  # noqa: B018
+
+
+def test_a_law_that_is_mute_on_a_design_leaves_its_times_and_bytes() -> None:
+    designs = {
+        "depth": [24, 24],
+        "width": 896,
+        "n_kv_heads": 2,
+        "expert_size": 1024,
+        "n_experts": [1, 8],
+        "top_k": [1, 2],
+    }
+    mute = nas.load_study(law="routed").evaluate(designs)
+    spoken = nas.load_study().evaluate(designs)
+    assert np.isnan(mute.loss[1])
+    assert np.isnan(mute.perplexity[1])
+    assert "prices designs of top_k 1 alone" in mute.reason[1]
+    assert not mute.feasible[1]
+    for name in ("prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb", "params_total", "params_active"):
+        assert mute[name].tolist() == spoken[name].tolist()

@@ -141,7 +141,7 @@ def test_unreadable_files_are_usage_errors(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9")
     for path, said in (
         (tmp_path / "none.yaml", "No such file"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, "a folder"),
         (tmp_path / "latin.yaml", "not UTF-8"),
     ):
         with pytest.raises(UsageError, match=said):

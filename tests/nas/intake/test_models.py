@@ -110,7 +110,7 @@ def test_told(sample: Callable[[str], Path]) -> None:
         (["=qwen3_8b"], "expected NAME=MODEL"),
         (["a=qwen3_8b", "A=qwen3_4b"], "expected each name once, got 'A' twice"),
         (["a=qwen9"], "--model: expected a published model"),
-        (["a=nowhere/config.json"], "nowhere/config.json: expected a Hugging Face config.json, got FileNotFoundError"),
+        (["a=nowhere/config.json"], "nowhere/config.json: expected a Hugging Face config.json, got No such file"),
     ],
 )
 def test_mistakes_in_models(texts: list[str], message: str) -> None:

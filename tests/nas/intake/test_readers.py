@@ -258,3 +258,15 @@ def test_sql_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.sql").write_text("CREATE TABLE IF NOT EXISTS llama_bench (\n  build_commit TEXT\n);\n")
     with pytest.raises(UsageError, match="run it with -o json"):
         reader_of(document(tmp_path / "log.sql"))
+
+
+def test_rows_of_batched_bench_are_counted(rows: Rows, tmp_path: Path) -> None:
+    """Beside a table of llama-bench and alone: each row is left out with the reason."""
+    batched = "| PP  | TG  | B | N_KV | T_PP s |\n|-----|-----|---|------|--------|\n| 128 | 128 | 1 | 256  | 0.1    |\n| 128 | 128 | 2 | 512  | 0.2    |\n"
+    bench = "| model | test | t/s |\n| --- | --- | --- |\n| llama 1B F16 | pp512 | 1000.0 |\n\n"
+    for text, others in ((bench + batched, 1), (batched + "\n" + bench, 1), (batched, 0)):
+        path = tmp_path / "log.md"
+        path.write_text(text)
+        found = rows(path)
+        assert sum("llama-batched-bench" in row["left_out"] for row in found) == 2
+        assert len(found) == 2 + others

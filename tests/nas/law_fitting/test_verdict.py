@@ -38,6 +38,11 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return write
 
 
+def frontier(picks: list[dict[str, float]], **changes: Any) -> dict[str, Any]:
+    """What a study's frontier is like under the draws."""
+    return {"study": "paper space", "picks": picks, "outside": {}, "alike": False, "sees": ["width", "depth"]} | changes
+
+
 def content(**changes: Any) -> dict[str, Any]:
     """What a verdict looks at, of a fit without doubts."""
     pick = {"same": 0.95, "regret_high": 0.001}
@@ -47,7 +52,7 @@ def content(**changes: Any) -> dict[str, Any]:
         "determined": dict.fromkeys("xyz", True),
         "forms": {"a": {"weight": 0.97}, "b": {"weight": 0.03}, "c": "tokens: expected a column"},
         "lack_of_fit": {"rejected": False, "p_value": 0.4, "visible": 0.006},
-        "frontier": {"study": "paper space", "picks": [pick, pick], "outside": {}},
+        "frontier": frontier([pick, pick]),
         "quality": {"residual_sd": 0.01},
         "next_shrink": {"models": 12, "shrink": 0.8},
     }
@@ -71,14 +76,31 @@ def test_no_doubt_is_said_as_such() -> None:
         ({"forms": {"a": {"weight": 0.0}, "b": {"weight": 1.0}}}, "the form", "fit with --form b"),
         ({"lack_of_fit": {"rejected": True, "p_value": 1e-4}}, "the shape of the residuals", "wrong somewhere"),
         ({"lack_of_fit": None}, "the shape of the residuals", "too few rows"),
-        ({"frontier": {"study": "s", "picks": [{"same": 0.3, "regret_high": 0.05}], "outside": {}}}, "the picks", "30% to 30%"),
-        ({"frontier": {"study": "s", "picks": [{"same": 1.0, "regret_high": 0.0}], "outside": {"depth": 0.4}}}, "the picks", "40% of the frontier lie outside"),
+        ({"frontier": frontier([{"same": 0.3, "regret_high": 0.05}])}, "the picks", "30% to 30%"),
+        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], outside={"depth": 0.4})}, "the picks", "40% of the frontier lie outside"),
+        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], outside={"depth": 0.99})}, "the picks", "99% of the frontier lie outside the fitted range, where all draws extrapolate"),
+        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], alike=True)}, "the picks", "the draws cannot disagree on them"),
     ],
 )  # fmt: skip
 def test_every_doubt_is_named_with_its_reason(changes: dict[str, Any], doubt: str, why: str) -> None:
     said = verdict(content(**changes), "runs.csv")
     assert said[0] == f"Not settled by these rows: {doubt}."
     assert any(why in line for line in said[1:])
+
+
+def test_agreement_of_draws_that_cannot_disagree_is_no_certainty(tmp_path: Path, inside: Callable[..., Any]) -> None:
+    generator = np.random.default_rng(3)
+    parameters = np.geomspace(1e7, 1e10, 30)
+    path = tmp_path / "runs.csv"
+    losses = 1.8 + 480 / parameters**0.35 + generator.normal(0, 0.01, 30)
+    path.write_text(
+        "parameters,loss\n"
+        + "".join(f"{n!r},{loss!r}\n" for n, loss in zip(parameters.tolist(), losses.tolist(), strict=True))
+    )
+    answer = inside("fit", path, "--form", "parameters_power", "--bootstraps", 40, "--starts", 4, "--quiet")
+    assert answer.code == 0, answer.err
+    assert "the draws cannot disagree on them" in " ".join(answer.out.split())
+    assert "100% to 100% of the draws agree" not in answer.out
 
 
 @pytest.mark.slow

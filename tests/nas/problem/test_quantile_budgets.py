@@ -113,6 +113,7 @@ def test_in_a_run(inside: Any) -> None:
     flags = ("--algo", "random", "--evaluations", "50", "--preset", "device", "--precision", "int4")
     answer = inside("run", *flags, "--budget", "total_ms@q80=200", "--out", "run")
     assert "total_ms@q80 <= 200 is total_ms <= 121:" in answer.err, answer
+    assert "of every design, since the space has experts; in a space of dense designs alone times 1" in answer.err
     assert "total_ms <= 121.0" in answer.out
     assert answer.err.count(EXTRAPOLATED) == 1
     assert EXTRAPOLATED in inside("select", "run").err

@@ -11,7 +11,8 @@ import pytest
 
 from nas.errors import UsageError
 from nas.files.yaml_source import dump, read
-from nas.record.folder import create, difference, fingerprints, locked
+from nas.record.folder import create, locked
+from nas.record.identity import difference, fingerprints
 from nas.record.store import FILE
 
 Inside = Callable[..., Any]
@@ -95,7 +96,7 @@ def test_fingerprints_differ_where_a_section_differs(finished: Path) -> None:
     resolved, _ = read(finished / "config.yaml")
     base = fingerprints(resolved)
     assert json.loads((finished / "manifest.json").read_text())["fingerprints"] == base
-    assert set(base) == {"space", "law", "device", "scenario", "objectives", "budgets", "strategy"}
+    assert set(base) == {"space", "law", "device", "scenario", "objectives", "budgets", "strategy", "answer"}
     for section, key, value in (
         ("scenario", "batch", 2),
         ("objectives", "objectives", ["loss"]),
@@ -128,6 +129,14 @@ DIFFERENT: list[tuple[list[str], str]] = [
     (["--latency", "closed_form"], "scenario.latency"),
     (["--output-tokens", "17"], "scenario.output_tokens"),
     (["--set", "law.coefficients.kappa_l=9"], "law"),
+    (["--precision-law", "kumar"], "scenario.precision_law"),
+    (["--set", "training.utilisation=0.3"], "scenario.training.utilisation"),
+    (["--set", "baselines=[qwen3_0.6b]"], "answer.baselines"),
+    (["--set", "applications.mine={total_ms: 50}"], "answer.applications"),
+    (["--set", "residual_sd=0.1"], "law.residual_sd"),
+    (["--set", "columns=[train_flops]"], "objectives.columns"),
+    (["--set", "default_budget.share=0.5"], "default_budget"),
+    (["--set", "known_as={a: b}"], "known_as"),
 ]
 
 

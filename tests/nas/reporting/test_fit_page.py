@@ -146,7 +146,7 @@ def test_a_report_that_is_a_link_is_refused(fitted: Path, tmp_path: Path, inside
     (tmp_path / "report.json").symlink_to(fitted / "report.json")
     answer = inside("report", tmp_path)
     assert answer.code == 2
-    assert "report.json: expected a plain file, got a link" in answer.err
+    assert "report.json: expected a report, got a link" in answer.err
 
 
 def test_a_used_folder_and_a_file_are_refused_before_the_fit(fitted: Path, tmp_path: Path, inside: Inside) -> None:

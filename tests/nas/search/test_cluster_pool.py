@@ -1,20 +1,21 @@
 """Evaluations on a cluster that are deaf to their timeout: their worker is restarted, and what waits keeps its time."""
 
+import asyncio
 import importlib
 import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from nas.problem.objective import Objective
 from nas.search import cluster as connecting
 from nas.search import worker_pool as evaluating
-from nas.search.cluster import ClusterPool
-from nas.search.worker_pool import Task
+from nas.search.cluster import Cluster, ClusterPool
+from nas.search.worker_pool import Task, UnreachableError
 from tests.nas.search.test_worker_pool import answered, architectures
 
 TIMEOUT_S, LATE = 0.05, "slow: timeout after 0.05 s"
@@ -67,6 +68,35 @@ def test_one_that_runs_has_its_time_once_more_and_one_that_waits_before_it(monke
     assert len(made.asked[1]) == 4, "twice it waited, once it was seen, then it was given up"
     assert time.monotonic() - begin >= 4 * (TIMEOUT_S + 0.05)
     assert not pool.flying
+
+
+class Lost:
+    """A client that loses its scheduler between the end of a task and the gathering of its result."""
+
+    loop: "Lost"
+    status = "finished"
+
+    def __init__(self) -> None:
+        self.loop = self
+
+    def submit(self, *_: Any, **__: Any) -> "Lost":
+        """dask's future: it has ended."""
+        return self
+
+    async def gather(self, *_: Any, **__: Any) -> Any:
+        """The connection is gone."""
+        raise OSError("Timed out trying to connect")
+
+    def add_callback(self, function: Callable[..., Any], *given: Any) -> None:
+        """The client's loop, at once."""
+        asyncio.run(function(*given))
+
+
+def test_a_result_that_is_lost_with_the_scheduler_is_no_silence() -> None:
+    """The future ends, as one of a cluster that is gone: the pool connects again and sends the task once more."""
+    future = Cluster(cast("Any", Lost()), {}).submit(len, "abc")
+    assert future.done()
+    assert isinstance(future.exception(), UnreachableError)
 
 
 @pytest.mark.slow

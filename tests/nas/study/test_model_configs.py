@@ -13,7 +13,7 @@ import pytest
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.baselines import model_named
-from nas.study.model_configs import OUTSIDE, architecture_of
+from nas.study.model_configs import OUTSIDE, architecture_of, read_config
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
 from objectives.scenario import Scenario, precision
@@ -238,4 +238,39 @@ def test_explain_prices_a_config(inside: Callable[..., Any], tmp_path: Path) -> 
         assert "of its parameters are of tensors without an operator: counted and held in memory, no time" in said
     refused = inside("explain", "--model", "nowhere/config.json")
     assert (refused.code, refused.out) == (2, "")
-    assert "expected a Hugging Face config.json, got FileNotFoundError" in refused.err
+    assert "expected a Hugging Face config.json, got No such file" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ('"hidden_size": ' + "9" * 400, "an integer of 400 digits"),
+        ('"hidden_size": 9223372036854775808', "hidden_size: expected at most 1,000,000,000, got"),
+        ('"num_hidden_layers": 4611686018427387904', "num_hidden_layers: expected at most 1,000,000,000, got"),
+        ('"tie_word_embeddings": "x"', "tie_word_embeddings: expected true or false, got 'x'"),
+        ('"intermediate_size": -1', "intermediate_size: expected 0 or a positive integer, got '-1'"),
+    ],
+)
+def test_numbers_that_no_model_has_are_a_sentence(written: str, says: str, tmp_path: Path) -> None:
+    content = {
+        "model_type": "qwen3_moe",
+        "hidden_size": 2048,
+        "num_hidden_layers": 48,
+        "num_attention_heads": 32,
+        "num_experts": 128,
+        "num_experts_per_tok": 8,
+        "moe_intermediate_size": 768,
+        "intermediate_size": 6144,
+        "num_key_value_heads": 4,
+        "head_dim": 128,
+        "vocab_size": 151_936,
+        "tie_word_embeddings": False,
+    }
+    key = written.partition(":")[0].strip('"')
+    old = json.dumps({key: content[key]})[1:-1]
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    assert read_config(tmp_path / "config.json").n_experts[0] == 128
+    (tmp_path / "config.json").write_text(json.dumps(content).replace(old, written))
+    with pytest.raises(UsageError) as refused:
+        read_config(tmp_path / "config.json")
+    assert says in str(refused.value)

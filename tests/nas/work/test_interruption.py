@@ -236,7 +236,7 @@ def test_killed_at_any_moment_of_its_life_again_and_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pause", [None, 0.0, 0.05], ids=["once", "twice", "twice, later"])
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
 def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     sent: signal.Signals,
     pause: float | None,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import nas
 from objectives.plugins import importable
 
 SPACE = """name: tiny_layers
@@ -85,7 +86,7 @@ def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable
         assert ran.code == 0, ran.err
         fewest[limit] = min(map(full, rows(f"{out}/frontier.csv")))
         assert (LIMITS in text(ran)) == (limit is None)
-        assert limit is None or f"at least {limit[-1]} of full attention" in text(ran)
+        assert limit is None or f"at least {limit[-1]} and one in 6 of full attention" in text(ran)
     assert fewest == {None: 2, "full_layers>=4": 4, "full_layers>=9": 12}
     assert {row["depth"] for row in rows("run2/frontier.csv")} == {"12"}
     content = json.loads(Path("run1/summary.json").read_text())
@@ -93,6 +94,17 @@ def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable
     longer = inside("run", "--algo", "exact", *LINE, "--budget", "window>=512", "--out", "longer")
     assert "windows of at least 512 tokens" in text(longer)
     assert not any("n_local" in row for row in rows("longer/frontier.csv"))
+
+
+def test_a_limit_of_ones_own_loosens_no_condition() -> None:
+    """A stricter wish for layers of full attention leaves the other default; conditions of the space stay where they are tighter."""
+    space = nas.load_study(space="edge2026", budgets={"full_layers": ">=3"}).problem.space
+    assert space.specification.conditions.min_full_layers == 3
+    assert space.specification.conditions.full_layer_every == 6
+    wider = nas.load_study(space="edge2026").problem.space
+    assert space.size < wider.size
+    least = nas.load_study(space="edge2026", budgets={"full_layers": ">=1"}).problem.space
+    assert least.size == wider.size
 
 
 def test_shared_caches_may_be_left_out(inside: Callable[..., Any]) -> None:

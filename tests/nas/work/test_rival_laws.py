@@ -89,6 +89,25 @@ def test_the_screen_says_what_a_pick_is_right_under(tmp_path: Path, capsys: pyte
     assert "chinchilla_epoch prices designs of n_experts 1 alone" in said
 
 
+def test_dense_or_experts_is_answered_by_the_laws_that_can(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = {
+        **FLAGS,
+        "space": "paper",
+        "laws": "joint_moe,sparsity_iso,chinchilla_epoch",
+        "budgets": {"memory_gb": 0.7, "total_ms": 60},
+    }
+    execute(Request(flags=flags, out=tmp_path / "RUN", pictures=False))
+    said = shown(capsys)
+    (line,) = {
+        text.partition("Along")[0] for text in said.split("your budgets: ") if text.startswith("Dense or experts?")
+    }
+    assert "E 8 under hw_codesign" in line
+    assert "a dense design under sparsity_iso" in line
+    assert "joint_moe" in line.partition("chinchilla_epoch")[0]
+    assert "chinchilla_epoch (designs of n_experts 1 alone) cannot say" in line
+    assert said.count("joint_moe (designs of top_k 1 alone)") == 1
+
+
 def chosen(run: Path, how: str, **given: Any) -> Choosing:
     asked = {
         "budgets": [],

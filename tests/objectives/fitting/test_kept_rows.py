@@ -86,3 +86,20 @@ def test_runs_that_did_not_end_are_left_out(csv: Csv) -> None:
     assert "2 rows left out by State crashed, running (lines 3, 5)" in table.notes
     assert "column config.hidden_size is read as width" in table.notes
     assert "column eval/loss is read as loss" in table.notes
+
+
+def test_diverged_runs_are_left_out_and_counted_and_no_earlier_checkpoint_takes_their_place(csv: Csv) -> None:
+    text = HEADER.format("step") + HISTORY + "100,24,1024,4,2048,3.9\n300,24,1024,4,2048,inf\n300,32,1024,4,2048,NaN\n"
+    table = read_table(csv(text))
+    assert table.loss.tolist() == [3.4, 3.2]
+    assert "2 rows of diverged runs (loss inf or nan) left out (lines 8, 9)" in table.notes
+    with pytest.raises(ValueError, match="every run diverged"):
+        read_table(csv("depth,width,loss\n8,1024,inf\n16,1024,inf\n"))
+
+
+def test_a_blank_seed_or_learning_rate_refuses_no_table(csv: Csv) -> None:
+    table = read_table(csv("depth,width,loss,seed,learning_rate\n8,1024,3.4,0,\n16,1024,3.2,,1e-3\n"))
+    assert len(table) == 2
+    assert not {"seed", "learning_rate"} & set(table.numbers)
+    with pytest.raises(ValueError, match="seed: expected a number, got 'first'"):
+        read_table(csv("depth,width,loss,seed\n8,1024,3.4,first\n16,1024,3.2,\n"))

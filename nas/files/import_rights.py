@@ -1,0 +1,56 @@
+"""Which command may import a module of somebody's own, and on whose word: the one table of it.
+
+`docs/run-folder.md` shows this table, and a test holds the page to it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
+
+from nas.errors import UsageError
+
+
+class Right(Enum):
+    """Whose word is enough to import a metric's or a strategy's module."""
+
+    STUDY = "what the study names: it evaluates"
+    TYPED = "only what you type"
+    NONE = "nothing"
+
+
+RIGHTS = {
+    **dict.fromkeys(("run", "compare", "devices"), Right.STUDY),
+    **dict.fromkeys(("theory", "explain", "export", "schema"), Right.TYPED),
+    **dict.fromkeys(("select", "report", "watch", "open", "fit", "measure", "calibrate"), Right.NONE),
+    **dict.fromkeys(("train", "blocks", "reproduce", "list", "init"), Right.NONE),
+}
+_command: ContextVar[str] = ContextVar(
+    "command", default=""
+)  # none: a program of the user's own, which says what it wants
+
+
+@contextmanager
+def command(name: str) -> Iterator[None]:
+    """What is imported inside the block is imported for a command."""
+    token = _command.set(name)
+    try:
+        yield
+    finally:
+        _command.reset(token)
+
+
+def refuse_import(what: str, *, typed: bool) -> None:
+    """See that the command may import what is called `what`, which the user typed himself or a study names.
+
+    Raises:
+        UsageError: it may not.
+    """
+    name = _command.get()
+    right = RIGHTS[name] if name else Right.STUDY
+    if right is Right.STUDY or (right is Right.TYPED and typed):
+        return
+    hint = f"name it yourself: --set objectives=loss,{what}" if right is Right.TYPED else "use plas run"
+    raise UsageError(
+        f"expected a metric that ships, which is all that plas {name} takes from a study, got {what}; {hint}"
+    )

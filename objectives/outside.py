@@ -1,0 +1,164 @@
+"""The one intake of bytes from outside: plain files alone, never waited for, of bounded size, depth and integers.
+
+Whoever wrote a file is not known: a folder from elsewhere can hold a link to `/dev/zero`, a pipe that nobody writes to,
+or a gigabyte of brackets under any name. Every refusal is an `OSError` whose `strerror` says what is there instead.
+`tests/test_outside.py` sees that nothing is read past this file.
+"""
+
+import errno
+import json
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+MB = 1_000_000
+DEEPEST = 200
+KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+}
+
+
+class Refused(OSError):
+    """What is at a path is nothing to read, as `strerror` says."""
+
+
+def kind(mode: int) -> str:
+    """What a file mode says that there is."""
+    return KINDS.get(stat.S_IFMT(mode), "a device or pipe")
+
+
+def opened(path: Path, *, own: bool = False) -> BufferedReader:
+    """A plain file opened for reading; its links are followed unless it is a run folder's `own`.
+
+    Raises:
+        OSError: it is not there, or something else than a plain file is.
+    """
+    try:
+        _see(os.stat(path, follow_symlinks=not own), path)  # before it is opened: opening a device can do something
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if own else 0)
+        file = os.fdopen(os.open(path, flags), "rb")
+    except ValueError:
+        raise Refused(errno.EINVAL, "a name that no file can have") from None
+    try:
+        _see(os.fstat(file.fileno()), path)
+    except Refused:
+        file.close()
+        raise
+    return file
+
+
+def checked(path: Path, most: int, *, own: bool = False) -> Path:
+    """A path that a library of others opens itself, once this has seen that a plain file of `most` bytes is there.
+
+    Raises:
+        OSError: it is not.
+    """
+    with opened(path, own=own) as file:
+        _fits(file, most)
+    return path
+
+
+def content(path: Path, most: int, *, own: bool = False) -> bytes:
+    """The bytes of a plain file, of at most `most`.
+
+    Raises:
+        OSError: it cannot be read, is no plain file, or is larger.
+    """
+    with opened(path, own=own) as file:
+        _fits(file, most)
+        found = file.read(most + 1)  # it may grow meanwhile
+    if len(found) > most:
+        raise _larger(most)
+    return found
+
+
+def text(path: Path, most: int, *, own: bool = False, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """The text of a plain file, line ends as Python has them.
+
+    Raises:
+        OSError: as of `content`.
+        UnicodeDecodeError: it is none.
+    """
+    return content(path, most, own=own).decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def beginning(path: Path, size: int, *, own: bool = False) -> bytes:
+    """The first bytes of a plain file of any size.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+    """
+    with opened(path, own=own) as file:
+        return file.read(size)
+
+
+def json_of(path: Path, most: int, *, own: bool = False) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        OSError: as of `content`.
+        ValueError: no JSON.
+    """
+    return parsed(content(path, most, own=own).decode("utf-8-sig"))
+
+
+def parsed(source: str, *, exact: bool = False) -> Any:
+    """JSON whose integers a float can hold (`exact`: as they are, a generator's have 128 bits), not too deep for any reader.
+
+    Raises:
+        ValueError: no JSON, or one beyond these bounds.
+    """
+    try:
+        found = json.loads(source, parse_int=_bounded if exact else whole_number)
+    except RecursionError:
+        raise ValueError(f"lists within lists, more than {DEEPEST} levels") from None
+    level = [found]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, (dict, list))]
+        if not level:
+            return found
+    raise ValueError(f"lists within lists, more than {DEEPEST} levels")
+
+
+def whole_number(digits: str) -> int | float:
+    """Decimal whatever it starts with (08 is eight), octal after 0o, hexadecimal after 0x; a float beyond 64 bits.
+
+    Raises:
+        ValueError: no float is as large.
+    """
+    if len(digits) > 400:
+        raise ValueError(f"an integer of {len(digits):,} digits")
+    number = int(digits, {"0o": 8, "0x": 16}.get(digits[:2], 10))
+    if abs(number) < 2**63:
+        return number
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(f"an integer of {len(digits):,} digits") from None
+
+
+def _bounded(digits: str) -> int:
+    whole_number(digits)
+    return int(digits)
+
+
+def _inside(each: Any) -> Any:
+    return each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+
+
+def _see(told: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(told.st_mode):
+        raise Refused(errno.EISDIR if stat.S_ISDIR(told.st_mode) else errno.EINVAL, kind(told.st_mode), str(path))
+
+
+def _fits(file: BufferedReader, most: int) -> None:
+    if os.fstat(file.fileno()).st_size > most:
+        raise _larger(most)
+
+
+def _larger(most: int) -> Refused:
+    return Refused(errno.EFBIG, f"more than {most // MB:,} MB")

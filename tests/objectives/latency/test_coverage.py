@@ -1,0 +1,89 @@
+"""What closed forms are not known to cover they refuse by name, also what a later version adds."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nas
+from nas.closed_forms.frame import OPTIONS, Frame
+from nas.errors import UsageError
+from objectives.device import Device
+from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, latency_ms, part_seconds, uncovered
+from objectives.scenario import Precision, Scenario
+from search_spaces.architectures import Architectures, one
+from search_spaces.columns import CODES, DEFAULTS
+
+SHAPE = {"depth": 12, "width": 768, "n_kv_heads": 4, "expert_size": 1536}
+
+
+@dataclass(frozen=True)
+class LaterScenario(Scenario):
+    """A scenario of a later version, with one more effect on times."""
+
+    second_bandwidth: float = 0.0
+
+
+class LaterDevice(Device):
+    """A device of a later version."""
+
+    link_latency: float = 0.0
+
+
+def later(scenario: Scenario, **more: Any) -> Scenario:
+    """The scenario in the later version."""
+    return LaterScenario(**{f.name: getattr(scenario, f.name) for f in fields(Scenario)}, **more)
+
+
+@pytest.fixture
+def closed() -> Any:
+    """A problem in closed form with a budget."""
+    return nas.load_study(latency="closed_form", budgets={"decode_ms": 20}).problem
+
+
+def test_a_made_up_field_of_a_scenario_is_refused(closed: Any) -> None:
+    design = one(SHAPE)
+    assert np.isfinite(latency_ms(design, later(closed.scenario))).all()
+    Frame(replace(closed, scenario=later(closed.scenario)))
+    with pytest.raises(ValueError, match="operator for second_bandwidth, got closed_form"):
+        latency_ms(design, later(closed.scenario, second_bandwidth=1.0))
+    with pytest.raises(ValueError, match="operator for second_bandwidth, got closed_form"):
+        part_seconds(design, later(closed.scenario, second_bandwidth=1.0), "decode", "ffn")
+    with pytest.raises(UsageError, match=r"theory: .* got one with second_bandwidth"):
+        Frame(replace(closed, scenario=later(closed.scenario, second_bandwidth=1.0)))
+
+
+def test_a_made_up_effect_of_a_device_is_refused(closed: Any) -> None:
+    scenario = closed.scenario
+    device = LaterDevice.model_validate({**scenario.device.mapping(), "link_latency": 1.0})
+    with pytest.raises(ValueError, match="operator for link_latency"):
+        latency_ms(one(SHAPE), replace(scenario, device=device))
+    with pytest.raises(UsageError, match=r"theory: .* got one with link_latency"):
+        Frame(replace(closed, scenario=replace(scenario, device=device)))
+
+
+@pytest.mark.parametrize("column", DEFAULTS)
+def test_every_column_is_covered_or_refused(column: str, closed: Any) -> None:
+    plain = one(SHAPE)
+    kinds = {name: getattr(plain, name) for name in (*SHAPE, "head_dim", "n_heads", "n_experts", "top_k")}
+    default = DEFAULTS[column]
+    other = 1 if column in CODES else not default if isinstance(default, bool) else int(default) + 1
+    changed = Architectures.from_shape({**kinds, column: np.array([other])})
+    if column in COLUMNS:
+        assert np.array_equal(latency_ms(changed, closed.scenario), latency_ms(plain, closed.scenario))
+    else:
+        with pytest.raises(ValueError, match=f"operator for .*{column}.*, got closed_form"):
+            latency_ms(changed, closed.scenario)
+
+
+def test_what_is_covered_exists() -> None:
+    """A name in a list of what is covered that nothing has any more would cover nothing."""
+    assert {*SCENARIO, *OPTIONS} == {f.name for f in fields(Scenario)}
+    assert set(PRECISION) == {f.name for f in fields(Precision)}
+    assert set(DEVICE) == set(Device.model_fields)
+    assert set(COLUMNS) <= set(DEFAULTS)
+
+
+def test_a_field_without_a_default_is_never_covered_by_silence(closed: Any) -> None:
+    assert uncovered(closed.scenario.precision, ()) == list(PRECISION)

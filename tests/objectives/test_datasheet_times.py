@@ -1,0 +1,48 @@
+"""What is said of times that no profile corrects: of a device, of an NPU, of a power mode, and of a format measured otherwise."""
+
+import pytest
+
+from nas.study.catalogue import load_device
+from objectives.datasheet_times import doubts
+from objectives.device import Calibration
+from objectives.profile_choice import calibration_for
+from objectives.transfers import Asked, transfers
+
+
+def test_a_device_without_profiles_is_doubted_with_measured_figures() -> None:
+    """A CPU board gets the figures of other devices; the NPU its own."""
+    (board,), (npu,) = (doubts(load_device(name), None) for name in ("raspberry_pi_5", "rk3588_npu"))
+    assert "prefill took 2.1 times what is predicted (1.1 to 5.6)" in board
+    assert "RK3588 prefill took 4.6 times what is predicted (4.3 to 5.4)" in npu
+
+
+def test_what_is_measured_is_not_doubted() -> None:
+    """A profile, one of the mode that the study leaves out, and rates of plas measure --hardware."""
+    assert not doubts(load_device("raspberry_pi_5"), Calibration())
+    assert not doubts(load_device("jetson_agx_orin_64gb"), None)
+    assert not doubts(load_device("raspberry_pi_5").model_copy(update={"confidence": "measured"}), None)
+
+
+def test_a_mode_without_a_profile_names_those_that_have_one() -> None:
+    board = load_device("jetson_orin_nano_super_8gb@25w")
+    profile, note = calibration_for(board, Asked("int4"))
+    assert profile is None
+    for said in (note, *doubts(board, None)):
+        assert "@25w has no calibrated profile; measured were @15w, @7w, the default mode" in said
+        assert "17 to 37 % of the compute and 11 to 48 % of the bandwidth" in said
+
+
+@pytest.mark.parametrize(("name", "said"), [("q4_k_m", True), ("", False)])
+def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
+    """A profile of q4_k_m under int4 says what its head has and how to count it; one of int4 says nothing."""
+    found = transfers(Calibration(precision="int4", format=name), Asked("int4"))
+    assert [t.widening for t in found] == [{}] * said
+    assert all("6.56 in the LM head" in t.said and "head_bytes=0.82" in t.said for t in found)
+
+
+def test_a_phase_that_was_not_measured_is_named() -> None:
+    decode = Calibration(precision="fp16", contexts=(128, 256))
+    assert [t.said for t in transfers(decode, Asked("fp16", context=200))] == [
+        "prefill was not measured, decode alone, and nothing says how far off it is"
+    ]
+    assert not transfers(Calibration(precision="fp16", contexts=(9, 9), prompts=(9, 9)), Asked("fp16"))

@@ -1,0 +1,168 @@
+"""What reads files and imports modules: bytes from outside pass through `objectives/outside.py` alone.
+
+The calls below are found by their names in the source's syntax tree, whatever they are called on. Whoever needs another
+one adds its file and the reason here.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("search_spaces", "objectives", "nas", "configs")
+READING = {
+    *("open", "fdopen", "read_text", "read_bytes", "openat"),
+    *("memmap", "fromfile", "loadtxt", "genfromtxt", "memory_map", "ParquetFile", "open_file", "open_stream"),
+    *("read_csv", "read_table", "read_json", "read_parquet", "read_pickle", "read_sql", "read_excel", "read_feather"),
+    *("ZipFile", "TarFile", "FileInput", "getlines", "getline", "unpack_archive", "copyfile", "copytree", "copy2"),
+    *("from_pretrained", "safe_open", "load_file", "JournalFileBackend", "RDBStorage", "get_storage"),
+}
+IMPORTING = {
+    *("import_module", "__import__", "spec_from_file_location", "module_from_spec", "exec_module", "load_module"),
+    *("run_path", "run_module", "exec", "SourceFileLoader"),
+}
+OF = {  # names that are everywhere: on these modules they read
+    "load": {"np", "numpy", "json", "pickle", "marshal", "torch", "yaml", "tomllib", "joblib", "shelve"},
+    "connect": {"sqlite3"},
+    "from_file": {"Tokenizer", "Reader"},
+    "eval": {"", "builtins"},
+    "loads": {"pickle", "marshal", "json"},
+    "copy": {"shutil"},
+    "move": {"shutil"},
+    "input": {"fileinput"},
+}
+WORKER = "runs in an engine's own interpreter, which has none of our modules; its own job's files and answers"
+SHIPPED = "a file that is shipped in the package, not known by a path"
+PART = "the module of a plug-in that is shipped, by a name from its folder's list"
+ALLOWED: dict[str, tuple[set[str], str]] = {
+    "objectives/outside.py": ({"open", "fdopen", "json.loads"}, "the intake itself"),
+    "nas/files/own_files.py": ({"open", "fdopen"}, "files of ours to write: created exclusively, plain, with one name"),
+    "nas/measuring/journal.py": ({"fdopen"}, "appends to the descriptor that own_files opened"),
+    "nas/record/database.py": ({"sqlite3.connect"}, "the one place that opens stores, after they were looked at"),
+    "nas/study/own_modules.py": (
+        {"import_module", "spec_from_file_location", "module_from_spec", "exec_module"},
+        "the one place that imports a user's module, where the command has the right",
+    ),
+    "nas/terminal/streams.py": ({"open"}, "the null device and the standard streams' descriptors"),
+    "nas/terminal/options.py": ({"exec", "import_module"}, "an empty text, for a signal; our own three packages"),
+    "nas/work/open.py": ({"open"}, "the browser"),
+    "nas/reporting/page.py": ({"read_text"}, SHIPPED),
+    "nas/reporting/bokeh_scripts.py": ({"read_text"}, "scripts of the installed package bokeh"),
+    "nas/reproduction/claim.py": ({"read_text"}, SHIPPED),
+    "nas/measuring/workers/hardware_worker.py": ({"json.load"}, WORKER),
+    "nas/measuring/workers/llama_bench_worker.py": ({"json.load", "open", "json.loads"}, WORKER),
+    "nas/measuring/workers/torch_worker.py": ({"json.load"}, WORKER),
+    "nas/measuring/workers/vllm_worker.py": ({"json.load", "fdopen"}, WORKER),
+    "nas/training/workers/train_worker.py": ({"json.load", "memmap", "open", "torch.load"}, WORKER),
+    "nas/exporting/weights.py": ({"open"}, "writes a new file"),
+    "nas/exporting/gguf.py": ({"open"}, "writes a new file"),
+    "nas/exporting/transformers_check.py": ({"from_pretrained"}, "transformers reads what the intake looked at"),
+    "nas/block_scoring/session.py": ({"from_pretrained"}, "transformers reads what the intake looked at"),
+    "nas/training/saved_sets.py": (
+        {"ParquetFile", "memory_map", "open_file", "open_stream"},
+        "pyarrow reads a file that the intake looked at",
+    ),
+    "nas/record/optuna_trials.py": (
+        {"JournalFileBackend", "RDBStorage"},
+        "Optuna reads a journal that the intake looked at, a database that nas.record.database looked at",
+    ),
+    "nas/answer/optuna_mirror.py": (
+        {"JournalFileBackend", "get_storage"},
+        "Optuna writes to a storage that the command line named",
+    ),
+    "nas/__init__.py": ({"import_module"}, "our own modules, by the list of public names"),
+    "nas/__main__.py": ({"import_module"}, "our own commands, by their list"),
+    "nas/terminal/completion.py": ({"import_module"}, "our own commands, by their list"),
+    "nas/search/discovery.py": ({"import_module"}, PART),
+    "nas/search/costly_objectives.py": ({"import_module"}, PART),
+    "nas/exporting/stack_protocol.py": ({"import_module"}, PART),
+    "nas/problem/rates.py": ({"import_module"}, PART),
+    "nas/problem/objective.py": ({"import_module"}, PART),
+    "nas/study/metrics.py": ({"import_module"}, PART),
+    "objectives/parts.py": ({"import_module"}, PART),
+    "objectives/assessment.py": ({"import_module"}, PART),
+    "objectives/loss_law/form.py": ({"import_module"}, PART),
+}
+
+
+def called(call: ast.Call) -> str:
+    """The name of a reading or importing call; "" of any other."""
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name in READING | IMPORTING:
+        return str(name)
+    on = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
+    return f"{on}.{name}".removeprefix(".") if on in OF.get(str(name), ()) else ""
+
+
+def bare(tree: ast.AST) -> set[str]:
+    """Names of `OF` that a file takes out of their modules, where a call no longer says whose they are; a second name for a module too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{a.name}" for a in node.names if node.module in OF.get(a.name, ())}
+            found |= {a.name for a in node.names if a.asname and a.name in READING | IMPORTING}
+        elif isinstance(node, ast.Import):
+            modules = set().union(*OF.values()) - {"np"}
+            found |= {a.name for a in node.names if a.name in modules and a.asname not in (None, "np")}
+    return found
+
+
+def handed_on(tree: ast.AST) -> set[str]:
+    """Reading functions that are not called but given to somebody else: `map(open, paths)`."""
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = READING | IMPORTING
+    return {
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Name, ast.Attribute))
+        and id(node) not in functions
+        and isinstance(node.ctx, ast.Load)
+        and (node.id in {"open", "exec", "eval", "__import__"} if isinstance(node, ast.Name) else node.attr in names)
+    }
+
+
+def doors(source: str) -> set[str]:
+    """What of a file reads or imports past the intake."""
+    tree = ast.parse(source)
+    calls = {called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)} - {""}
+    return calls | bare(tree) | handed_on(tree)
+
+
+def test_bytes_from_outside_pass_through_the_intake_alone() -> None:
+    files = [path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    found = {file: names for file in files if (names := doors((ROOT / file).read_text(encoding="utf-8")))}
+    assert {file: names for file, names in found.items() if names} == {file: of for file, (of, _) in ALLOWED.items()}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        *("open(path)", "path.open()", "io.open(path)", "os.open(path, 0)", "path.read_text()", "path.read_bytes()"),
+        *("np.load(path)", "json.load(file)", "torch.load(path)", "pickle.loads(content)", "sqlite3.connect(path)"),
+        *(
+            "np.memmap(path)",
+            "pd.read_csv(path)",
+            "shutil.copy(path, there)",
+            "map(open, paths)",
+            "each(Path.read_text)",
+        ),
+        *("importlib.import_module(name)", "import_module(name)", "__import__(name)", "exec(text)", "eval(text)"),
+        *(
+            "importlib.util.spec_from_file_location(name, path)",
+            "spec.loader.exec_module(module)",
+            "runpy.run_path(path)",
+        ),
+        *("from json import load", "import sqlite3 as database", "from runpy import run_path as go"),
+    ],
+)
+def test_a_planted_way_past_the_intake_is_found(planted: str) -> None:
+    assert doors(f"def f(path):\n    {planted}\n") != set()
+
+
+@pytest.mark.parametrize(
+    "harmless", ["outside.text(path, 10)", "store.connect()", "json.dumps(x)", "re.compile('x')", "law.load(x)"]
+)
+def test_what_only_looks_like_it_is_not(harmless: str) -> None:
+    assert doors(f"def f(path):\n    {harmless}\n") == set()
