@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 from scipy import stats
 
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import FloatArray
 
 LEVEL = 0.05
 RESAMPLES = 2000
@@ -88,18 +88,19 @@ def unpaired_p(first: FloatArray, second: FloatArray) -> float:
         return float(stats.mannwhitneyu(first, second, method="asymptotic").pvalue)
     doubled = np.rint(2 * stats.rankdata(both)).astype(np.int64)
     off = np.abs(doubled[: len(first)].sum() - len(first) * (len(both) + 1))
-    sums, shares = rank_sums(tuple(np.sort(doubled).tolist()), len(first))
-    return float(shares[np.abs(sums - len(first) * (len(both) + 1)) >= off].sum())
+    ways = rank_sums(tuple(np.sort(doubled).tolist()), len(first))
+    far = np.abs(np.arange(len(ways)) - len(first) * (len(both) + 1)) >= off
+    return float(ways[far].sum() / ways.sum())
 
 
 @lru_cache(maxsize=4096)
-def rank_sums(doubled: tuple[int, ...], n: int) -> tuple[IntArray, FloatArray]:
-    """Sums that n of the (doubled) ranks can have and the share of all choices of n that has each."""
+def rank_sums(doubled: tuple[int, ...], n: int) -> FloatArray:
+    """In how many ways n of the (doubled) ranks can be chosen with each sum, (1 + their sum,)."""
     ways = np.zeros((n + 1, sum(doubled) + 1))
     ways[0, 0] = 1.0
     for rank in doubled:
         ways[1:, rank:] += ways[:-1, :-rank]
-    return np.arange(ways.shape[1]), ways[n] / ways[n].sum()
+    return ways[n]
 
 
 def _finite(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
