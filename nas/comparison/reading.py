@@ -12,6 +12,7 @@ from nas.comparison.reference import UNION
 from nas.comparison.result import NONE_SHOWN, PAIRED, UNPAIRED, StudyResult, against, dependent, pairs, same_starts
 from nas.comparison.statistics import quantile, runs_needed, seeds_needed
 from nas.comparison.tables import Table, anytime_table, percent, rank_table, result_table, target_table
+from nas.frontier.indicators import APPROXIMATE, too_many
 
 
 def sentences(r: StudyResult) -> list[str]:
@@ -75,7 +76,8 @@ def volumes(r: StudyResult) -> list[str]:
         return []
     best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
     found = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
-    return [f"Hypervolume as given (median of runs, largest first): {found}."]
+    rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
+    return [f"Hypervolume as given (median of runs, largest first{rough}): {found}."]
 
 
 def whole(r: StudyResult) -> list[str]:
