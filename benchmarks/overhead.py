@@ -1,6 +1,6 @@
 """Our nsga2 and optuna_nsga2 against the raw engines: CPU seconds per distinct evaluation, store included, paired runs in one process.
 
-python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000]
+python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000] [--space fine]
 python benchmarks/overhead.py --gaps 20 [--param offspring=33]     gaps to the exact frontier, ours and raw pymoo's, paired over seeds
 """
 
@@ -41,15 +41,17 @@ METRICS = ("loss", "total_ms", "memory_gb")
 CHECKPOINTS = (200, 500, 1000, 2000, 5000)
 
 
-def study_of(algo: str, seed: int, parameters: Iterable[str] = ()) -> Study:
-    """The default study with a strategy and a seed."""
-    study = assemble(*layered({"algo": algo, "params": list(parameters)}, [], None))
+def study_of(algo: str, seed: int, parameters: Iterable[str] = (), space: str = "paper") -> Study:
+    """The default study, or that in another space, with a strategy and a seed."""
+    study = assemble(*layered({"algo": algo, "params": list(parameters), "space": space}, [], None))
     return dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
 
 
-def ours(algo: str, seed: int, evaluations: int, parameters: Iterable[str] = ()) -> tuple[float, Evaluations]:
+def ours(
+    algo: str, seed: int, evaluations: int, parameters: Iterable[str] = (), space: str = "paper"
+) -> tuple[float, Evaluations]:
     """CPU seconds of a search with its store on disk, and what it evaluated."""
-    study = study_of(algo, seed, parameters)
+    study = study_of(algo, seed, parameters, space)
     problem = study.problem
     names = tuple(objective.name for objective in problem.objectives)
     with tempfile.TemporaryDirectory() as folder:
@@ -62,14 +64,14 @@ def ours(algo: str, seed: int, evaluations: int, parameters: Iterable[str] = ())
         return time.process_time() - start, search.archive.all()
 
 
-def timed(algo: str, seed: int, evaluations: int) -> tuple[float, int]:
+def timed(algo: str, seed: int, evaluations: int, space: str) -> tuple[float, int]:
     """CPU seconds and distinct evaluations of a search."""
-    seconds, found = ours(algo, seed, evaluations)
+    seconds, found = ours(algo, seed, evaluations, space=space)
     return seconds, len(found)
 
 
 class RawProblem(PymooProblem):  # type: ignore[misc]
-    """The default study for pymoo alone; counts distinct architectures."""
+    """A study for pymoo alone; counts distinct architectures."""
 
     def __init__(self, problem: Problem) -> None:
         genes = len(problem.space.gene_sizes)
@@ -97,15 +99,15 @@ class Enough:
             algorithm.termination.terminate()
 
 
-def raw_pymoo(seed: int, evaluations: int) -> tuple[float, int]:
+def raw_pymoo(seed: int, evaluations: int, space: str) -> tuple[float, int]:
     """CPU seconds and distinct evaluations of `pymoo.minimize` with its usual integer operators."""
-    seconds, problem = raw_nsga2(seed, evaluations)
+    seconds, problem = raw_nsga2(seed, evaluations, space)
     return seconds, len(problem.distinct)
 
 
-def raw_nsga2(seed: int, evaluations: int) -> tuple[float, RawProblem]:
+def raw_nsga2(seed: int, evaluations: int, space: str = "paper") -> tuple[float, RawProblem]:
     """CPU seconds of `pymoo.minimize`, and the problem that it evaluated."""
-    problem = RawProblem(study_of("nsga2", seed).problem)
+    problem = RawProblem(study_of("nsga2", seed, space=space).problem)
     algorithm = NSGA2(
         pop_size=100,
         sampling=IntegerRandomSampling(),
@@ -120,9 +122,9 @@ def raw_nsga2(seed: int, evaluations: int) -> tuple[float, RawProblem]:
     return time.process_time() - start, problem
 
 
-def raw_optuna(seed: int, evaluations: int) -> tuple[float, int]:
+def raw_optuna(seed: int, evaluations: int, space: str) -> tuple[float, int]:
     """CPU seconds and distinct evaluations of an ask/tell loop of the same number of trials."""
-    problem = study_of("optuna_nsga2", seed).problem
+    problem = study_of("optuna_nsga2", seed, space=space).problem
     names, sizes = [f"g{i}" for i in range(len(problem.space.gene_sizes))], problem.space.gene_sizes.tolist()
     spaces: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.IntDistribution(0, size - 1) for name, size in zip(names, sizes, strict=True)
@@ -204,20 +206,22 @@ def main() -> None:
     parser.add_argument("--optuna-evaluations", type=int, default=1000, help="0: not optuna_nsga2")
     parser.add_argument("--gaps", type=int, metavar="SEEDS")
     parser.add_argument("--param", action="append", default=[], help="of the nsga2 to compare gaps with; repeats")
+    parser.add_argument("--space", default="paper", help="of up to 20,000 designs: priced whole, for both")
     arguments = parser.parse_args()
     if arguments.gaps:
         compare_gaps(arguments.gaps, arguments.param)
         return
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    timed("nsga2", 0, 200), raw_pymoo(0, 200)  # what is imported late is not counted
+    space = arguments.space
+    timed("nsga2", 0, 200, space), raw_pymoo(0, 200, space)  # what is imported late is not counted
     for n in map(int, arguments.evaluations.split(",")):
-        first, second = (lambda s, n=n: timed("nsga2", s, n)), (lambda s, n=n: raw_pymoo(s, n))
+        first, second = (lambda s, n=n: timed("nsga2", s, n, space)), (lambda s, n=n: raw_pymoo(s, n, space))
         compare(f"nsga2 against pymoo.minimize, {n:,} distinct", first, second, arguments.pairs)
     if m := arguments.optuna_evaluations:
         compare(
             f"optuna_nsga2 against raw ask/tell, {m:,} distinct",
-            lambda s: timed("optuna_nsga2", s, m),
-            lambda s: raw_optuna(s, m),
+            lambda s: timed("optuna_nsga2", s, m, space),
+            lambda s: raw_optuna(s, m, space),
             arguments.pairs,
         )
 

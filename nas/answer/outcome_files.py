@@ -15,7 +15,7 @@ from nas.answer.sentences import active_experts
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.frontier.diagnosis import lines
-from nas.frontier.indicators import too_many
+from nas.frontier.indicators import APPROXIMATE, too_many
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
@@ -190,7 +190,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         },
         "frontier": len(outcome.frontier),
         "hypervolume": best,
-        "hypervolume_is": "approximate (moocore.hv_approx, error about 1e-3)" if rough else "exact",
+        "hypervolume_is": APPROXIMATE if rough else "exact",
         "scale": None
         if scale is None
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},

@@ -1,6 +1,7 @@
 """A run in progress, read from its folder: how far it is, how fast, and the best so far. Nothing is locked or written."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from nas.frontier.dominance import non_dominated
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.log import KNOWN
-from nas.record.store import FILE
+from nas.record.store import BLOCK, FILE
 from nas.terminal.program import command
 from nas.terminal.progress import duration
 from objectives import outside
@@ -129,17 +130,25 @@ class RunFollower:
         names = [*run.resolved["objectives"], "loss", *shape, *limits]
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         asked = f'SELECT "index", state, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
-        rows = run.store.connection.execute(asked, (self.read,)).fetchall()
-        self.read += len(rows)
+        cursor = run.store.connection.execute(asked, (self.read,))
+        while rows := cursor.fetchmany(BLOCK):
+            self._take_block(rows, len(limits), run.resolved["objectives"], shape)
         before = run.store.connection.execute("SELECT TOTAL(rows) FROM batches WHERE batch = ?", (KNOWN,))
         self.known = int(before.fetchone()[0])
-        self.failed += sum(row[1] != "ok" for row in rows)
+
+    def _take_block(
+        self, rows: Sequence[tuple[Any, ...]], limits: int, objectives: list[str], shape: tuple[str, ...]
+    ) -> None:
+        """Add rows of index, state, objectives, loss, shape and violations of so many limits."""
+        self.read += len(rows)
         fit = [row for row in rows if row[1] == "ok"]
+        self.failed += len(rows) - len(fit)
+        if not fit:
+            return
         table = np.array([[_number(v) for v in (row[0], *row[2:])] for row in fit], dtype=np.float64)
-        table = table.reshape(len(fit), 1 + len(names))
-        table = table[(table[:, 1 + len(names) - len(limits) :] <= 0.0).all(axis=1)]
+        table = table[(table[:, table.shape[1] - limits :] <= 0.0).all(axis=1)]
         if len(table):
-            self._improve(table, run.resolved["objectives"], shape)
+            self._improve(table, objectives, shape)
 
     def _improve(self, table: FloatArray, objectives: list[str], shape: tuple[str, ...]) -> None:
         m = len(objectives)

@@ -16,6 +16,7 @@ TARGETS = tuple(float(f"{10.0 ** (-1 - k / 4):.4g}") for k in range(13))
 SHOWN_TARGETS = TARGETS[::4]
 FIRST = 10
 LEAST_SHOWN = 50
+START = 1000  # first designs of a run that are kept, to see which strategies begin alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +25,8 @@ class Measured:
 
     values: measure → (checkpoints,); reached: evaluations to each of `TARGETS`, NaN where never
     (targets,); clock: gap at the comparison's seconds, 1 before the first design is known, None
-    without times; front (f, m): what was found in the end; strategy_ms, objectives_ms: per
-    design; seconds: of both over the whole run.
+    without times; front (f, m): what was found in the end; start: keys of its first designs, `START`
+    at most, in order; strategy_ms, objectives_ms: per design; seconds: of both over the whole run.
     """
 
     strategy: str
@@ -37,6 +38,7 @@ class Measured:
     reached: FloatArray
     clock: FloatArray | None
     front: FloatArray
+    start: IntArray
     seconds: float | None
     strategy_ms: float | None
     objectives_ms: float | None
@@ -121,9 +123,9 @@ def measured(trace: Trace, reference: Reference | None, counts: IntArray, instan
             fronts = [trace.values[replay.front(int(count))] for count in counts]
             values[VOLUME] = np.array([reference.volume.of(front) for front in fronts])
         ticks, front = over_time(trace, replay, instants), trace.values[replay.front(int(counts[-1]))]
-    spent = costs(trace)
+    start, spent = trace.keys[:START].copy(), costs(trace)
     return Measured(
-        trace.strategy, trace.run, trace.seed, trace.ended, len(trace), values, reached, ticks, front, *spent
+        trace.strategy, trace.run, trace.seed, trace.ended, len(trace), values, reached, ticks, front, start, *spent
     )
 
 

@@ -16,7 +16,8 @@ from search_spaces.arrays import FloatArray
 class Ranking:
     """Median gaps (studies, strategies) of a group's studies after some distinct evaluations.
 
-    Strategies missing in a study are left out; of those in `ended` most runs hold fewer, and their last value counts.
+    Strategies missing in a study are left out; of those in `ended` most runs hold fewer, and their last value counts;
+    those in `level` had evaluated the same designs as another one.
     """
 
     group: str
@@ -25,6 +26,7 @@ class Ranking:
     left_out: tuple[str, ...]
     evaluations: int
     ended: frozenset[str]
+    level: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> bool:
@@ -77,6 +79,7 @@ class Ranking:
                 "evaluations": self.evaluations,
                 "strategy": name,
                 "ended": name in self.ended,
+                "level": name in self.level,
                 "mean_rank": rank,
                 "studies": len(self.gaps),
                 "friedman": statistic,
@@ -109,8 +112,9 @@ def _ranking(members: Sequence[StudyResult], column: int) -> Ranking:
     gaps = np.array([[np.median(member.matrix(name, "gap")[:, column]) for name in everywhere] for member in members])
     count = int(members[0].counts[column])
     ended = frozenset(name for name in everywhere if all(member.carried(name, count) for member in members))
+    level = frozenset(name for name in everywhere if all(member.level(name, count) for member in members))
     left_out = tuple(sorted(anywhere - set(everywhere)))
-    return Ranking(members[0].group, tuple(everywhere), gaps.reshape(len(members), -1), left_out, count, ended)
+    return Ranking(members[0].group, tuple(everywhere), gaps.reshape(len(members), -1), left_out, count, ended, level)
 
 
 def named(what: str, group: str) -> str:

@@ -9,16 +9,17 @@ from nas.comparison.plan import BASELINES
 from nas.comparison.rank_diagram import can_draw
 from nas.comparison.ranking import Ranking, course, named
 from nas.comparison.reference import UNION
-from nas.comparison.result import NONE_SHOWN, StudyResult, against, pairs
+from nas.comparison.result import NONE_SHOWN, PAIRED, UNPAIRED, StudyResult, against, dependent, pairs, same_starts
 from nas.comparison.statistics import quantile, runs_needed, seeds_needed
 from nas.comparison.tables import Table, anytime_table, percent, rank_table, result_table, target_table
+from nas.frontier.indicators import APPROXIMATE, too_many
 
 
 def sentences(r: StudyResult) -> list[str]:
     """A reading of one study."""
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
-    said = [*best(r), *baseline(r), *too_few(r)]
+    said = [*best(r), *baseline(r), *too_few(r), *alike(r)]
     said += volumes(r) + whole(r)
     if r.reference.source == UNION:
         said.append(
@@ -41,7 +42,7 @@ def best(r: StudyResult) -> list[str]:
     equal = [name for name, median in zip(order[1:], others, strict=True) if median == least]
     level = f" (the same median: {', '.join(equal)})" if equal else ""
     text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(least)}{level}."
-    if len(order) > 1 and not too_few(r):
+    if any(can_show(r).values()):
         text += f" No difference shown from it: {', '.join(same)}." if same else " Shown to be better than every other."
     return [text]
 
@@ -65,7 +66,8 @@ def baseline(r: StudyResult) -> list[str]:
         )
         if names
     ]
-    return [f"Against {BASELINES[0]} search (Holm, 5 %): {'; '.join(parts)}."]
+    tests = " and ".join(sorted({pair.test for pair in found}))
+    return [f"Against {BASELINES[0]} search ({tests}, Holm, 5 %): {'; '.join(parts)}."]
 
 
 def volumes(r: StudyResult) -> list[str]:
@@ -74,7 +76,8 @@ def volumes(r: StudyResult) -> list[str]:
         return []
     best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
     found = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
-    return [f"Hypervolume as given (median of runs, largest first): {found}."]
+    rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
+    return [f"Hypervolume as given (median of runs, largest first{rough}): {found}."]
 
 
 def whole(r: StudyResult) -> list[str]:
@@ -83,22 +86,42 @@ def whole(r: StudyResult) -> list[str]:
     return [f"{stepped}: every evaluation at the full fidelity, a comparison takes no steps."] if stepped else []
 
 
+NEEDED = {UNPAIRED: runs_needed, PAIRED: seeds_needed}
+
+
+def can_show(r: StudyResult) -> dict[str, bool]:
+    """By test, whether the runs are enough for it to show any difference, in the pair that has the most."""
+    found = pairs(r, "gap")
+    runs = {test: max(p.runs for p in found if p.test == test) for test in sorted({p.test for p in found})}
+    return {test: most >= NEEDED[test](len(found)) for test, most in runs.items()}
+
+
 def too_few(r: StudyResult) -> list[str]:
-    """Say so when no data could show a difference."""
-    family = len(r.strategies) * (len(r.strategies) - 1) // 2
-    runs = min((len(r.of(name)) for name in r.strategies), default=0)
-    paired = all(run.seed is not None for run in r.runs)
-    if family and paired and runs < seeds_needed(family):
-        return [
-            f"{runs} {'seed' if runs == 1 else 'seeds'} cannot show a difference between any two of {len(r.strategies)} strategies ({family} pairs): "
-            f"at least {seeds_needed(family)} are needed."
-        ]
-    if family and not paired and runs < runs_needed(family):
-        return [
-            f"{runs} {'run' if runs == 1 else 'runs'} each cannot show a difference between any two of {len(r.strategies)} strategies ({family} "
-            f"{'pair' if family == 1 else 'pairs'}): at least {runs_needed(family)} are needed."
-        ]
-    return []
+    """Say so when no data could show a difference, of all pairs or of those of one test."""
+    found, enough = pairs(r, "gap"), can_show(r)
+    family = len(found)
+    seeded = all(run.seed is not None for run in r.runs)
+    said = []
+    for test in [test for test, can in enough.items() if not can]:
+        runs = max(p.runs for p in found if p.test == test)
+        have = (
+            f"{runs} {'seed' if runs == 1 else 'seeds'}" if seeded else f"{runs} {'run' if runs == 1 else 'runs'} each"
+        )
+        whom = f"of {len(r.strategies)} strategies ({family} {'pair' if family == 1 else 'pairs'})"
+        kind = f" that begin with {'the same' if test == PAIRED else 'different'} designs" if len(enough) > 1 else ""
+        said.append(
+            f"{have} cannot show a difference between any two {whom}{kind}: at least {NEEDED[test](family)} are needed."
+        )
+    return said
+
+
+def alike(r: StudyResult) -> list[str]:
+    """Which strategies begin with the same designs, so that they are level until then and not independent after."""
+    return [
+        f"A seed gives {', '.join(names)} the same first {count:,} designs: level until then"
+        + (f", and tested on pairs of seeds ({PAIRED})." if dependent(r, names[0], names[1]) else ".")
+        for names, count in same_starts(r)
+    ]
 
 
 def left_out(results: Sequence[StudyResult]) -> list[str]:

@@ -1,17 +1,19 @@
 """Everything that a study's runs came to: what tables and pictures are made of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from nas.comparison.anytime import LARGER_IS_BETTER, TARGETS, Measured
+from nas.comparison.anytime import FIRST, LARGER_IS_BETTER, TARGETS, Measured
 from nas.comparison.reference import Reference
 from nas.comparison.statistics import LEVEL, a12, holm, paired_lead, paired_p, unpaired_p
 from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
 NONE_SHOWN = "no difference shown"
+UNPAIRED, PAIRED = "Mann-Whitney", "Wilcoxon"
 
 
 @dataclass(frozen=True)
@@ -19,13 +21,14 @@ class Pair:
     """Two strategies on one measure: p corrected by Holm over the family, and what it shows at 5 %.
 
     a12: how often the first's run is better than the second's, ties half; lead: above 0 where the test
-    speaks for the first.
+    speaks for the first; shared_start: first designs that both evaluate for every seed that both have.
     """
 
     first: str
     second: str
     test: str
     runs: int
+    shared_start: int
     a12: float
     lead: float
     p: float
@@ -113,6 +116,14 @@ class StudyResult:
         order = np.argsort(self.last(strategy, "gap"), kind="stable")
         return self.of(strategy)[int(order[len(order) // 2])].front
 
+    def starts(self, strategy: str) -> dict[int, IntArray]:
+        """Keys of the first designs of a strategy's runs, by seed."""
+        return {run.seed: run.start for run in self.of(strategy) if run.seed is not None}
+
+    def level(self, strategy: str, count: int) -> bool:
+        """Whether another strategy has evaluated the same designs for every seed until then, so that both are level by construction."""
+        return any(shared_start(self, strategy, other) >= count for other in self.strategies if other != strategy)
+
     def ranking(self) -> list[str]:
         """Strategies from the smallest median gap to the largest, then by name."""
         return sorted(self.strategies, key=lambda name: (float(np.median(self.last(name, "gap"))), name))
@@ -134,17 +145,46 @@ def against(result: StudyResult, measure: str, baseline: str) -> list[Pair]:
 
 
 def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair:
-    """Wilcoxon's test where every run has a seed, on the seeds that both have; Mann and Whitney's otherwise."""
+    """Mann and Whitney's test, of independent runs; Wilcoxon's, on the seeds that both have, where a seed begins both alike."""
     sign = -1.0 if measure in LARGER_IS_BETTER else 1.0
     a, b = (sign * result.last(name, measure) for name in (first, second))
+    alike = shared_start(result, first, second)
+    if not dependent(result, first, second):
+        effect, runs = a12(a, b), min(len(a), len(b))
+        return Pair(first, second, UNPAIRED, runs, alike, effect, effect - 0.5, unpaired_p(a, b), np.nan)
     seeds, others = ([run.seed for run in result.of(name)] for name in (first, second))
-    if None in seeds or None in others:
-        effect = a12(a, b)
-        return Pair(first, second, "Mann-Whitney", min(len(a), len(b)), effect, effect - 0.5, unpaired_p(a, b), np.nan)
     shared = sorted(set(seeds) & set(others), key=str)
     a, b = a[[seeds.index(seed) for seed in shared]], b[[others.index(seed) for seed in shared]]
-    effect = a12(a, b) if shared else 0.5
-    return Pair(first, second, "Wilcoxon", len(shared), effect, paired_lead(a, b), paired_p(a, b), np.nan)
+    return Pair(first, second, PAIRED, len(shared), alike, a12(a, b), paired_lead(a, b), paired_p(a, b), np.nan)
+
+
+@lru_cache(maxsize=4096)
+def shared_start(result: StudyResult, first: str, second: str) -> int:
+    """How many first designs two strategies evaluate alike, in order, for each seed that both have; 0 without such seeds."""
+    one, two = result.starts(first), result.starts(second)
+    return min((prefix([one[seed], two[seed]]) for seed in one.keys() & two.keys()), default=0)
+
+
+def dependent(result: StudyResult, first: str, second: str) -> bool:
+    """Whether runs of one seed are no independent samples: both begin alike, to the first checkpoint at least, and otherwise for another seed."""
+    shared = shared_start(result, first, second)
+    return shared >= FIRST and prefix(list(result.starts(first).values())) < shared
+
+
+def same_starts(result: StudyResult) -> list[tuple[list[str], int]]:
+    """Strategies that begin with the same designs for every seed, and with how many (`START` at most)."""
+    groups: list[list[str]] = []
+    for name in result.strategies:
+        known = next((group for group in groups if shared_start(result, group[0], name) >= FIRST), None)
+        groups.append([name]) if known is None else known.append(name)
+    return [(group, min(shared_start(result, group[0], name) for name in group[1:])) for group in groups if group[1:]]
+
+
+def prefix(sequences: Sequence[IntArray]) -> int:
+    """How many first elements are the same in all sequences."""
+    length = min(map(len, sequences))
+    same = (np.array([each[:length] for each in sequences]) == sequences[0][:length]).all(axis=0)
+    return int(length if same.all() else same.argmin())
 
 
 def corrected(found: list[Pair]) -> list[Pair]:

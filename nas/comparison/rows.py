@@ -150,6 +150,7 @@ def pair_rows(results: Iterable[StudyResult]) -> Rows:
             "second": p.second,
             "test": p.test,
             "runs": p.runs,
+            "shared_start": p.shared_start,
             "a12": p.a12,
             "p": p.p,
             "p_holm": p.p_holm,

@@ -27,7 +27,7 @@ from nas.comparison.statistics import bootstrap_interval, quantile
 from nas.files.own_files import inner_folder
 from nas.files.tables import write
 
-ENDED = " (* ended before)"
+ENDED, LEVEL = "* ended before", "= the same designs as another"
 BAR = r"\|"  # in a cell of a Markdown table
 LATEX = str.maketrans(
     {c: rf"\{c}" for c in "&%_#${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
@@ -188,7 +188,8 @@ def pair_table(r: StudyResult) -> Table:
     known = {(p.first, p.second): p for p in pairs(r, "gap")}
     names = r.ranking()
     rows = [(a, *(_pair_cell(known.get((a, b)), known.get((b, a))) for b in names)) for a in names]
-    title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: A12 (p after Holm)"
+    tests = " and ".join(sorted({p.test for p in known.values()}))
+    title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: A12 (p of {tests or 'no test'} after Holm)"
     return Table(title, ("strategy", *names), tuple(rows))
 
 
@@ -205,30 +206,52 @@ def anytime_table(r: StudyResult) -> Table:
     """Median gap on the way, the best in the end first."""
     columns = shown(r.counts)
     rows = tuple(
-        (s, *(_marked(percent(quantile(r.matrix(s, "gap")[:, i], 0.5)), r.carried(s, r.counts[i])) for i in columns))
+        (
+            s,
+            *(
+                _marked(
+                    percent(quantile(r.matrix(s, "gap")[:, i], 0.5)),
+                    ended=r.carried(s, r.counts[i]),
+                    level=r.level(s, r.counts[i]),
+                )
+                for i in columns
+            ),
+        )
         for s in r.ranking()
     )
-    return Table(
-        f"{r.name}: median gap after distinct evaluations{ENDED}", ("strategy", *_counts(r.counts[columns])), rows
-    )
+    title = f"{r.name}: median gap after distinct evaluations{_legend(rows)}"
+    return Table(title, ("strategy", *_counts(r.counts[columns])), rows)
 
 
 def rank_table(course: Sequence[Ranking]) -> Table:
     """Mean ranks over studies on the way, the best in the end first."""
     ranks = [dict(ranking.ordered()) for ranking in course]
     rows = tuple(
-        (s, *(_marked(f"{known[s]:.2f}", s in ranking.ended) for known, ranking in zip(ranks, course, strict=True)))
+        (
+            s,
+            *(
+                _marked(f"{known[s]:.2f}", ended=s in ranking.ended, level=s in ranking.level)
+                for known, ranking in zip(ranks, course, strict=True)
+            ),
+        )
         for s, _ in course[-1].ordered()
     )
     return Table(
-        f"{course[-1].title()}; by distinct evaluations{ENDED}",
+        f"{course[-1].title()}; by distinct evaluations{_legend(rows)}",
         ("strategy", *_counts([ranking.evaluations for ranking in course])),
         rows,
     )
 
 
-def _marked(text: str, ended: bool) -> str:
-    return f"{text} *" if ended else text
+def _marked(text: str, *, ended: bool, level: bool) -> str:
+    return f"{text} *" if ended else f"{text} =" if level else text
+
+
+def _legend(rows: Iterable[tuple[str, ...]]) -> str:
+    """What the marks in a table's cells mean, of those that are in it."""
+    used = {cell[-2:] for row in rows for cell in row[1:]}
+    marks = [meaning for meaning in (ENDED, LEVEL) if f" {meaning[0]}" in used]
+    return f" ({'; '.join(marks)})" if marks else ""
 
 
 def _counts(counts: Iterable[int]) -> list[str]:

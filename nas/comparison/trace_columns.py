@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import moocore
 import numpy as np
 
 from nas.errors import UsageError
+from nas.frontier.indicators import too_many, volume
 from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray
 
@@ -67,10 +67,10 @@ class Volume:
     worst: FloatArray
 
     def of(self, values: FloatArray) -> float:
-        """Volume that a front (n, m) dominates, its objectives linear, each in units of its bounds."""
+        """Volume that a front (n, m) dominates, its objectives linear, each in units of its bounds; of too many points approximate."""
         extent = self.worst - self.best
         points, at = (values - self.best) / extent, (self.reference - self.best) / extent
-        return float(moocore.hypervolume(points, ref=at)) if len(values) else 0.0
+        return volume(points, at, approximate=too_many(values))
 
 
 def volume_of(

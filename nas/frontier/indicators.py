@@ -9,8 +9,10 @@ from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray
 
 REFERENCE = 1.1
-DIRECTIONS = 20_000  # of the approximation, whose error is about 1e-3
-EXACT_POINTS = 20_000  # of four objectives and more: beyond, exact hypervolumes take minutes
+DIRECTIONS = 20_000  # of the approximation
+EXACT_POINTS = {4: 20_000, 5: 20_000, 6: 1_000, 7: 300, 8: 100, 9: 60, 10: 40}
+"""By objectives: points beyond which an exact hypervolume may take more than seconds; three take any, eleven and more none."""
+APPROXIMATE = "approximate (moocore.hv_approx, error about 1e-3; of six objectives and more up to 1e-2)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +39,7 @@ class Scale:
         """Volume dominated within the reference point 1.1 in every objective; 0 of nothing."""
         if len(values) == 0:
             return 0.0
-        points, reference = self.normalise(values), np.full(len(self.objectives), REFERENCE)
-        if approximate:
-            return float(moocore.hv_approx(points, ref=reference, nsamples=DIRECTIONS, seed=0))
-        return float(moocore.hypervolume(points, ref=reference))
+        return volume(self.normalise(values), np.full(len(self.objectives), REFERENCE), approximate=approximate)
 
     def described(self) -> dict[str, object]:
         """Bounds in the objectives' own units, scale and reference, as shown with every figure."""
@@ -55,9 +54,18 @@ class Scale:
         }
 
 
+def volume(points: FloatArray, reference: FloatArray, *, approximate: bool) -> float:
+    """Hypervolume of points (n, m) within a reference point (m,), as they are; 0 of none."""
+    if len(points) == 0:
+        return 0.0
+    if approximate:
+        return float(moocore.hv_approx(points, ref=reference, nsamples=DIRECTIONS, seed=0))
+    return float(moocore.hypervolume(points, ref=reference))
+
+
 def too_many(values: FloatArray) -> bool:
     """Whether the hypervolume of so many points (n, m) is approximated."""
-    return values.shape[1] > 3 and len(values) > EXACT_POINTS
+    return values.shape[1] > 3 and len(values) > EXACT_POINTS.get(values.shape[1], 0)
 
 
 def _on_scale(objectives: tuple[Objective, ...], values: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from nas.frontier.indicators import Scale
+from nas.frontier.indicators import Scale, too_many
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import Brief, Traits
 from nas.strategies._front import Front
@@ -125,8 +125,9 @@ class AdaptiveLhs:
 
     def _gain(self, before: FloatArray) -> float:
         """Share of the new frontier's hypervolume that the old one lacked."""
-        scale = Scale.of(self.objectives, self.front.values)
-        return 1.0 - scale.hypervolume(before) / (scale.hypervolume(self.front.values) or 1.0)
+        scale, now = Scale.of(self.objectives, self.front.values), self.front.values
+        rough = too_many(before) or too_many(now)
+        return 1.0 - scale.hypervolume(before, approximate=rough) / (scale.hypervolume(now, approximate=rough) or 1.0)
 
 
 def edges(points: FloatArray, *, chain: bool) -> tuple[IntArray, FloatArray]:

@@ -26,12 +26,20 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
 
 
 def split_budgets(value: Any) -> Any:
-    """`decode_ms=20`, `decode_ms<=20`, or a list of them, as a mapping."""
+    """`decode_ms=20`, `decode_ms<=20`, or a list of them, as a mapping.
+
+    Raises:
+        ValueError: another form, or two limits on one metric.
+    """
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):
         return value
-    return dict(split_budget(str(item)) for item in value)
+    found: dict[str, str] = {}
+    for metric, limit in map(split_budget, map(str, value)):
+        if found.setdefault(metric, limit) != limit:
+            raise ValueError(f"expected one limit on {metric}, got {found[metric]} and {limit}; keep one")
+    return found
 
 
 def split_budget(text: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Branch and bound over boxes of FFNs: a box falls, with a partner, when the best imaginable point of it does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
@@ -63,9 +63,9 @@ class BranchAndBound:
         budgets: list[tuple[str, float | None]] = [(budget.metric, budget.limit) for budget in self.problem.budgets]
         return budgets + [(objective.name, None) for objective in self.problem.objectives]
 
-    def blocks(self, size: int = AT_ONCE) -> list[Items]:
+    def blocks(self, size: int = AT_ONCE) -> Iterator[Items]:
         """The whole grid in blocks of about `size` items that can be settled one by one, in any order."""
-        return Items.everything(self.sums.grid, self.sums.partners).pieces(size)
+        return Items.everything(self.sums.grid, self.sums.partners, size)
 
     def settle(self, block: Items, report: Callable[[int], None] | None = None) -> None:
         """Settle every architecture of a block.

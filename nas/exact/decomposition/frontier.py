@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ class SumsOfParts:
             search.effort.covered = left_out
         report(search.effort.covered if last else 0)
         blocks = search.blocks(BLOCK if last else AT_ONCE)
-        for block_number, block in enumerate(blocks[done:], done + 1):
+        for block_number, block in enumerate(islice(blocks, done, None), done + 1):
             search.settle(block, report if last else lambda covered: None)
             if self.notebook.due:
                 note = {"grid": number, "done": block_number, "effort": asdict(search.effort)}

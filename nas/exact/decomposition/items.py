@@ -1,5 +1,6 @@
 """Boxes of FFNs, each with the partners that it may still be best with."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -27,13 +28,14 @@ class Items:
         return len(self.box)
 
     @classmethod
-    def everything(cls, grid: Grid, partners: Partners) -> Self:
-        """Every FFN of the grid with every partner of its width."""
+    def everything(cls, grid: Grid, partners: Partners, size: int) -> Iterator[Self]:
+        """Every FFN of the grid with every partner of its width, in runs of about `size` items, each made when it is asked for."""
         boxes = Boxes.whole(grid)
         start = np.searchsorted(partners.width, boxes.width)
         count = np.searchsorted(partners.width, boxes.width, side="right") - start
-        box, within = _ranges(count)
-        return cls(boxes, box, start[box] + within)
+        for first, last in _runs(np.cumsum(count), size):
+            box, within = _ranges(count[first:last])
+            yield cls(boxes[first:last], box, start[first:last][box] + within)
 
     def kept(self, rows: BoolArray | IntArray) -> Self:
         """The chosen items."""
@@ -58,12 +60,8 @@ class Items:
     def pieces(self, size: int) -> list[Self]:
         """The items cut between boxes into runs of about `size` items."""
         ends = self._ends
-        run = (ends - 1) // size
-        last = np.append(np.flatnonzero(np.diff(run)), len(ends) - 1)
-        first = np.append(0, last[:-1] + 1)
         before = np.append(0, ends)
-        cuts = zip(first.tolist(), last.tolist(), strict=True)
-        return [self._run(a, b + 1, int(before[a]), int(before[b + 1])) for a, b in cuts]
+        return [self._run(a, b, int(before[a]), int(before[b])) for a, b in _runs(ends, size)]
 
     def _run(self, first_box: int, last_box: int, first: int, last: int) -> Self:
         boxes = slice(first_box, last_box)
@@ -76,6 +74,12 @@ class Items:
         experts = grid.group_experts[group, self.boxes.expert_low[self.box]]
         ffn = grid.ffn_genes(width, self.boxes.size_low[self.box])
         return partners.genotypes(grid.space, self.partner, experts, grid.group_top_k[group], ffn)
+
+
+def _runs(ends: IntArray, size: int) -> list[tuple[int, int]]:
+    """First and last (exclusive) box of runs of about `size` items; `ends`: items up to the end of each box."""
+    last = np.append(np.flatnonzero(np.diff((ends - 1) // size)), len(ends) - 1) + 1
+    return list(zip([0, *last[:-1].tolist()], last.tolist(), strict=True))
 
 
 def _ranges(counts: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,9 +1,10 @@
 """Statistics against their definitions; their size and power on synthetic samples (extended)."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from nas.comparison.statistics import (
     LEVEL,
@@ -86,6 +87,32 @@ def test_zeros_are_ranked_in_the_paired_test() -> None:
 def test_the_unpaired_test_is_exact_without_ties() -> None:
     """Three below four: two of the 35 orders are as extreme."""
     assert unpaired_p(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0, 7.0])) == pytest.approx(2 / 35)
+
+
+def test_the_unpaired_test_is_exact_with_ties() -> None:
+    """The share of all divisions of the midranks whose sum is as far from its mean."""
+    for seed in range(6):
+        both = np.random.default_rng(seed).integers(0, 4, size=10).astype(float)
+        both[0] = np.inf
+        ranks, n = stats.rankdata(both), 4
+        sums = [sum(ranks[list(chosen)]) for chosen in combinations(range(10), n)]
+        off = np.abs(np.array(sums) - np.mean(sums)) >= abs(ranks[:n].sum() - np.mean(sums)) - 1e-9
+        assert unpaired_p(both[:n], both[n:]) == pytest.approx(off.mean())
+
+
+@pytest.mark.parametrize("runs", [(8, 8), (15, 15), (40, 40), (5, 30)])
+def test_without_ties_the_unpaired_test_is_scipys_exact_one(runs: tuple[int, int]) -> None:
+    draw = np.random.default_rng(3)
+    first, second = draw.normal(size=runs[0]), 0.6 + draw.normal(size=runs[1])
+    assert unpaired_p(first, second) == pytest.approx(stats.mannwhitneyu(first, second, method="exact").pvalue)
+
+
+def test_of_many_runs_the_normal_curve_is_near_the_exact_test() -> None:
+    draw = np.random.default_rng(4)
+    first, second = draw.normal(size=60), 0.3 + draw.normal(size=60)
+    assert unpaired_p(first, second) == pytest.approx(
+        stats.mannwhitneyu(first, second, method="exact").pvalue, rel=0.02
+    )
 
 
 def test_equal_and_infinite_values_are_no_evidence() -> None:

@@ -1,6 +1,7 @@
 """How sums of parts find a frontier: ties, efforts, kills, what users declare, and what is refused."""
 
 import json
+import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,8 +17,9 @@ from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.dominance_lookup import SLACK, Bins, Table, ordered
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.decomposition.grid import Grid
+from nas.exact.decomposition.grid import Grid, Partners
 from nas.exact.decomposition.incumbents import Incumbents
+from nas.exact.decomposition.items import Items
 from nas.exact.decomposition.sums import BrokenSum, Sums, undeclared
 from nas.frontier.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
@@ -136,7 +138,7 @@ def test_a_killed_solution_continues_from_its_notebook(
     assert found is not None
     assert found.keys.tolist() == expected.keys.tolist()
     assert last.effort == whole.effort, "counted as if it had not been killed"
-    everything = sum(len(BranchAndBound(regular, sums, Incumbents(), ()).blocks(50)) for sums in last.sums)
+    everything = sum(len(list(BranchAndBound(regular, sums, Incumbents(), ()).blocks(50))) for sums in last.sums)
     assert 0 < len(blocks) < everything, "what was settled before is not settled again"
 
 
@@ -290,3 +292,31 @@ def test_parts_of_the_loss_where_the_law_has_none_are_refused(regular: Problem) 
     problem = replace(regular, scenario=scenario, functions=(metric,), objectives=(metric,))
     with pytest.raises(BrokenSum, match=r"loss: .* got one that is no sum of parts"):
         SumsOfParts(problem, ("module:metric",))
+
+
+def test_blocks_are_made_one_by_one_and_hold_everything_once() -> None:
+    """All pairs of FFNs and partners at once took 9 GB in a space of 10^16."""
+    experts = list(range(1, 61))
+    axes = {"depth": {"from": 1, "to": 400, "step": 1}, "width": [128, 256], "n_experts": experts, "top_k": experts}
+    space = SearchSpace.from_mapping(
+        {"name": "wide", "axes": {**axes, "expert_size": [64, 128], "n_kv_heads": [1, "n_heads"]}}
+    )
+    grid = Grid(space)
+    partners = Partners.of(grid)
+    tracemalloc.start()
+    first = next(Items.everything(grid, partners, 1000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    blocks = list(Items.everything(grid, partners, 1000))
+    total = sum(map(len, blocks))
+    assert 500 <= len(first) <= 2000
+    assert total > 90_000
+    assert peak < 8 * total
+    assert sum(int(block.boxes.volumes[block.box].sum()) for block in blocks) == space.size
+    pairs = {
+        (int(w), int(g), int(p))
+        for block in blocks
+        for w, g, p in zip(block.boxes.width[block.box], block.boxes.group[block.box], block.partner, strict=True)
+    }
+    assert len(pairs) == total
+    assert all((partners.width[block.partner] == block.boxes.width[block.box]).all() for block in blocks)

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from nas.answer import progress_file
+from nas.answer import progress, progress_file
 from nas.answer.progress import RunFollower
 from nas.record.store import FILE
 from nas.work import open as opening
@@ -81,6 +81,23 @@ def test_what_is_new_is_added_to_what_was_seen(copied: Path) -> None:
     connection.close()
     found = later.look()
     assert (found.evaluations, found.frontier, found.best) == (whole.evaluations, whole.frontier, whole.best)
+
+
+def test_a_look_holds_a_block_of_rows_however_many_there_are(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million rows at once took 700 MB, also of the run itself, which looks at its own store."""
+    whole, taken = RunFollower(copied).look(), list[int]()
+    monkeypatch.setattr(progress, "BLOCK", 7)
+    add = RunFollower._take_block
+
+    def counted(follower: RunFollower, rows: Any, *rest: Any) -> None:
+        taken.append(len(rows))
+        add(follower, rows, *rest)
+
+    monkeypatch.setattr(RunFollower, "_take_block", counted)
+    found = RunFollower(copied).look()
+    assert max(taken) == 7
+    assert sum(taken) == found.evaluations
+    assert (found.frontier, found.best, found.failed) == (whole.frontier, whole.best, whole.failed)
 
 
 @pytest.mark.parametrize("state", ["interrupted", "failed"])

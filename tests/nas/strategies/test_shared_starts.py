@@ -1,0 +1,63 @@
+"""Which strategies begin with the same designs for one seed: what docs/compare.md says, found by asking them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.comparison.anytime import FIRST
+from nas.comparison.result import prefix
+from nas.problem.problem import Problem
+from nas.search.discovery import strategy_module
+from nas.search.strategy import Brief
+from objectives.plugins import importable
+from search_spaces.arrays import IntArray
+
+PAGE = Path(__file__).parents[3] / "docs" / "compare.md"
+COUNT = 100  # their population
+TOGETHER = [
+    ["agemoea2", "moead", "nsga2", "nsga3", "rvea", "smsemoa", "spea2"],
+    ["optuna_nsga2", "optuna_nsga3"],
+]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def problem(problem_of: Callable[..., Problem]) -> Problem:
+    return problem_of(space="paper", default_budget="none", baselines=[], applications={})
+
+
+def first_designs(algo: str, problem: Problem, least: int) -> IntArray:
+    """Keys of so many first designs of a strategy's seed 0, distinct, or of all that it asks for in so many rounds."""
+    module = strategy_module(algo)
+    brief = Brief(problem, 0, problem.space.genotypes(np.zeros(0, dtype=np.int64)), 1000)
+    strategy: Any = module.build(brief, module.Parameters())
+    found: dict[int, None] = {}
+    while len(found) < least:
+        genotypes = problem.space.repair(np.asarray(strategy.ask(least)))
+        found.update(dict.fromkeys(problem.space.keys(genotypes).tolist()))
+        strategy.tell(problem.evaluate(genotypes))
+    return np.array(list(found))
+
+
+def test_strategies_that_begin_alike_are_those_that_the_page_names(problem: Problem) -> None:
+    searching = [name for name in importable("nas.strategies") if strategy_module(name).TRAITS.takes_evaluations]
+    starts = {name: first_designs(name, problem, FIRST) for name in searching}
+    groups: dict[bytes, list[str]] = {}
+    for name, keys in starts.items():
+        groups.setdefault(keys[:FIRST].tobytes(), []).append(name)
+    assert sorted(names for names in groups.values() if names[1:]) == TOGETHER
+    said = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for names in TOGETHER:
+        listed = f"{', '.join(f'`{name}`' for name in names[:-1])} and `{names[-1]}`"
+        assert f"{listed} (the first {COUNT})" in said
+
+
+@pytest.mark.parametrize("names", TOGETHER)
+def test_they_do_for_as_long_as_the_page_says(problem: Problem, names: list[str]) -> None:
+    """Optuna's two may breed the same children of the same parents for a while longer."""
+    assert prefix([first_designs(name, problem, COUNT) for name in names]) >= COUNT
+    assert prefix([first_designs(name, problem, 3 * COUNT) for name in names]) < 3 * COUNT
