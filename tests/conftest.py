@@ -29,6 +29,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     undecided = getattr(option, "numprocesses", 0) is None  # pytest-xdist is there, and no -n was given
     if whole and undecided and not alone and not hasattr(config, "workerinput"):
         option.numprocesses, option.maxprocesses, option.dist = "auto", 8, "worksteal"
+    if getattr(option, "numprocesses", None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
 
 
