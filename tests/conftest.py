@@ -1,5 +1,6 @@
 """Fixtures for every test: the scalar reference, the shipped documents, public data."""
 
+import gc
 import importlib.util
 import os
 import sys
@@ -29,7 +30,16 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     undecided = getattr(option, "numprocesses", 0) is None  # pytest-xdist is there, and no -n was given
     if whole and undecided and not alone and not hasattr(config, "workerinput"):
         option.numprocesses, option.maxprocesses, option.dist = "auto", 8, "worksteal"
+    if getattr(option, "numprocesses", None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
+    gc.disable()  # thousands of tests are collected and none is garbage
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but look through the tests and modules no more."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 FP16: Literal["fp16"] = "fp16"
@@ -74,7 +75,7 @@ class Arch:
     attention_gate: bool = False
     further_parameters: int = 0
 
-    @property
+    @cached_property
     def layers(self) -> list[Layer]:
         """Every layer: its mixer, whether it has keys and values of its own, its FFN."""
         full = self.depth - self.n_local - self.n_linear - self.n_conv
@@ -563,10 +564,13 @@ def operator_s(arch: Arch, setting: Setting, operator: Operator, phase: Phase) -
 def _pass_s(arch: Arch, setting: Setting, phase: Phase, s_kv: int) -> float:
     """One pass: every operator of every layer, then the vocabulary's operators."""
     seconds = 0.0
-    rows = {layer: operators(arch, setting, phase, s_kv, layer) for layer in set(arch.layers)}
+    times = {
+        layer: [operator_s(arch, setting, operator, phase) for operator in operators(arch, setting, phase, s_kv, layer)]
+        for layer in set(arch.layers)
+    }
     for layer in arch.layers:
-        for operator in rows[layer]:
-            seconds += operator_s(arch, setting, operator, phase)
+        for operator_time in times[layer]:
+            seconds += operator_time
     for operator in vocabulary_operators(arch, setting, phase):
         seconds += operator_s(arch, setting, operator, phase)
     return seconds

@@ -1,6 +1,7 @@
 """Which Hugging Face model class holds an architecture exactly, or why none does."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nas.errors import UsageError
 from nas.exporting.layer_order import mixers, sharing_within
@@ -136,6 +137,7 @@ FAMILIES = (
 )
 
 
+@lru_cache(maxsize=64)  # an export asks for every tensor of a model
 def family_of(architecture: Architectures) -> Family:
     """The class for one architecture (n = 1).
 

@@ -162,7 +162,7 @@ def test_half_a_window_is_refused(local: dict[str, Any], said: str) -> None:
 def test_measure_says_that_it_builds_full_attention(inside: Inside, tmp_path: Path) -> None:
     stand_in = tmp_path / "python"
     stand_in.write_text(
-        f"#!{sys.executable}\nimport json, sys\njson.load(sys.stdin)\n"
+        f"#!{sys.executable} -S\nimport json, sys\njson.load(sys.stdin)\n"
         'print(json.dumps({"prefill_ms": [1.0], "decode_ms": [1.0], "engine": "stand-in"}))\n'
     )
     stand_in.chmod(0o755)

@@ -12,7 +12,7 @@ import pytest
 
 Run = Callable[..., Any]
 #: Stands in for a Python with torch: times by depth; of depth 4 it dies.
-PYTHON = f"""#!{sys.executable}
+PYTHON = f"""#!{sys.executable} -S
 import json, sys
 if sys.argv[1:2] == ["-c"]:
     sys.exit(0)
@@ -24,7 +24,7 @@ if base == 4:
 print(json.dumps({{{{"prefill_ms": [9 * base, 2 * base, base], "decode_ms": [base] * 3, "engine": "stand-in"}}}}))
 """
 #: Stands in for llama-bench: says the format that its file has.
-LLAMA_BENCH = f"""#!{sys.executable}
+LLAMA_BENCH = f"""#!{sys.executable} -S
 import json, os, sys
 path = sys.argv[sys.argv.index("-m") + 1]
 open({{log!r}}, "a").write(json.dumps({{{{"bytes": os.path.getsize(path), "line": sys.argv[1:]}}}}) + "\\n")

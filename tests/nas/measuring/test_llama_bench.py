@@ -15,14 +15,14 @@ good,2,256,64,4,2,1,1,512,1000
 bad,3,256,64,4,2,4,2,256,1000
 """
 #: Stands in for llama-bench: keeps its command lines, answers in the format that the file `kind` names.
-LLAMA_BENCH = f"""#!{sys.executable}
+LLAMA_BENCH = f"""#!{sys.executable} -S
 import json, os, sys
 open("calls", "a").write(" ".join(sys.argv[1:]) + "\\n")
 kind = open("kind").read() if os.path.exists("kind") else "F16"
 print(json.dumps([{{"samples_ns": [8e6, 16e6], "build_commit": "abc", "model_type": "qwen3 ?B " + kind, "model_size": 7}}]))
 """
 #: Stands in for llama-batched-bench: a line per run, the first one slow.
-BATCHED = f"""#!{sys.executable}
+BATCHED = f"""#!{sys.executable} -S
 import json, sys
 asked = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 open("batched", "a").write(" ".join(sys.argv[1:]) + "\\n")

@@ -123,7 +123,7 @@ def program(folder: Path, name: str, line: str) -> None:
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(
-        f"#!{sys.executable}\nimport sys, time\nopen({str(folder / 'asked')!r}, 'w').write(' '.join(sys.argv[1:]))\n"
+        f"#!{sys.executable} -S\nimport sys, time\nopen({str(folder / 'asked')!r}, 'w').write(' '.join(sys.argv[1:]))\n"
         f"while True:\n    print({line!r}, flush=True)\n    time.sleep(0.05)\n"
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -159,7 +159,7 @@ def test_nothing_is_metered_where_nothing_can_tell(tmp_path: Path, monkeypatch: 
 
 
 #: Stands in for an interpreter: requests of 0.4 s each, told by the monotonic clock.
-WORKER = f"""#!{sys.executable}
+WORKER = f"""#!{sys.executable} -S
 import json, sys, time
 job = json.load(sys.stdin)
 requests = []

@@ -19,7 +19,7 @@ good,2,256,64,4,2,1,1,512,1000
 bad,3,256,64,4,2,4,2,256,1000
 """
 #: Stands in for an interpreter: answers for depth 2, fails for depth 3 as long as the file `broken` exists.
-STAND_IN = f"""#!{sys.executable}
+STAND_IN = f"""#!{sys.executable} -S
 import json, os, sys
 job = json.load(sys.stdin)
 with open("asked", "a") as file:
@@ -204,7 +204,7 @@ def test_hardware(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.
     rates = {"rates": {"fp32": 1e12, "bf16": 3e12, "fp16": 2e12}, "bandwidth": 4e10, "engine": "stand-in"}
     found = rates | {"prefill_ms": [1], "decode_ms": [1], "cache_bandwidth": 9e10 if cache else 0.0}
     program = folder / "python"
-    program.write_text(f"#!{sys.executable}\nprint('''{json.dumps(found)}''')\n")
+    program.write_text(f"#!{sys.executable} -S\nprint('''{json.dumps(found)}''')\n")
     answer = inside("measure", "--hardware", "--interpreter", str(program), "--out", "mine.yaml")
     assert answer.code == 0, answer
     assert ("33.55 MB of cache at 90 GB/s" in answer.out) == bool(cache)

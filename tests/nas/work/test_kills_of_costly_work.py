@@ -31,7 +31,7 @@ loss.FIDELITIES = (1_000, 3_000, 10_000)
 SEARCH = ("--algo", "nsga2", "--param", "population=12", "--objectives", "stepped:loss,total_ms", "--evaluations", "24")
 REST = ("--workers", "2", "--set", "baselines=[]", "--no-plots")
 FILES = ("evaluations.csv", "frontier.csv", "steps.csv")
-STAND_IN = f"""#!{sys.executable}
+STAND_IN = f"""#!{sys.executable} -S
 import json, sys, time
 job = json.load(sys.stdin)
 time.sleep(0.3)
