@@ -244,7 +244,7 @@ def load_study(config: str | Path | None = None, **keys: Any) -> Study:
     file and the keys, as on the command line. Functions, laws and paths are taken as they are. Numbers are in the
     metric's unit (ms, GB), texts may have their own ("20 ms", "8 GB").
 
-    Example:
+    Examples:
         >>> study = nas.load_study(device="jetson_orin_nano_super_8gb", preset="device", budgets={"decode_ms": 150})
         >>> study.units["resident_gb"]
         'GB'
