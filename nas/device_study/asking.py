@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas.device_study.case_table import table_rows
-from nas.device_study.request import EVERYTHING, SHIPPED, Asked, DevicesConfig, Request, Row
+from nas.device_study.request import CASE_KEYS, EVERYTHING, SHIPPED, Asked, DevicesConfig, Request, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
@@ -82,7 +82,8 @@ def _rows(
         return rows, devices, [], faults
     crossing = any(name in request.own for name in CROSSING) or request.applications is not None
     if config.cases is not None and not crossing:
-        return _recorded(config.cases, origins), devices, [], []
+        rows, faults = _recorded(config.cases, origins)
+        return rows, devices, [], faults
     rows, notices, devices = _crossed(config, raw, origins, applications)
     return rows, devices, notices, []
 
@@ -114,15 +115,22 @@ def _applications(raw: Mapping[str, Any], request: Request) -> tuple[dict[str, A
     return known, names
 
 
-def _recorded(cases: Sequence[Mapping[str, Any]], origins: Mapping[Place, str]) -> list[Row]:
-    """Cases as a file lists them."""
-    rows = []
+def _recorded(
+    cases: Sequence[Mapping[str, Any]], origins: Mapping[Place, str]
+) -> tuple[list[Row], list[tuple[str, str]]]:
+    """Cases as a file lists them, and keys that all cases share, which one of them cannot have otherwise."""
+    rows, faults = [], Faults(origins)
     for i, case in enumerate(cases):
         inside = {place[2:]: origin for place, origin in origins.items() if place[:2] == ("cases", i)}
         values = {key: value for key, value in case.items() if key not in ("case", "application", "budgets")}
+        for key in values.keys() - {"device", *CASE_KEYS}:
+            faults.add(
+                ("cases", i, key),
+                f"{unknown('a key of a case', key, ('device', *CASE_KEYS))}; all cases share the others",
+            )
         label, application = (str(case.get(key) or "") for key in ("case", "application"))
         rows.append(Row(values, case.get("budgets") or {}, application, label, inside))
-    return rows
+    return rows, faults.lines
 
 
 def _crossed(

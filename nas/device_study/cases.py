@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.device_study.request import Asked, Row
+from nas.device_study.request import CASE_KEYS, Asked, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget, Objective, limit_on_cost
@@ -21,8 +21,6 @@ from nas.study.metrics import budgets_of, objectives_of
 from objectives.device import Device
 from objectives.scenario import precision
 from objectives.written_text import shown_name
-
-ON_WHAT = ("precision", "batch", "input_tokens", "output_tokens", "latency", "attention", "vocabulary")
 
 NEUTRAL: dict[str, Any] = {  # of the study that only space, law and objectives are taken from
     "precision": "fp16",
@@ -64,7 +62,7 @@ class Case:
     @property
     def format(self) -> tuple[Any, ...]:
         """What the costs depend on besides the device: equal formats share operators, counts and losses."""
-        return tuple(getattr(self.config, name) for name in ON_WHAT)
+        return tuple(getattr(self.config, name) for name in CASE_KEYS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,10 @@ from objectives.device import Device
 SHIPPED = "devices_paper"  # the study of a command that names no device
 REFERENCE = "qwen2.5_0.5b"  # where a case has no limit of its own: as fast as this model is there
 EVERYTHING = "all"
+CASE_KEYS = (  # of a study that a case may have for itself: what its costs depend on besides the device
+    *("precision", "int4_group_size", "batch", "input_tokens", "output_tokens", "latency", "attention", "causal"),
+    *("complete", "head_bytes", "vocabulary", "tied"),
+)
 
 
 def _listed(value: Any) -> Any:
