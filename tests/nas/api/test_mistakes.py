@@ -260,5 +260,5 @@ def test_every_public_function_says_its_errors_and_has_an_example() -> None:
     documented += [nas.Study.explain, nas.Study.replace]
     for function in documented:
         text = function.__doc__ or ""
-        assert "Example:" in text, function
+        assert "Examples:" in text, function
         assert "Raises:" in text, function
