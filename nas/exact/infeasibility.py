@@ -11,6 +11,7 @@ from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import QUICK, metrics_of, way_of
 from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, closest, diagnose
+from nas.frontier.head_steps import VOCABULARIES
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, built_in
@@ -18,7 +19,6 @@ from nas.problem.problem import Problem
 from nas.problem.settings import of_all_settings
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-VOCABULARIES = (128_000, 64_000, 32_000, 16_000)  # tried in place of a larger one, the largest first
 NOTHING = np.zeros(0, dtype=np.int64)
 
 

@@ -254,6 +254,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
     explained = parsed("explain", "run", "--json")
     assert set(explained) == {
         "architecture",
+        "remarks",
         "metrics",
         "outside_law",
         "loss_terms",
@@ -261,6 +262,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
         "resident_gb",
         "budgets",
         "steps",
+        "head_steps",
         "gains",
     }
     assert parsed("explain", "--model", "qwen2.5_0.5b", "--json")["metrics"]["loss"] == pytest.approx(
