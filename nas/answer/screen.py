@@ -146,7 +146,7 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
             (f"{command('select')} {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
         )
         steps.append((f"{command('explain')} {in_a_command(folder)} --select knee", "where time and loss come from"))
-    elif opening := relaxed(outcome.diagnosis):
+    elif outcome.diagnosis.together > 0 and (opening := relaxed(outcome.diagnosis)):
         steps.append(
             (
                 f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}",
@@ -154,7 +154,8 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
             )
         )
     evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
-    if outcome.study.config.algo != "exact" and evaluated < size and not outcome.diagnosis_covers_space:
+    proved = outcome.diagnosis_covers_space and outcome.diagnosis is not None and outcome.diagnosis.together > 0
+    if outcome.study.config.algo != "exact" and evaluated < size and not proved:
         more = min(2 * max(evaluated, 1), size)
         steps.append((f"{command('run')} --resume {in_a_command(folder)} --evaluations {more}", "search on"))
     return steps
