@@ -54,7 +54,7 @@ def feasible(generator: Generator) -> Architectures:
     """Every architecture of the study's space within its budgets."""
     problem = assemble(*layered({}, [], str(STUDY))).problem
     everything = candidates_of(problem.space, generator)
-    assessed = problem.assess(problem.with_own_vocabulary(everything))
+    assessed = problem.assess(problem.headed(everything))
     return everything[np.flatnonzero(np.all([assessed[b.metric] <= b.limit for b in problem.budgets], axis=0))]
 
 

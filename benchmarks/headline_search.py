@@ -57,14 +57,14 @@ def timed(folder: Folder, candidates: str, record: str, rounds: int) -> None:
 def predicted_times(folder: Folder, found: Sequence[Row]) -> dict[str, FloatArray]:
     """Times under the calibrated device, ms: prefill_ms, tpot_ms, total_ms, each (n,)."""
     problem = assemble(*layered({"device": str(folder / "calibrated.yaml")}, [], str(STUDY))).problem
-    assessed = problem.assess(problem.with_own_vocabulary(architectures_of(found)))
+    assessed = problem.assess(problem.headed(architectures_of(found)))
     return {name: np.asarray(assessed[name]) for name in ("prefill_ms", "tpot_ms", "total_ms")}
 
 
 def baseline_of(folder: Folder) -> tuple[float, float]:
     """Predicted total time, ms, and parameters of the baseline."""
     problem = assemble(*layered({"device": str(folder / "calibrated.yaml")}, [], str(STUDY))).problem
-    assessed = problem.assess(problem.with_own_vocabulary(architectures_of(rows(BASELINE))))
+    assessed = problem.assess(problem.headed(architectures_of(rows(BASELINE))))
     return float(assessed["total_ms"][0]), float(assessed["params_total"][0])
 
 

@@ -37,7 +37,7 @@ def curves(outcome: Outcome) -> list[Curve]:
     return found + [
         Curve(known.label, True, rows)
         for known in outcome.study.baselines
-        if (rows := _covered(problem, problem.with_own_vocabulary(known.architecture)))
+        if (rows := _covered(problem, problem.headed(known.architecture)))
     ]
 
 

@@ -72,25 +72,22 @@ def unseen_queries(architecture: Architectures, law: Law) -> str:
 
 def head(known: Baseline, problem: Problem) -> list[str]:
     """Whether a model is shown with its own vocabulary and tying; nothing for one without."""
-    own = _own_head(known)
+    own = _own_head(known.architecture)
     if not own:
         return []
-    if not problem.vocabulary:
+    shown = _own_head(problem.headed(known.architecture))
+    if not shown:
         return [f"Layers alone, without its own vocabulary of {own}"]
-    shown = _head(problem.vocabulary, tied=problem.tied)
     return [f"Vocabulary {shown}: its own" if shown == own else f"Vocabulary {shown}, where its own is {own}"]
 
 
 def equal_heads(known: Baseline) -> list[str]:
     """That both sides of a comparison have the same vocabulary, and what the model's own is."""
-    own = _own_head(known)
+    own = _own_head(known.architecture)
     return ["Each row gives both sides the same vocabulary and tying" + (f"; its own is {own}." if own else ".")]
 
 
-def _own_head(known: Baseline) -> str:
-    vocabulary = int(known.architecture.vocabulary[0])
-    return _head(vocabulary, tied=bool(known.architecture.tied[0])) if vocabulary else ""
-
-
-def _head(vocabulary: int, *, tied: bool) -> str:
-    return f"{vocabulary:,} ({'tied' if tied else 'untied'})"
+def _own_head(architecture: Architectures) -> str:
+    """`151,936 (tied)` of one architecture; nothing of one without."""
+    vocabulary, tied = int(architecture.vocabulary[0]), bool(architecture.tied[0])
+    return f"{vocabulary:,} ({'tied' if tied else 'untied'})" if vocabulary else ""

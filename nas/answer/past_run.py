@@ -54,9 +54,9 @@ class RecordedRun:
         return len(self.evaluations) == self.space.size
 
     def architectures(self, rows: IntArray) -> Architectures:
-        """Architectures of chosen rows, with the study's vocabulary."""
+        """Architectures of chosen rows, with the head that the study prices them with."""
         chosen = self.space.architectures(self.evaluations.genotypes[rows])
-        return chosen.with_vocabulary(self.run.resolved["vocabulary"], tied=self.run.resolved["tied"])
+        return self.space.headed(chosen, self.run.resolved["vocabulary"], tied=self.run.resolved["tied"])
 
     def extrapolated(self, rows: IntArray) -> list[str]:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""

@@ -91,7 +91,7 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
     if name in {f.name for f in problem.functions}:
         return None
     try:
-        return float(problem.assess(problem.with_own_vocabulary(architecture))[name][0])
+        return float(problem.assess(problem.headed(architecture))[name][0])
     except ValueError:
         return None
 

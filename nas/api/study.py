@@ -102,7 +102,7 @@ class Study:
         return metrics_table(problem, chosen, metrics, feasible=feasible, extrapolates=extrapolates, reason=reasons)
 
     def _with_vocabulary(self, given: Architectures) -> Architectures:
-        return given if given.vocabulary.any() else self.problem.with_own_vocabulary(given)
+        return given if given.vocabulary.any() else self.problem.headed(given)
 
     def sample(self, n: int, *, seed: int = 0) -> pd.DataFrame:
         """n distinct architectures of the space (all, if it has fewer), drawn uniformly, evaluated.

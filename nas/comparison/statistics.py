@@ -100,7 +100,8 @@ def rank_sums(doubled: tuple[int, ...], n: int) -> FloatArray:
     ways[0, 0] = 1.0
     for rank in doubled:
         ways[1:, rank:] += ways[:-1, :-rank]
-    return ways[n]
+    chosen: FloatArray = ways[n]
+    return chosen
 
 
 def _finite(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -19,8 +19,9 @@ from nas.files.faults import Path as Place
 from nas.problem.energy_words import METRICS
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
+from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import flag_name, from_file, over
+from nas.study.written_budgets import split_budgets
 from nas.study.written_values import split_names
 from objectives.device import Device
 from objectives.plugins import documents, normalised

@@ -211,7 +211,7 @@ def _question(
     if reference is None or (limited and not asked.referred):
         return Question(OWN, None)
     try:
-        theirs = problem.assess(problem.with_own_vocabulary(reference.architecture))["total_ms"]
+        theirs = problem.assess(problem.headed(reference.architecture))["total_ms"]
     except ValueError as error:
         raise UsageError(f"as_fast_as: {reference.label}: {error}, or choose another model") from None
     return Question(f"as fast as {reference.label}", Budget("total_ms", float(theirs[0])), baseline=reference.label)

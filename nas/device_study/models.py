@@ -104,7 +104,7 @@ def ranked(models: Priced, cases: Sequence[Case], *, own_vocabulary: bool) -> tu
 
 def _covers(problem: Problem, model: Architectures) -> bool:
     try:
-        problem.assess(problem.with_own_vocabulary(model))["total_ms"]
+        problem.assess(problem.headed(model))["total_ms"]
     except ValueError:
         return False
     return True
@@ -117,7 +117,7 @@ def _rank(row: ModelRow) -> tuple[bool, bool, float]:
 def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
     problem, scenario = case.problem, case.problem.scenario
     own = own_vocabulary and scenario.latency == "operator"
-    chosen = models.architectures if own else problem.with_own_vocabulary(models.architectures)
+    chosen = models.architectures if own else problem.headed(models.architectures)
     limits = _limits(case)
     found = problem.assess(chosen)
     metrics = {name: found[name] for name in (*METRICS, *(budget.metric for budget in limits))}

@@ -80,7 +80,7 @@ def _of_file(
 def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
     """Rows of a file chosen as those of a run are, by the study's metrics and budgets."""
     problem = study.problem
-    assessment = problem.assess(problem.with_own_vocabulary(architectures))
+    assessment = problem.assess(problem.headed(architectures))
     metrics = {name: assessment[name] for name in problem.metric_names}
     numbers = np.arange(len(architectures))
     names = tuple(objective.name for objective in problem.objectives)

@@ -23,7 +23,7 @@ def launch_columns(problem: Problem, models: list[Model]) -> dict[str, AnyArray]
     exported model's, embeddings included, and so are FLOPs and GPU hours.
     """
     exported = Architectures.concatenate([model.architecture for model in models])
-    assessment = problem.assess(problem.with_own_vocabulary(exported))
+    assessment = problem.assess(problem.headed(exported))
     own = {function.name for function in problem.functions}
     metrics: dict[str, Any] = {name: assessment[name] for name in problem.metric_names if name not in own}
     metrics["params_total"] = counts.total(exported)

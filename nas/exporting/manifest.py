@@ -43,7 +43,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
             "precision": scenario.precision.name,
             "latency": scenario.latency,
             "calibration": study.calibration_note,
-            "vocabulary": study.problem.vocabulary,
+            "vocabulary": "each design's own" if study.problem.space.own_heads else study.problem.vocabulary,
             "law": scenario.law.name,
             "law_origin": origin_line(scenario.law) or None,
         },

@@ -39,7 +39,7 @@ def to_multiple(architectures: Architectures, multiple: int) -> Architectures:
 
 def changes(problem: Problem, asked: Architectures, exported: Architectures) -> list[Rounded | None]:
     """What rounding changed per candidate in the study's conventions; None where nothing did."""
-    before, after = (problem.assess(problem.with_own_vocabulary(a)) for a in (asked, exported))
+    before, after = (problem.assess(problem.headed(a)) for a in (asked, exported))
     found: list[Rounded | None] = []
     for i in range(len(asked)):
         if asked.expert_size[i] == exported.expert_size[i]:

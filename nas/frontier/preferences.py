@@ -10,7 +10,7 @@ from nas.frontier.picks import best_row
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, limit_of, limit_on_cost, unit_of
 from nas.problem.rates import costs, rate_of
-from nas.study.configuration import split_budget
+from nas.study.written_budgets import split_budget
 from nas.terminal.program import command
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray

@@ -119,7 +119,7 @@ def trainable(asked: Asked, study: Study, candidates: Architectures) -> Architec
     Raises:
         UsageError: none is.
     """
-    assessed = study.problem.assess(study.problem.with_own_vocabulary(candidates))
+    assessed = study.problem.assess(study.problem.headed(candidates))
     keep = np.ones(len(candidates), dtype=bool)
     said = []
     for budget in study.problem.budgets:

@@ -80,12 +80,17 @@ class Problem:
         return self if vocabulary is None else replace(self, vocabulary=vocabulary)
 
     def architectures(self, genotypes: IntArray) -> Architectures:
-        """Architectures of canonical genotypes, with the study's vocabulary."""
-        return self.with_own_vocabulary(self.space.architectures(genotypes))
+        """Architectures of canonical genotypes, with the head that they are priced with."""
+        return self.headed(self.space.architectures(genotypes))
 
-    def with_own_vocabulary(self, architectures: Architectures) -> Architectures:
-        """Any architectures with the study's vocabulary, as a baseline is compared."""
-        return architectures.with_vocabulary(self.vocabulary, tied=self.tied)
+    @property
+    def has_head(self) -> bool:
+        """Whether designs are priced with an embedding and LM head, the study's or their own."""
+        return self.vocabulary > 0 or self.space.own_heads
+
+    def headed(self, architectures: Architectures) -> Architectures:
+        """Any architectures with the embedding and LM head that this study prices them with: see `SearchSpace.headed`."""
+        return self.space.headed(architectures, self.vocabulary, tied=self.tied)
 
     def assess(self, architectures: Architectures) -> Assessment:
         """Metrics of any architectures in the study's scenario."""

@@ -15,7 +15,7 @@ def about_training(problem: Problem) -> list[str]:
     if "tokens" not in problem.space.settings:
         blind = "" if law.sees_tokens else ", which it cannot see: ask a law with tokens (plas list laws) for others"
         said.append(f"{named}: of the {law.stated_tokens:g} tokens of law {law.name}{blind}")
-    if not problem.vocabulary:
+    if not problem.has_head:
         said.append(f"{named}: without an LM head, as the study has no vocabulary (--vocabulary)")
     if "lifetime_flops" in asked and not problem.scenario.training.served_tokens:
         said.append("lifetime_flops: of no tokens served, so that it is train_flops; add --served-tokens 2T")

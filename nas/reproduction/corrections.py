@@ -109,7 +109,7 @@ def _model() -> list[Correction]:
 
 def _resident() -> str:
     head = problem(vocabulary=latency_claims.HEAD)
-    found = head.assess(head.with_own_vocabulary(latency_claims.EXAMPLE))
+    found = head.assess(head.headed(latency_claims.EXAMPLE))
     weights, resident = (float(found[metric][0]) for metric in ("memory_gb", "resident_gb"))
     return (
         f"The example design holds {weights:.3f} GB of weights and {resident:.3f} GB with head, cache and activations."
@@ -118,7 +118,7 @@ def _resident() -> str:
 
 def _embedding() -> str:
     known, head = baseline("qwen2.5_0.5b").architecture, problem(vocabulary=latency_claims.HEAD)
-    whole, layers = head.with_own_vocabulary(known), known.with_vocabulary(0)
+    whole, layers = head.headed(known), known.with_vocabulary(0)
     table = float(head.assess(whole)["params_total"][0] - head.assess(layers)["params_total"][0])
     without, with_it = (
         float(problem(vocabulary=v).assess(known.with_vocabulary(v))["decode_ms"][0]) for v in (0, latency_claims.HEAD)

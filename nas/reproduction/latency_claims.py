@@ -116,7 +116,7 @@ def qwen() -> Claim:
     known, said, numbers = baseline(MODEL), [], list[Number]()
     for vocabulary in (0, HEAD):
         made = problem(vocabulary=vocabulary)
-        theirs = made.assess(made.with_own_vocabulary(known.architecture))
+        theirs = made.assess(made.headed(known.architecture))
         every = everything(made, ("loss", "total_ms", "memory_gb"))
         fits = (every.metrics["total_ms"] <= theirs["total_ms"][0]) & (every.metrics["memory_gb"] <= 64)
         row = int(np.where(fits, every.metrics["loss"], np.inf).argmin())

@@ -192,7 +192,7 @@ def compute_share(rows: IntArray | None, **study: object) -> FloatArray:
     made = problem(**study)
     shapes: Architectures = EXAMPLE if rows is None else whole().shapes[rows]
     prefill, _ = phases(made.scenario)
-    times = phase_times(Dimensions(made.with_own_vocabulary(shapes)), prefill, made.scenario)
+    times = phase_times(Dimensions(made.headed(shapes)), prefill, made.scenario)
     operators = [*times.attention, *times.ffn]
     spent = np.stack([np.broadcast_to(t.seconds, len(shapes)) for t in operators])
     bound = np.stack([np.broadcast_to(np.greater(t.compute, t.memory), len(shapes)) for t in operators])

@@ -76,7 +76,7 @@ def _taken(source: str, problem: Problem, known_as: Mapping[str, str]) -> tuple[
     """What of a source can be used, and its account."""
     given, shown = read_given(source), escaped(source)
     own = _own_values(shown, given, problem, known_as)
-    keys = problem.space.find(problem.with_own_vocabulary(given.architectures)) if len(given) else np.zeros(0, np.int64)
+    keys = problem.space.find(problem.headed(given.architectures)) if len(given) else np.zeros(0, np.int64)
     reasons = _reasons(given, problem, keys, own)
     used = np.flatnonzero(reasons == "")
     left_out = dict(Counter(reasons[reasons != ""].tolist()).most_common())

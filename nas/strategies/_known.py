@@ -99,7 +99,7 @@ def known_of(problem: Problem, rows: list[dict[str, Any]], columns: Mapping[str,
     """Known rows beside what is wanted of their designs; their keys are negative, as they need not be of the space."""
     if not rows:
         return None
-    architectures = problem.with_own_vocabulary(stack([_shape(row) for row in rows]))
+    architectures = problem.headed(stack([_shape(row) for row in rows]))
     keys = np.arange(-len(rows), 0)
     genotypes = np.zeros((len(rows), len(problem.space.gene_sizes)), dtype=np.int64)
     designs = Designs(keys, genotypes, architectures, *wanted.columns(problem, architectures))

@@ -138,7 +138,7 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
     asked = []
     for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
         variant = problem.with_vocabulary(vocabulary)
-        theirs = variant.assess(variant.with_own_vocabulary(known.architecture))
+        theirs = variant.assess(variant.headed(known.architecture))
         label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
         as_fast, same, twice = (
             Budget(metric, factor * float(theirs[metric][0]))

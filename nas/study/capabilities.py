@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.files.faults import Faults
-from nas.study.configuration import split_budgets
+from nas.study.written_budgets import split_budgets
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
 from search_spaces.written_axes import CAPABILITIES, UPPER, Conditions

@@ -1,20 +1,17 @@
 """The keys of a study's YAML, which are the flags' names too, with their defaults."""
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from nas.problem.rates import costs, is_rate
 from nas.study.costly_settings import MeasureSettings, TrainSettings
 from nas.study.identity_marks import ALWAYS, ANSWER, AT_START, FREE, STRATEGY, Free, Part
+from nas.study.written_budgets import split_budgets
 from nas.study.written_values import cluster_address, none_word, split_names, split_pairs, written_tokens
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
-from search_spaces.written_axes import CAPABILITIES, UPPER
 
-BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
@@ -23,43 +20,6 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "autonomous driving": {"total_ms": 100},
     "private serving": {"total_ms": 2000},
 }
-
-
-def split_budgets(value: Any) -> Any:
-    """`decode_ms=20`, `decode_ms<=20`, or a list of them, as a mapping.
-
-    Raises:
-        ValueError: another form, or two limits on one metric.
-    """
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list):
-        return value
-    found: dict[str, str] = {}
-    for metric, limit in map(split_budget, map(str, value)):
-        if found.setdefault(metric, limit) != limit:
-            raise ValueError(f"expected one limit on {metric}, got {found[metric]} and {limit}; keep one")
-    return found
-
-
-def split_budget(text: str) -> tuple[str, str]:
-    """`decode_ms=20` or `decode_ms<=20` as metric and limit, both texts; the limit of `rate>=20` is `>=20`.
-
-    Raises:
-        ValueError: another form, with the one that is meant.
-    """
-    found = BUDGET.match(text)
-    if found is None:
-        raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
-    metric, sign, limit = found.groups()
-    metric, limit = metric.strip(), limit.strip()
-    if sign not in ("=", "<=", ">="):
-        least, most = f"{metric}>={limit}", f"{metric}<={limit}"
-        if is_rate(metric) or (metric in CAPABILITIES and metric not in UPPER):
-            raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")
-        remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
-        raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")
-    return metric, f"{'>=' * (sign == '>=')}{limit}"
 
 
 class DefaultBudget(BaseModel):

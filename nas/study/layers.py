@@ -8,7 +8,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
-from nas.study.configuration import split_budgets
+from nas.study.written_budgets import split_budgets
 from nas.study.written_values import split_names
 from objectives.plugins import documents
 

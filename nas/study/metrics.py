@@ -14,9 +14,10 @@ from nas.files.import_rights import refuse_import
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig, split_budgets
+from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.costly_settings import COSTLY
 from nas.study.own_modules import imported
+from nas.study.written_budgets import split_budgets
 from nas.study.written_values import ascending, split_names
 from objectives.plugins import importable
 

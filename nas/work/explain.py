@@ -63,7 +63,7 @@ def explain(request: Request) -> None:
         InfeasibleError: a run without a feasible architecture to choose.
     """
     study, known = _found(request)
-    chosen = study.problem.with_own_vocabulary(known.architecture)
+    chosen = study.problem.headed(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
         asked = request.contexts or of_long_context(study.problem)

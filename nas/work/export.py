@@ -80,7 +80,7 @@ class Export:
     @property
     def headless(self) -> bool:
         """Whether predicted times leave out embedding and LM head, which the exported parameters count."""
-        return not self.chosen.study.problem.vocabulary
+        return not self.chosen.study.problem.has_head
 
 
 def tokenizer_cautions(model: Model) -> list[str]:

@@ -187,7 +187,7 @@ def _shares(problem: Problem, bounds: tuple[Bound, ...], architectures: Architec
     Raises:
         BrokenSum: one is made of a metric that has no parts here.
     """
-    shares = PartAssessment(problem.with_own_vocabulary(architectures), problem.scenario, part, own_functions(problem))
+    shares = PartAssessment(problem.headed(architectures), problem.scenario, part, own_functions(problem))
     try:
         return [shares[quantity] for quantity, _ in bounds]
     except NotASum as error:

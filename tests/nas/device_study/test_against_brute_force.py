@@ -51,7 +51,7 @@ def alone(device: str, precision: str, workload: tuple[int, int, int], applicati
     problem = study.problem
     found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     if application is None:
-        qwen = problem.with_own_vocabulary(baseline("qwen2.5_0.5b").architecture)
+        qwen = problem.headed(baseline("qwen2.5_0.5b").architecture)
         metric, limit = "total_ms", float(problem.assess(qwen)["total_ms"][0])
     else:
         metric, limit = application

@@ -80,7 +80,7 @@ def test_steps_are_the_neighbours_and_their_differences(problem_of: Made) -> Non
 
 def test_a_published_model_is_explained_without_neighbours_and_marked(problem_of: Made) -> None:
     problem = problem_of()
-    e = explained(problem, problem.with_own_vocabulary(baseline("qwen2.5_0.5b").architecture))
+    e = explained(problem, problem.headed(baseline("qwen2.5_0.5b").architecture))
     assert e.metrics["loss"] == pytest.approx(3.475358, abs=1e-6)
     assert (e.metrics["prefill_ms"], e.metrics["decode_ms"]) == pytest.approx((36.1394, 57.2792), rel=2e-6)
     assert e.steps == []

@@ -63,7 +63,7 @@ def test_verdicts_and_numbers(claims: list[Claim], words: str) -> None:
 def test_the_share_of_compute_bound_time_is_that_of_explain() -> None:
     for study in ({}, {"attention": "fused"}, {"precision": "int8", "input_tokens": 4096}):
         made = spaces.problem(**study)
-        rows = explained(made, made.with_own_vocabulary(latency_claims.EXAMPLE)).operators["prefill"]
+        rows = explained(made, made.headed(latency_claims.EXAMPLE)).operators["prefill"]
         bound = sum(row.ms for row in rows if row.bound == "compute") / sum(row.ms for row in rows)
         assert prediction_claims.compute_share(None, **study)[0] == pytest.approx(bound, rel=1e-9)
 

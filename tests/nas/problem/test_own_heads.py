@@ -1,0 +1,107 @@
+"""Designs whose vocabulary is a gene keep it: in prices, exact answers, exports, explanations; what no formula covers is refused.
+
+No space has this gene yet: the test makes one, as whoever adds it would.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.answer.model_remarks import head
+from nas.closed_forms.frame import Frame
+from nas.errors import UsageError
+from nas.exact.solution import solve
+from nas.exporting.candidates import Chosen
+from nas.frontier.breakdown import explained
+from nas.problem.problem import Problem
+from nas.problem.questions import Baseline
+from nas.search.assembly import Study
+from nas.work import export as exporting
+from objectives.assessment import Assessment
+from search_spaces.arrays import IntArray
+from search_spaces.space import SearchSpace
+
+VOCABULARIES = (8192, 32_000, 151_936)
+
+
+class WithVocabularies(SearchSpace):
+    """A space with one gene more than its file says."""
+
+    @property
+    def genes(self) -> tuple[str, ...]:
+        return (*super().genes, "vocabulary")
+
+    @cached_property
+    def settings(self) -> dict[str, IntArray]:
+        return {**super().settings, "vocabulary": np.array(VOCABULARIES)}
+
+
+@pytest.fixture
+def study(studied: Callable[..., Study]) -> Study:
+    found = studied(vocabulary=151_936, tied=True, default_budget="none", baselines=[], applications={})
+    space = WithVocabularies(found.problem.space.specification)
+    return dataclasses.replace(found, problem=dataclasses.replace(found.problem, space=space))
+
+
+@pytest.fixture
+def problem(study: Study) -> Problem:
+    return study.problem
+
+
+def genotypes(problem: Problem) -> IntArray:
+    return problem.space.genotypes(np.arange(problem.space.size))
+
+
+def test_every_design_is_priced_with_its_own(problem: Problem) -> None:
+    bare = problem.space.architectures(genotypes(problem))
+    assert set(bare.vocabulary.tolist()) == set(VOCABULARIES)
+    found = problem.evaluate(genotypes(problem)).metrics
+    for vocabulary in VOCABULARIES:
+        rows = bare.vocabulary == vocabulary
+        alone = Assessment(bare[np.flatnonzero(rows)].with_vocabulary(vocabulary, tied=True), problem.scenario)
+        for name in ("total_ms", "memory_gb", "loss"):
+            np.testing.assert_array_equal(found[name][rows], alone[name])
+
+
+def test_no_exact_answer_passes_over_it(problem: Problem) -> None:
+    """Exact answers go through each setting: one whose scenario nobody has said ends them by its name."""
+    with pytest.raises(KeyError, match="vocabulary"):
+        solve(problem)
+
+
+def test_a_design_keeps_its_vocabulary_in_an_export(
+    study: Study, monkeypatch: pytest.MonkeyPatch, inside: Callable[..., Any]
+) -> None:
+    problem = study.problem
+    rows = genotypes(problem)[: len(VOCABULARIES)]
+    designs = problem.space.architectures(rows)
+    ids = [f"of_{size}" for size in designs.vocabulary.tolist()]
+    monkeypatch.setattr(exporting, "chosen", lambda *_: Chosen(study, ids, problem.headed(designs)))
+    answer = inside("export", "runs", "--to", "vllm", "--out", "out", "--json")
+    assert answer.code == 0, answer
+    priced = problem.evaluate(rows).metrics["total_ms"]
+    for row, size, total in zip(json.loads(answer.out)["candidates"], designs.vocabulary.tolist(), priced, strict=True):
+        config = json.loads((Path("out") / row["folder"] / "hf" / "config.json").read_text())
+        assert config["vocab_size"] == row["vocabulary"] == size
+        assert row["total_ms"] == pytest.approx(total, rel=1e-12)
+    assert json.loads(Path("out/export.json").read_text())["predictions"]["vocabulary"] == "each design's own"
+    assert inside("export", "--verify", "out").code == 0
+
+
+def test_an_explanation_is_of_the_designs_own(problem: Problem) -> None:
+    design = problem.space.architectures(genotypes(problem)[1:2])
+    assert design.vocabulary.tolist() == [32_000]
+    total = problem.evaluate(genotypes(problem)[1:2]).metrics["total_ms"][0]
+    assert explained(problem, problem.headed(design)).metrics["total_ms"] == pytest.approx(total, rel=1e-12)
+    assert head(Baseline("row 1", design), problem) == ["Vocabulary 32,000 (tied): its own"]
+
+
+def test_the_theory_refuses_it_by_name(problem: Problem) -> None:
+    with pytest.raises(UsageError, match="vocabulary"):
+        _ = Frame(problem)
