@@ -1,5 +1,6 @@
 """Commands that are proposed: by the name that was typed, wherever they are written."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,14 @@ def test_what_theory_and_a_limit_of_a_space_propose_is_what_was_typed(
     assert f"; {proposed} --algo exact says" in str(infeasible.nothing_fits(Frame(study.problem)))
     with pytest.raises(UsageError, match=f"give it to {proposed}"):
         parse_budget("full_layers=2", study.problem.metric_names, study.problem.scenario)
+
+
+def test_nothing_proposes_the_other_name_next() -> None:
+    """A proposal that begins a line or follows `next:` carries the name that was typed: it is made by `command`."""
+    written = [
+        (str(path.relative_to(ROOT)), line.strip())
+        for path in (ROOT / "nas").rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.search(r'f?"(?:[Nn]ext: )?plas \w+ \{', line)
+    ]
+    assert written == []
