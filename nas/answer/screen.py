@@ -64,7 +64,7 @@ def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
 def _on_one_screen(outcome: Outcome, below: int) -> list[Line]:
     """The answer with as much of the picks' designs and the plot as leaves room for so many lines below."""
     study = outcome.study
-    room = rows() - PROMPT - below - len(_head(study.problem, study.config, study.calibration_note))
+    room = rows() - PROMPT - 1 - below - len(_head(study.problem, study.config, study.calibration_note))
     for designs in (True, False):
         above = _answered(outcome, verbose=False, designs=designs)
         if (height := room - len(above) - LINES) >= LOWEST:
@@ -129,7 +129,7 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
     width = min(WIDEST, columns() - MARGIN - 1)
     height = min(max(height, LOWEST), HIGHEST)
     drawn = scatter(series, across, up, log_x=log_x, width=width, height=height)
-    return [[shown(part, sys.stdout) for part in line] for line in drawn]
+    return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
 
 
 def _metric(rows: list[Evaluations], name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
