@@ -10,8 +10,9 @@ import numpy as np
 
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS
 from objectives.loss_law.form import Term, signed_exponent
-from objectives.loss_law.law import ULPS, Law
+from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
+from objectives.loss_law.ranges import ULPS
 from objectives.parts import Composition, additive
 from search_spaces.arrays import BoolArray, FloatArray
 

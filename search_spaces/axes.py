@@ -48,6 +48,19 @@ class Axes:
         """Whether layers are an axis, so that they may be of several kinds."""
         return OF_LAYERS in self.place
 
+    @property
+    def own_heads(self) -> bool:
+        """Whether vocabulary is a gene, so that each design has an embedding and LM head of its own."""
+        return "vocabulary" in self.place
+
+    def headed(self, architectures: Architectures, vocabulary: int, *, tied: bool) -> Architectures:
+        """Any architectures as a study with this vocabulary prices them: designs whose vocabulary is a gene keep their own.
+
+        Without such a gene a study has one vocabulary (0: the layers alone), and all have it: its designs, published models
+        beside them, rows of files.
+        """
+        return architectures if self.own_heads else architectures.with_vocabulary(vocabulary, tied=tied)
+
     @cached_property
     def gene_sizes(self) -> IntArray:
         """Number of values per gene, (g,)."""

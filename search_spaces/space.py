@@ -164,19 +164,6 @@ class SearchSpace(Axes):
         size = genotypes[:, self.place["head_dim"]] if "head_dim" in self.place else 0
         return width * len(self.head_dims) + size
 
-    @property
-    def own_heads(self) -> bool:
-        """Whether vocabulary is a gene, so that each design has an embedding and LM head of its own."""
-        return "vocabulary" in self.place
-
-    def headed(self, architectures: Architectures, vocabulary: int, *, tied: bool) -> Architectures:
-        """Any architectures as a study with this vocabulary prices them: designs whose vocabulary is a gene keep their own.
-
-        Without such a gene a study has one vocabulary (0: the layers alone), and all have it: its designs, published models
-        beside them, rows of files.
-        """
-        return architectures if self.own_heads else architectures.with_vocabulary(vocabulary, tied=tied)
-
     def architectures(self, genotypes: IntArray) -> Architectures:
         """The architectures of canonical genotypes (n, g)."""
         frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, self._ffn_and_kv].T

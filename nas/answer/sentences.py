@@ -7,6 +7,7 @@ import numpy as np
 
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
+from nas.answer.sureness import draws_outside, sureness, sureness_in_short, unknown_uncertainty
 from nas.frontier.active_experts import active_experts_lines
 from nas.frontier.uncertainty import FROM_LOSS
 from nas.problem.problem import Problem
@@ -16,7 +17,6 @@ from nas.study.law_records import record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
 from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
 
@@ -215,6 +215,7 @@ def limits(outcome: Outcome) -> list[str]:
     return [
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
         *told_by_fit(law),
+        *draws_outside(law, outside),
         *active_experts(outcome),
         *sureness(outcome),
     ]
@@ -234,6 +235,7 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     return [
         f"Limits: predicted losses ({tokens}{sure}), {beyond}",
         *told_by_fit(law),
+        *draws_outside(law, outside),
         *active_experts(outcome, brief=True),
         *likely,
     ]
@@ -255,27 +257,3 @@ def told_by_fit(law: Law) -> list[str]:
     """The verdict of the law's own fit, and what must be said wherever it is used with its record beside it, where it has them."""
     verdict, beside = verdict_line(law), "; ".join(part for part in (law.caveat, record_line(law)) if part)
     return [*([verdict] if verdict else []), *([f"Law {law.name}: {beside}."] if law.caveat else [])]
-
-
-def sureness_in_short(probability: FloatArray, draws: int) -> str:
-    """How sure the law's draws are that a member of the frontier is one."""
-    return f"Over the law's {draws} draws a frontier member is optimal with probability {np.median(probability):.2f} (median)"
-
-
-def unknown_uncertainty(law: Law) -> str:
-    """That nothing is known, and what a published R² would imply."""
-    sd = law.implied_residual_sd
-    return "uncertainty unknown" + (
-        f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd else ""
-    )
-
-
-def sureness(outcome: Outcome) -> list[str]:
-    """How sure the law's draws are of the frontier's members."""
-    if outcome.optimal is None:
-        return []
-    p, draws = outcome.optimal, len(outcome.study.problem.scenario.law.drawn)
-    return [
-        f"Over the law's {draws} draws a member of this frontier is Pareto-optimal among the {len(outcome.evaluations):,} evaluated with probability {np.median(p):.2f} (median); "
-        f"{int((p >= 0.5).sum())} of {len(p)} with at least 0.5 (frontier.csv). Draws hold the coefficients' uncertainty, not the form's."
-    ]

@@ -25,11 +25,16 @@ NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Losses of feasible evaluated rows under each draw: losses (draws, rows), rows of the evaluations."""
+    """Losses of feasible evaluated rows under each draw: losses (draws, rows), rows of the evaluations.
+
+    outside: which of the rows lie outside what the law was fitted on, (rows,): there all draws extrapolate by one form, and
+    that they agree is no evidence.
+    """
 
     evaluations: Evaluations
     rows: IntArray
     losses: FloatArray
+    outside: BoolArray
 
     def frontiers(self) -> Iterator[IntArray]:
         """Each draw's frontier as rows of the evaluations."""
@@ -43,21 +48,22 @@ class Uncertainty:
     def probability(self) -> FloatArray:
         """Share of the draws in which each evaluated architecture is Pareto-optimal among them, (n,).
 
-        Infeasible ones have 0.
+        Infeasible ones have 0, and those outside the law's fitted range NaN.
         """
         found = np.zeros(len(self.evaluations))
         for rows in self.frontiers():
             found[rows] += 1.0
+        found[self.rows[self.outside]] = np.nan
         return found / max(len(self.losses), 1)
 
     def regret(self, key: int, within: BoolArray) -> tuple[float, float] | None:
         """How much lower the loss of the best evaluated one is, nats, 5 % and 95 % of the draws.
 
-        key names the pick; `within` (n,) says which evaluated rows meet its budget.
+        key names the pick; `within` (n,) says which evaluated rows meet its budget. None of a pick outside the fitted range.
         """
         pick = np.flatnonzero(self.evaluations.keys[self.rows] == key)
         allowed = within[self.rows]
-        if len(pick) == 0 or not allowed.any():
+        if len(pick) == 0 or not allowed.any() or self.outside[pick[0]]:
             return None
         lost = self.losses[:, pick[0]] - self.losses[:, allowed].min(axis=1)
         low, high = np.quantile(np.maximum(lost, 0.0), ENDS)
@@ -73,7 +79,8 @@ def uncertainty(law: Law, architectures: Callable[[IntArray], Architectures], fo
         return None
     rows = np.flatnonzero(found.feasible)
     count = max(FEWEST, ROW_DRAWS // max(len(rows), 1))
-    return Uncertainty(found, rows, law.drawn_losses(architectures(rows), count))
+    designs = architectures(rows)
+    return Uncertainty(found, rows, law.drawn_losses(designs, count), law.extrapolates(designs))
 
 
 def cost_among(objectives: Sequence[str]) -> str:

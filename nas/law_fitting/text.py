@@ -61,7 +61,7 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     yield "Terms", _terms(content["terms"], drawn)
     yield "What the data cannot tell", _doubts(content)
     yield "Quality", _quality(content)
-    yield "Rows not seen by the fit", _validation(content["validation"], drawn)
+    yield "Rows not seen by the fit", [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
     yield "Forms under the same validation", _forms(content["forms"], drawn)
     if content["given_law"] is not None:
         yield "A law given beforehand", _given(content["given_law"])
@@ -185,6 +185,18 @@ def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
             f"near the lowest loss for its size, {near['right']:.0%} of {near['pairs']:,} pairs in the right order"
         )
     return lines
+
+
+def _beyond(known: dict[str, Any] | None) -> list[str]:
+    """What the draws are worth outside the rows."""
+    if known is None:
+        return [
+            "outside the rows: how much too narrow the draws are is unknown, as too few rows are left without the largest"
+        ]
+    return [
+        f"outside the rows: the draws' 90 % intervals hold {known['covered']:.0%} of the largest fifth by {known['by']} ({known['rows']:,} "
+        f"rows) predicted from the rest; there loss@q and intervals are {known['factor']:.2g} times as wide"
+    ]
 
 
 def _given(law: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from nas.measuring.session import WORKERS
 from objectives.device import Device
 
 SECONDS = 2.0  # of each kind of product
+IMPLAUSIBLE = 0.5  # of the best of half and single precision: slower INT8 is no property of a machine
 
 
 def measure_hardware(out: Path, interpreter: str, torch_device: str, threads: int, timeout: float) -> str:
@@ -56,9 +57,10 @@ def device_content(found: dict[str, Any], threads: int, cache: int) -> dict[str,
     half = rates[best]
     memory = found.get("memory") or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     day = datetime.now(UTC).date().isoformat()
-    int8 = "int8 products" if "int8" in rates else "INT8 was not measured and is set to the same"
+    int8 = "int8 products" if "int8" in rates else f"INT8 {_unmeasured(found)} and is set to the same"
     cached = found.get("cache_bandwidth", 0.0)
     held = {"cache": f"{cache / 1e6:.4g} MB", "cache_bandwidth": f"{cached / 1e9:.4g} GB/s"} if cached else {}
+    _refuse_implausible(rates, best)
     return {
         "name": found.get("name") or processor(),
         "fp16": f"{half / 1e12:.4g} TFLOP/s",
@@ -71,3 +73,25 @@ def device_content(found: dict[str, Any], threads: int, cache: int) -> dict[str,
         "matrices of 4,096 × 4,096 read" + ", and one of a quarter of the last-level cache" * bool(held),
         "other_peaks": {name: f"{value / 1e12:.4g} TFLOP/s" for name, value in rates.items() if name != "int8"},
     } | held
+
+
+def _unmeasured(found: dict[str, Any]) -> str:
+    """Why there is no rate of INT8 products."""
+    times = found.get("slow", {}).get("int8")
+    if times is None:
+        return "was not measured"
+    return f"took {times:.0f} times as long as fp32, as torch has no kernel for it here: engines unpack 8-bit weights there;"
+
+
+def _refuse_implausible(rates: dict[str, float], best: str) -> None:
+    """Refuse a device whose INT8 is slower than its half precision by more than any is: one that nobody has.
+
+    Raises:
+        PlasError: naming both rates.
+    """
+    int8 = rates.get("int8", rates[best])
+    if int8 < IMPLAUSIBLE * rates[best]:
+        raise PlasError(
+            f"--hardware: expected INT8 products at least {IMPLAUSIBLE:g} times as fast as {best}, got {int8 / 1e12:.3g} of "
+            f"{rates[best] / 1e12:.3g} TOP/s; close other programs and measure again, or write the file by hand"
+        )

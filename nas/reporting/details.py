@@ -91,7 +91,7 @@ def interval(law: Law, architectures: Architectures) -> dict[str, Any] | None:
     if len(architectures) == 0:
         return None
     if law.draws:
-        low, high = np.quantile(law.drawn_losses(architectures), ENDS, axis=0)
+        low, high = np.quantile(law.spread_losses(architectures), ENDS, axis=0)
         return {"low": column(low), "high": column(high), "of": "draws of the law"}
     if law.residual_sd is None:
         return None

@@ -42,6 +42,7 @@ from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
 from nas.work.told import write_told
+from objectives.fitting.beyond_rows import beyond_rows
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
@@ -113,12 +114,13 @@ def worked_out(request: Request, given: Law, asked: Asked | None) -> WorkedOut:
         others = rivals_of(fit, stage)
         fits = {each: found[0] for each, found in others.items() if not isinstance(found, str)}
         own, tokens = named_or_own(name, form), tokens_of(request, table, form)
-        law = law_of(fit, known, law_name(request), own, tokens, fits)
+        beyond = beyond_rows(fit, request.seed)
+        law = law_of(fit, known, law_name(request), own, tokens, fits, beyond)
     except ValueError as error:
         raise UsageError(str(error)) from None
     study = study_of(request, law)
     planned = None if asked is None else designs_after(asked, study, law, fit)
-    content = report(fit, known, others, given, stage)
+    content = report(fit, known, others, given, beyond, stage)
     content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
     stage("the frontier under the draws")
     judged = under_draws(study, law)

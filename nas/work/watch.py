@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nas.answer.progress import Progress, RunFollower
-from nas.answer.progress_file import Elsewhere, going_on_elsewhere, read
+from nas.answer.progress_file import NAME, Elsewhere, going_on_elsewhere, read
 from nas.comparison.progress import PLAN, ComparisonFollower, ComparisonProgress
 from nas.errors import UsageError
 from nas.files.tables import finite
@@ -60,7 +60,8 @@ def awaited(request: Request) -> Follower:
     Raises:
         UsageError: there is not, and the time to wait is over.
     """
-    end, said = time.monotonic() + (0.0 if request.once else request.wait), request.quiet
+    patience = 0.0 if request.once or _holds_something_else(request.path) else request.wait
+    end, said = time.monotonic() + patience, request.quiet
     while (found := follower_of(request.path)) is None:
         if time.monotonic() >= end:
             reason = "nothing to watch in it" if request.path.is_dir() else "no folder"
@@ -72,6 +73,15 @@ def awaited(request: Request) -> Follower:
             said = True
         time.sleep(LOOK_S)
     return found
+
+
+def _holds_something_else(path: Path) -> bool:
+    """Whether a folder has files, and none that a run or a comparison begins with: none will be laid out in it."""
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except OSError:
+        return False
+    return bool(names) and not names & {"config.yaml", "manifest.json", FILE, NAME, PLAN}
 
 
 def follower_of(path: Path) -> Follower | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from objectives.fitting.beyond_rows import BeyondRows
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import form_weights
@@ -15,8 +16,9 @@ from objectives.fitting.trained_models import Table
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.draws import Rival
 from objectives.loss_law.form import Form
-from objectives.loss_law.law import RANGED, Law
+from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, LayerDeltas
+from objectives.loss_law.ranges import RANGED
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file
@@ -30,10 +32,12 @@ def law_of(
     form: str | Form,
     tokens: float | None,
     rivals: Mapping[str, Fit] | None = None,
+    beyond: BeyondRows | None = None,
 ) -> Law:
     """The law with its range, residual sd, covariance, draws, deltas of the table's kinds of layers and provenance.
 
-    The draws are shared out over the form and its `rivals` by their weights of evidence, one at least its own.
+    The draws are shared out over the form and its `rivals` by their weights of evidence, one at least its own. beyond: how
+    much wider they are outside the rows.
     """
     usable = {n: r for n, r in (rivals or {}).items() if tokens is not None or "tokens" not in r.model.form.features}
     shared = form_weights(fit, usable)
@@ -57,6 +61,7 @@ def law_of(
         covariance=rows(known.covariance[plain, plain]),
         draws=rows(_without(own, deltas)),
         rivals=tuple(Rival(form=each, draws=rows(_without(drawn[each], deltas))) for each in others),
+        beyond_rows=beyond and beyond.factor,
         provenance=provenance(fit, len(known.draws)),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from objectives.fitting import diagnostics
+from objectives.fitting.beyond_rows import BeyondRows
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.intervals import Intervals
@@ -26,11 +27,12 @@ def report(
     known: Intervals,
     rivals: Mapping[str, tuple[Fit, Validation] | str],
     given: Law,
+    beyond: BeyondRows | None,
     stage: Callable[[str], None],
 ) -> dict[str, Any]:
     """The whole report of a fit; `rivals` are other forms fitted to its rows, `given` is an older law.
 
-    `stage` hears what begins.
+    beyond: what the largest rows show of the draws. `stage` hears what begins.
     """
     stage("rows not seen by the fit")
     checked = validated(fit, fit.method.seed)
@@ -52,6 +54,7 @@ def report(
         "quality": diagnostics.quality(fit),
         "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < diagnostics.REJECT},
         "validation": {name: value for name, value in asdict(checked).items() if name not in ("predicted", "squares")},
+        "beyond_rows": None if beyond is None else asdict(beyond),
         "influence": diagnostics.influence(fit),
         "forms": compared(fit, checked, rivals),
         "given_law": None if carried is None else asdict(carried),

@@ -11,19 +11,13 @@ from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.layer_deltas import Kind, LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
+from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
 from objectives.quantities import Name
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.columns import Part
 
-RANGED = (
-    *("depth", "width", "head_dim", "n_experts", "top_k", "activation_rate", "expert_ffn_ratio", "ffn_ratio"),
-    *("kv_dim", "query_dim", "granularity", "expansion_rate", "parameters", "active_parameters"),
-    *("parameters_with_embeddings", "active_parameters_with_embeddings", "ffn_attention_ratio", "normalised_width"),
-)
-DOMAINS = ("prices", "prices_sparse")
 BLOCK = 65_536
-ULPS = 1e-12  # relative; a quantity so close to the end of a range is inside
 
 
 class Law(BaseModel):
@@ -39,6 +33,9 @@ class Law(BaseModel):
     precision_law: what few bits cost beside it, nats; precision: the format of designs that name none, and of the
     quantities that a composition is given; group_size: weights per scale; precision_tokens: training tokens of the
     precision law, where they are not `tokens`.
+
+    beyond_rows: factor on the draws' spread about the prediction outside `fitted_on`, as leaving the largest rows out shows
+    that it is needed; None: not known, and the draws are as they are.
 
     layer_deltas: what layers of a kind cost beside it, nats, in proportion to how many of the layers they are, by
     `layer_deltas_source`; layer_delta_draws: the same of each draw, those of rivals last.
@@ -76,6 +73,7 @@ class Law(BaseModel):
     covariance: tuple[Row, ...] = ()
     draws: tuple[Row, ...] = ()
     rivals: tuple[Rival, ...] = ()
+    beyond_rows: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
     provenance: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -182,8 +180,20 @@ class Law(BaseModel):
             row += nats(architectures, draw.layer_deltas) if draw.layer_deltas else 0.0
         return losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
 
+    def spread_losses(self, architectures: Architectures) -> FloatArray:
+        """Losses under each draw, `beyond_rows` times as far from the prediction outside the fitted range, nats, (draws, n).
+
+        For intervals of a design's loss. Orders of designs are the draws' own: a factor that begins at the end of the
+        range would order designs on its two sides by itself.
+        """
+        losses, factor = self.drawn_losses(architectures), self.beyond_rows
+        if factor is None or not (outside := self.extrapolates(architectures)).any():
+            return losses
+        centre = sum(self.terms(architectures).values(), np.zeros(len(architectures)))
+        return np.where(outside, centre + factor * (losses - centre), losses)
+
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
-        """A quantile of the loss over the draws, nats, (n,).
+        """A quantile of the loss over the draws, spread outside the fitted range, nats, (n,).
 
         Raises:
             ValueError: the law carries no draws.
@@ -193,7 +203,7 @@ class Law(BaseModel):
                 f"loss@q{100 * level:g}: expected a law with draws, got {self.name} without; fit one with 'plas fit'"
             )
         blocks = [architectures[start : start + BLOCK] for start in range(0, len(architectures), BLOCK)]
-        found = [np.quantile(self.drawn_losses(block), level, axis=0) for block in blocks]
+        found = [np.quantile(self.spread_losses(block), level, axis=0) for block in blocks]
         return np.concatenate([np.zeros(0), *found])
 
     def loss(self, architectures: Architectures) -> FloatArray:
@@ -207,7 +217,7 @@ class Law(BaseModel):
         sparse, found = architectures.n_experts > 1, dict[str, BoolArray]()
         for domain, where in ((self.prices, np.ones_like(sparse)), (self.prices_sparse, sparse)):
             for name, ends in domain.items():
-                out = _beyond(self.feature(architectures, name), *ends) & where
+                out = beyond(self.feature(architectures, name), *ends) & where
                 found[name] = out | found.get(name, np.zeros_like(out))
         if self.few_bits is not None:
             found["n_experts"] = found.get("n_experts", False) | (self.few_bits.of(architectures) & sparse)
@@ -221,8 +231,8 @@ class Law(BaseModel):
     @property
     def priced_designs(self) -> str:
         """What it prices: `designs of n_experts 1`; every design where it is not partial."""
-        every = [_ranged(name, *ends) for name, ends in self.prices.items()]
-        sparse = [_ranged(name, *ends) for name, ends in self.prices_sparse.items()]
+        every = [ranged(name, *ends) for name, ends in self.prices.items()]
+        sparse = [ranged(name, *ends) for name, ends in self.prices_sparse.items()]
         said = [f"designs of {' and '.join(every)}"] if every else ["dense designs"] if sparse else ["every design"]
         said += [f"those with experts of {' and '.join(sparse)}"] if sparse else []
         few = f" (at few bits dense ones, {self.precision_law})" if self.precision_law else ""
@@ -272,27 +282,18 @@ class Law(BaseModel):
         for name, ends in self.fitted_on.items():
             if name == "tokens" and self.tokens is None:
                 continue
-            out = _beyond(self.feature(architectures, name), *ends)
+            out = beyond(self.feature(architectures, name), *ends)
             if out.any():
                 flags[name] = out
         return flags
 
     def extrapolates(self, architectures: Architectures) -> BoolArray:
         """Whether each prediction is an extrapolation, (n,)."""
-        beyond = [] if self.few_bits is None else [self.few_bits.extrapolates(architectures)]
-        flags = [np.zeros(len(architectures), dtype=bool), *self.outside(architectures).values(), *beyond]
+        few = [] if self.few_bits is None else [self.few_bits.extrapolates(architectures)]
+        flags = [np.zeros(len(architectures), dtype=bool), *self.outside(architectures).values(), *few]
         outside: BoolArray = np.logical_or.reduce(flags)
         return outside
 
     def mapping(self) -> dict[str, Any]:
         """The law as YAML content."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-def _ranged(name: str, least: float, most: float) -> str:
-    return f"{name} {least:g}" + ("" if least == most else f" to {most:g}")
-
-
-def _beyond(values: FloatArray, least: float, most: float) -> BoolArray:
-    beyond: BoolArray = (values < least * (1 - ULPS)) | (values > most * (1 + ULPS))
-    return beyond

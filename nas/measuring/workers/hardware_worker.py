@@ -12,6 +12,8 @@ import time
 import torch
 
 SIZE = {"cpu": 2048, "cuda": 8192}
+SMALL, SMALL_SECONDS = {"cpu": 256, "cuda": 2048}, 0.05  # of the products that show which kernels are worth measuring
+REFERENCE = 4.0  # times as long as single precision: no kernel for this machine, which no engine would run
 READ_BYTES = {"cpu": 512 << 20, "cuda": 4 << 30}
 WIDTH = 4096  # columns of the matrices that are read
 HELD = 0.25  # of the last-level cache: more than the caches before it hold, and what other programs leave of it
@@ -32,17 +34,30 @@ def rate(call, place, seconds):
 
 
 def products(place, seconds):
-    """Operations per second of square matrix products, by precision; what the machine cannot do is left out."""
-    n, found = SIZE[place], {}
-    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)):
-        a, b = torch.ones(n, n, dtype=dtype, device=place), torch.ones(n, n, dtype=dtype, device=place)
-        found[name] = 2.0 * n**3 * rate(lambda a=a, b=b: a @ b, place, seconds)
-    try:
-        a, b = (torch.ones(n, n, dtype=torch.int8, device=place) for _ in range(2))
-        found["int8"] = 2.0 * n**3 * rate(lambda: torch._int_mm(a, b), place, seconds)
-    except (RuntimeError, AttributeError):
-        pass
-    return found
+    """Operations per second of square matrix products, by precision, and how many times as long as single precision took what is left out.
+
+    Left out is what the machine cannot do (without a number), and what torch does by kernels written for no machine in
+    particular: small products tell, in a moment, where large ones would take a minute.
+    """
+    found, slow, small = {}, {}, {}
+    for name in ("fp32", "bf16", "fp16", "int8"):
+        try:
+            small[name] = product(name, SMALL[place], place, SMALL_SECONDS)
+        except (RuntimeError, AttributeError):
+            continue
+        if small["fp32"] > REFERENCE * small[name]:
+            slow[name] = small["fp32"] / small[name]
+        else:
+            found[name] = product(name, SIZE[place], place, seconds)
+    return found, slow
+
+
+def product(name, n, place, seconds):
+    """Operations per second of products of n × n matrices in one precision."""
+    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "int8": torch.int8}[name]
+    a, b = torch.ones(n, n, dtype=dtype, device=place), torch.ones(n, n, dtype=dtype, device=place)
+    multiply = torch._int_mm if name == "int8" else torch.matmul
+    return 2.0 * n**3 * rate(lambda: multiply(a, b), place, seconds)
 
 
 def reading(place, seconds, rows, count):
@@ -77,7 +92,7 @@ def measure(job):
     torch.set_num_threads(job["threads"])
     place = job["torch_device"]
     begin = time.perf_counter()
-    found = products(place, job["seconds"])
+    found, slow = products(place, job["seconds"])
     middle = time.perf_counter()
     bandwidth = from_memory(place, job["seconds"])
     cached = from_cache(job["cache"], job["seconds"]) if job["cache"] and place == "cpu" else 0.0
@@ -86,6 +101,7 @@ def measure(job):
         "prefill_ms": [1e3 * (middle - begin)],
         "decode_ms": [1e3 * (time.perf_counter() - middle)],
         "rates": found,
+        "slow": slow,
         "bandwidth": bandwidth,
         "cache_bandwidth": cached,
         "memory": memory,

@@ -49,7 +49,7 @@ function sureness(row, i) {
   const said = [];
   if (i !== undefined && DETAILS.low) said.push(`Loss between ${number(DETAILS.low[i])} and ${number(DETAILS.high[i])} in nine of ten ${DATA.details.interval.of}.`);
   const at = DATA.optimal ? FRONTIER.indexOf(row) : -1;
-  if (at >= 0) said.push(`Pareto-optimal in ${number(100 * OPTIMAL[at], 3)} % of the draws.`);
+  if (at >= 0 && !Number.isNaN(OPTIMAL[at])) said.push(`Pareto-optimal in ${number(100 * OPTIMAL[at], 3)} % of the draws.`);
   if (i !== undefined && DETAILS.extrapolates[i]) said.push("The law extrapolates here.");
   return make("p", {class: "quiet"}, said.join(" "));
 }

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import nas.measuring.workers
+from nas.errors import PlasError
+from nas.measuring.hardware import device_content
 
 WORKER = Path(nas.measuring.workers.__file__).with_name("hardware_worker.py")
 CACHE, MEMORY_RATE, CACHE_RATE, PRODUCT_RATE, PEAK = 32 << 20, 3e10, 1e11, 2e10, 1e12
@@ -70,7 +72,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     torch.__dict__["finfo"] = lambda dtype: dtype
     torch.__dict__["set_num_threads"] = lambda count: None
     torch.__dict__["inference_mode"] = lambda: lambda function: function
-    torch.__dict__["_int_mm"] = lambda a, b: a @ b
+    torch.__dict__["matmul"] = torch.__dict__["_int_mm"] = lambda a, b: a @ b
     monkeypatch.setitem(sys.modules, "torch", torch)
     spec = importlib.util.spec_from_file_location("hardware_worker_under_test", WORKER)
     assert spec is not None
@@ -102,3 +104,41 @@ def test_the_faster_program_counts(worker: ModuleType, monkeypatch: pytest.Monke
 
 def test_no_cache_is_known(worker: ModuleType) -> None:
     assert found(worker, 0)["cache_bandwidth"] == 0.0
+
+
+def test_products_without_a_kernel_of_this_machine_are_left_out_in_a_moment(
+    worker: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """INT8 by torch's reference kernel, 72 times as long as single precision: one large product alone would take longer than all the rest."""
+
+    def reference(a: Array, b: Array) -> Array:
+        a.machine.now += 71 * 2.0 * a.shape[0] ** 3 / PEAK
+        return a @ b
+
+    machine = worker.torch.ones.__self__
+    plain = found(worker, 0)
+    took = machine.now
+    monkeypatch.setattr(worker.torch, "_int_mm", reference)
+    told = found(worker, 0)
+    assert "int8" not in told["rates"]
+    assert told["slow"] == {"int8": pytest.approx(72.0)}
+    assert told["rates"] == {
+        name: pytest.approx(rate, rel=1e-6) for name, rate in plain["rates"].items() if name != "int8"
+    }
+    assert machine.now - took < took
+
+
+def test_the_device_file_says_why_int8_is_as_fast_as_half_precision() -> None:
+    content = device_content(
+        {"rates": {"fp32": 1e12}, "slow": {"int8": 72.0}, "bandwidth": 1e10, "engine": "torch 2"}, 2, 0
+    )
+    assert content["int8"] == "1 TOP/s"
+    assert "INT8 took 72 times as long as fp32, as torch has no kernel for it here" in content["source"]
+
+
+def test_a_device_that_nobody_has_is_refused() -> None:
+    found = {"rates": {"fp32": 1e12, "int8": 0.4e12}, "bandwidth": 1e10, "engine": "torch 2"}
+    with pytest.raises(
+        PlasError, match=r"expected INT8 products at least 0\.5 times as fast as fp32, got 0\.4 of 1 TOP"
+    ):
+        device_content(found, 2, 0)

@@ -142,6 +142,12 @@ def test_a_folder_that_is_not_there_is_waited_for(copied: Path, inside: Inside, 
     assert inside("watch", "nowhere", "--once").code == 2
     (tmp_path / "empty").mkdir()
     assert "got nothing to watch in it" in inside("watch", "empty", "--once").err
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "notes.txt").write_text("")
+    told = inside("watch", "else", "--wait", 600)
+    assert told.code == 2
+    assert "got nothing to watch in it" in told.err
+    assert "waiting" not in told.err
     later = threading.Timer(0.5, lambda: shutil.copytree(copied, tmp_path / "late"))
     later.start()
     told = inside("watch", "late", "--wait", 20, "--every", 0.1)
