@@ -12,7 +12,10 @@ def watch(
     run: Annotated[Path, typer.Argument(help="Folder of a run or of a comparison; it may not exist yet.")],
     every: Annotated[float, typer.Option("--every", min=0.1, max=86_400, help="Seconds between two looks.")] = 2.0,
     wait: Annotated[
-        float, typer.Option("--wait", min=0, max=86_400, help="Seconds to wait for a folder that is not there, or empty, yet.")
+        float,
+        typer.Option(
+            "--wait", min=0, max=86_400, help="Seconds to wait for a folder that is not there, or empty, yet."
+        ),
     ] = 60.0,
     once: Annotated[bool, typer.Option("--once", help="Look once, and do not wait.")] = False,
     quiet: o.Quiet = False,
