@@ -62,8 +62,7 @@ def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | N
     said = f"{PREFIX}ms (preset device: {', '.join(parts)})"
     if not judged:
         return said
-    here = "; every limit holds by takes, in this study's convention" if any(judged) else ""
-    return f"{said} misses {sum(judged)} of {len(judged)} limits{' (!)' * any(judged)}{here}"
+    return f"{said} misses {sum(judged)} of {len(judged)} limits{' (!)' * any(judged)}"
 
 
 def counted(problem: Problem, on_device: Problem) -> list[str]:

@@ -21,11 +21,15 @@ class Shown:
     exact: bool
 
 
-def pick_lines(outcome: Outcome, *, verbose: bool) -> Shown:
-    """Lowest loss within your budgets, then within each application's; the title is the first column's."""
+def pick_lines(outcome: Outcome, *, verbose: bool, designs: bool = True) -> Shown:
+    """Lowest loss within your budgets, then within each application's; the title is the first column's.
+
+    designs: whether a design without a column is shown below its row.
+    """
     table = own_picks(outcome, brief=not verbose)
-    spare = () if verbose else ("params", "active", EXACT)
-    return _laid_out(table, (table.title, *table.header[1:]), () if verbose else BELOW[:1], spare)
+    below = BELOW[:1] if designs else ()
+    spare = () if verbose else ("params", "active", EXACT, *BELOW[: 0 if designs else 1])
+    return _laid_out(table, (table.title, *table.header[1:]), () if verbose else below, spare)
 
 
 def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:

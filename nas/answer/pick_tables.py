@@ -154,6 +154,15 @@ def _there(problem: Problem, question: Question, there: dict[str, float]) -> str
     return Styled(f"{said} !", BAD) if misses(limits(problem, question), there) else said
 
 
+def answer(outcome: Outcome) -> str:
+    """The design within your budgets with its loss and what it takes, in a sentence; "" where nothing fits."""
+    first = _rows(outcome, "")[0]
+    if first[0].answer is None:
+        return ""
+    _, loss, _, taken, _, memory, _, _, design = _pick_row(outcome, *first)
+    return f"predicted loss {loss}, {taken}, {memory}: {design}"
+
+
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")
 
 
@@ -192,7 +201,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool
         "layers alone: no LM head" if brief else "compared",
         "loss",
         EXACT,
-        "perplexity",
+        "ppl change" if brief else "perplexity change",
         "its total_ms",
         "total_ms",
         f"{PREFIX}ms",

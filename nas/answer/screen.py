@@ -10,7 +10,7 @@ from nas.answer.law_screen import law_lines
 from nas.answer.lesson_lines import learned_lines
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, pick_lines
-from nas.answer.pick_tables import EXACT_MEANS
+from nas.answer.pick_tables import EXACT_MEANS, answer
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -52,13 +52,24 @@ def _head(problem: Problem, config: StudyConfig, calibration_note: str) -> list[
 
 def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
     """Print what a user needs from a finished run: a screen, or everything."""
-    above = _diagnosed(outcome) if outcome.diagnosis is not None else _answered(outcome, verbose=verbose)
     below = _ending(outcome, folder, verbose=verbose)
+    if outcome.diagnosis is not None:
+        write([*_diagnosed(outcome), *below])
+    elif verbose:
+        write([*_answered(outcome, verbose=True), *_plot(outcome, HIGHEST), *below])
+    else:
+        write([*_on_one_screen(outcome, len(below)), *below])
+
+
+def _on_one_screen(outcome: Outcome, below: int) -> list[Line]:
+    """The answer with as much of the picks' designs and the plot as leaves room for so many lines below."""
     study = outcome.study
-    head = len(_head(study.problem, study.config, study.calibration_note))
-    left = rows() - head - len(above) - len(below) - LINES - PROMPT - 1
-    plot = [] if outcome.diagnosis is not None else _plot(outcome, HIGHEST if verbose else left)
-    write([*above, *plot, *below])
+    room = rows() - PROMPT - 1 - below - len(_head(study.problem, study.config, study.calibration_note))
+    for designs in (True, False):
+        above = _answered(outcome, verbose=False, designs=designs)
+        if (height := room - len(above) - LINES) >= LOWEST:
+            return [*above, *_plot(outcome, height)]
+    return [*above, []]
 
 
 def _diagnosed(outcome: Outcome) -> list[Line]:
@@ -67,12 +78,13 @@ def _diagnosed(outcome: Outcome) -> list[Line]:
     return [*(line for text in said for line in sentence(text)), []]
 
 
-def _answered(outcome: Outcome, *, verbose: bool) -> list[Line]:
+def _answered(outcome: Outcome, *, verbose: bool, designs: bool = True) -> list[Line]:
     """Picks and baselines, and what of them is shown elsewhere."""
     found: list[Line] = []
     for text in blind_lines(outcome.study.problem.scenario.law, outcome.blind):
         found += sentence(text)
-    picks, baselines = pick_lines(outcome, verbose=verbose), baseline_lines(outcome, verbose=verbose)
+    picks = pick_lines(outcome, verbose=verbose, designs=designs)
+    baselines = baseline_lines(outcome, verbose=verbose)
     notation = f"  {NOTATION}{OF_HEADS * outcome.study.problem.space.free_heads}"
     found += [*picks.lines, *sentence(Styled(notation, FAINT)), *baselines.lines]
     if picks.exact or baselines.exact:
@@ -92,6 +104,8 @@ def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
         said = [*certainty_in_short(outcome), *limits_in_short(outcome)]
     said += [] if outcome.lessons is None else learned_lines(outcome.study.problem, outcome.lessons)
     found = [line for text in said for line in sentence(text)]
+    if outcome.diagnosis is None and (best := answer(outcome)):
+        found += sentence(Styled("Answer: ", TITLE), best)
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
     found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")
     return found + [list(line) for line in next_lines(outcome, folder)]
@@ -132,7 +146,7 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
             (f"{command('select')} {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
         )
         steps.append((f"{command('explain')} {in_a_command(folder)} --select knee", "where time and loss come from"))
-    elif opening := relaxed(outcome.diagnosis):
+    elif outcome.diagnosis.together > 0 and (opening := relaxed(outcome.diagnosis)):
         steps.append(
             (
                 f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}",
@@ -140,7 +154,8 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
             )
         )
     evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
-    if outcome.study.config.algo != "exact" and evaluated < size and not outcome.diagnosis_covers_space:
+    proved = outcome.diagnosis_covers_space and outcome.diagnosis is not None and outcome.diagnosis.together > 0
+    if outcome.study.config.algo != "exact" and evaluated < size and not proved:
         more = min(2 * max(evaluated, 1), size)
         steps.append((f"{command('run')} --resume {in_a_command(folder)} --evaluations {more}", "search on"))
     return steps

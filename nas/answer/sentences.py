@@ -236,22 +236,21 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         f"Limits: predicted losses ({tokens}{sure}), {beyond}",
         *told_by_fit(law),
         *draws_outside(law, outside),
-        *active_experts(outcome),
+        *active_experts(outcome, brief=True),
         *likely,
     ]
 
 
-def active_experts(outcome: Outcome) -> list[str]:
+def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:
     """That the law itself keeps K low in the picks, else along the frontier; nothing where no objective is its loss."""
     problem, law = outcome.study.problem, outcome.study.problem.scenario.law
     if not set(outcome.frontier.objectives) & set(FROM_LOSS) - {metric.name for metric in problem.functions}:
         return []
     own = [p.answer.genotypes for p in outcome.picks if p.answer is not None and not p.question.baseline]
     picks = problem.architectures(np.concatenate(own)) if own else None
-    said = [] if picks is None else active_experts_lines(law, picks, "picks")
-    return said or active_experts_lines(
-        law, problem.architectures(outcome.frontier.genotypes), "designs of the frontier"
-    )
+    said = [] if picks is None else active_experts_lines(law, picks, "picks", brief=brief)
+    frontier = problem.architectures(outcome.frontier.genotypes)
+    return said or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
 
 
 def told_by_fit(law: Law) -> list[str]:

@@ -107,10 +107,35 @@ def units(problem: Problem) -> dict[str, str]:
     return {name: own[name] if name in own else unit_of(name) for name in problem.metric_names}
 
 
+class Design(pd.Series):
+    """One architecture: its columns and metrics by name, `attrs["units"]`; a notebook shows it with its units."""
+
+    @property
+    def _constructor(self) -> type[pd.Series]:
+        return pd.Series
+
+    def _repr_html_(self) -> str:
+        return notebook_html("", of_units(self), len(self))
+
+
+def design_of(frame: pd.DataFrame) -> Design:
+    """The first row of a table, every value as it is there."""
+    row = Design(frame.astype(object).iloc[0])
+    row.attrs["units"] = dict(frame.attrs["units"])
+    return row
+
+
+def of_units(row: pd.Series) -> pd.DataFrame:
+    """A row as a table of names, values and units."""
+    given = row.attrs.get("units", {})
+    shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+    return pd.DataFrame({"name": row.index, "value": shown, "unit": [given.get(name, "") for name in row.index]})
+
+
 def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20) -> str:
     """A caption over at most so many rows, columns with their units, for a notebook."""
     named = {name: f"{name} ({unit})" for name, unit in frame.attrs.get("units", {}).items() if unit}
     table: str = frame.rename(columns=named).to_html(
         max_rows=most, index=False, float_format=lambda value: f"{value:.4g}"
     )
-    return f"<p>{escape(caption)}</p>{table}"
+    return f"<p>{escape(caption)}</p>{table}" if caption else table

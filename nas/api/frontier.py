@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from nas.api.data_frames import evaluations_table, notebook_html
+from nas.api.data_frames import design_of, evaluations_table, notebook_html
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve
 from nas.frontier.indicators import Distance, Scale, distance
@@ -65,7 +65,7 @@ class Frontier:
         if row is None:
             limits = within((*self.problem.budgets, *asked))
             raise InfeasibleError(f"pick: expected an architecture within {limits}, got none; raise a limit")
-        return evaluations_table(self.problem, row).astype(object).iloc[0]
+        return design_of(evaluations_table(self.problem, row))
 
     def _solved(self, rule: PickRule) -> Evaluations | None:
         alone = replace(self.problem, objectives=(), questions=())

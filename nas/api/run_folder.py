@@ -10,7 +10,7 @@ import pandas as pd
 
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.solved_anew import solvable, solved_within
-from nas.api.data_frames import notebook_html
+from nas.api.data_frames import design_of, notebook_html
 from nas.api.frontier import budgets_of, within
 from nas.errors import InfeasibleError, UsageError
 from nas.frontier.dominance import frontier_rows
@@ -79,7 +79,7 @@ class Run:
         if row is None:
             limits = within((*self.recorded.evaluations.budgets, *asked))
             raise InfeasibleError(f"pick: expected an evaluated architecture within {limits}, got none; raise a limit")
-        return self._table(np.array([row]), found).astype(object).iloc[0]
+        return design_of(self._table(np.array([row]), found))
 
     def _answering(self, asked: tuple[Budget, ...]) -> RecordedRun:
         """The run, or what an exact one answers under further budgets: its log holds the frontier alone."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pandas as pd
 from nas.answer.outcome import Outcome
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
 from nas.api.frontier import Frontier, within
+from nas.api.study_keys import StudyKeys
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.frontier.breakdown import Explanation, explained
@@ -20,6 +21,7 @@ from nas.problem.problem import Problem
 from nas.search import assembly
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
+from nas.study.own_modules import script_module
 from nas.work.run import ran
 from nas.work.run_request import Request
 from search_spaces.architectures import Architectures
@@ -54,7 +56,7 @@ class Study:
         """What the command line prints as warnings."""
         return self.assembled.notices
 
-    def replace(self, **keys: Any) -> "Study":
+    def replace(self, **keys: Unpack[StudyKeys]) -> "Study":
         """The same study with other keys.
 
         Examples:
@@ -64,7 +66,7 @@ class Study:
         Raises:
             UsageError: every fault at once.
         """
-        return load_study(self.config, **{**self.keys, **keys})
+        return load_study(self.config, **cast(StudyKeys, {**self.keys, **keys}))
 
     def evaluate(self, architectures: Given) -> pd.DataFrame:
         """Every metric of any architectures, one row each, then `feasible`, `extrapolates` and `reason`.
@@ -132,7 +134,7 @@ class Study:
         found = solve(self.problem)
         return Frontier(self.problem, found.frontier, exact=True, how=found.explanation)
 
-    def search(self, *, out: str | Path | None = None, **keys: Any) -> Frontier:
+    def search(self, *, out: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Frontier:
         """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder.
 
         Keys are the study's (`algo="nsga2"`, `evaluations=2000`, `seed=1`, `params={"population": 50}`).
@@ -154,7 +156,7 @@ class Study:
             return study._searched(Path(folder) / "run", None, pictures=False)
 
     def _refuse_unimportable(self) -> None:
-        """Worker processes import a user's function; one of a notebook or of the script itself has no module."""
+        """Worker processes import a user's function; one of a notebook has no module."""
         here = [metric.name for metric in self.problem.functions if metric.name.startswith("__main__:")]
         config = self.assembled.config
         if (config.workers or config.executor) and here:
@@ -236,7 +238,7 @@ class Study:
         )
 
 
-def load_study(config: str | Path | None = None, **keys: Any) -> Study:
+def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Study:
     """A study from a file, a run folder or a shipped name (None: the paper's), with any of its keys over it.
 
     Keys are those of a study file (`plas schema study`), which are the flags' names: `device="jetson_agx_orin_64gb"`,
@@ -290,4 +292,5 @@ def _name_of(key: str, function: Any) -> str:
         raise UsageError(
             f"{key}: expected a function that its module holds under its name, got {name}; write it with def, outside other functions"
         )
-    return f"{function.__module__}:{name}"
+    module = function.__module__
+    return f"{script_module() or module}:{name}" if module == "__main__" else f"{module}:{name}"

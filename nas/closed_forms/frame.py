@@ -12,6 +12,7 @@ from nas.closed_forms.posynomial import Convex
 from nas.closed_forms.program import Box
 from nas.errors import UsageError
 from nas.problem.problem import Problem
+from nas.terminal.program import command
 from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, uncovered
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.specification import GENES, OF_HEADS
@@ -36,28 +37,28 @@ class Frame:
         if space.formats != [""]:
             raise UsageError(
                 f"theory: expected a space of one precision, got {space.name} with precision as an axis; "
-                "choose one with --precision, or use python -m nas.run --algo exact"
+                f"choose one with --precision, or use {command('run')} --algo exact"
             )
         if space.settings:
             raise UsageError(
                 f"theory: expected one number of {' and of '.join(space.settings)}, got {space.name} with an axis of them; "
-                "give one (--set tokens=10B), or use python -m nas.run --algo exact"
+                f"give one (--set tokens=10B), or use {command('run')} --algo exact"
             )
         if space.mixed:
             raise UsageError(
                 f"theory: expected a space whose layers are all of full attention, as its formulas assume, got {space.name} "
-                "with layers as an axis; use python -m nas.run --algo exact"
+                f"with layers as an axis; use {command('run')} --algo exact"
             )
         axes = [name for name in OF_HEADS if name in space.genes]
         if axes:
             raise UsageError(
                 "theory: expected a space of one head size whose heads together are as wide as the layers (d_q = d), as its "
-                f"formulas assume, got {space.name} with {' and '.join(axes)} as axes; use python -m nas.run --algo exact"
+                f"formulas assume, got {space.name} with {' and '.join(axes)} as axes; use {command('run')} --algo exact"
             )
         if beyond := self._beyond():
             raise UsageError(
                 f"theory: expected a study that its formulas cover, got one with {', '.join(beyond)}; "
-                "use python -m nas.run --algo exact"
+                f"use {command('run')} --algo exact"
             )
 
     def _beyond(self) -> list[str]:

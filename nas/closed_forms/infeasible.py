@@ -7,13 +7,15 @@ from nas.closed_forms.costs import COSTS
 from nas.closed_forms.frame import Frame
 from nas.closed_forms.program import Box
 from nas.errors import InfeasibleError
-
-HINT = "python -m nas.run --algo exact says which to relax"
+from nas.terminal.program import command
 
 
 def nothing_fits(frame: Frame) -> InfeasibleError:
     """No design of the space: the least value of each cost over all designs."""
-    return InfeasibleError(f"theory: no design meets the budgets {_against(frame, least_costs(frame))}; {HINT}")
+    return InfeasibleError(
+        f"theory: no design meets the budgets {_against(frame, least_costs(frame))}; "
+        f"{command('run')} --algo exact says which to relax"
+    )
 
 
 def nothing_between(frame: Frame, box: Box, width: float) -> InfeasibleError:

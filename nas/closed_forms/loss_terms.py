@@ -6,6 +6,7 @@ import numpy as np
 
 from nas.closed_forms.posynomial import VARIABLES, Convex, Posynomial
 from nas.errors import UsageError
+from nas.terminal.program import command
 from objectives.loss_law.form import Term, named_form, signed_exponent
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
@@ -78,7 +79,7 @@ def _refused(law: Law, because: str) -> UsageError:
     form = law.form if isinstance(law.form, str) else law.name
     return UsageError(
         f"theory: expected a law of powers of {', '.join(POWERS)} or the logarithm of one of them, got {form}: {because}; "
-        "use python -m nas.run --algo exact"
+        f"use {command('run')} --algo exact"
     )
 
 

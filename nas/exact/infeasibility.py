@@ -1,5 +1,6 @@
 """Why nothing fits, over the whole space where that takes seconds, else over what was evaluated."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,8 @@ from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import QUICK, metrics_of, way_of
-from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, closest, diagnose
+from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, beyond, closest, diagnose
+from nas.frontier.head_steps import VOCABULARIES
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, built_in
@@ -18,7 +20,6 @@ from nas.problem.problem import Problem
 from nas.problem.settings import of_all_settings
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-VOCABULARIES = (128_000, 64_000, 32_000, 16_000)  # tried in place of a larger one, the largest first
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -67,7 +68,14 @@ def _by_parts(problem: Problem) -> Diagnosis:
     misses = (of_all_settings(_closest(each), number, problem) for number, each in enumerate(sums.each))
     nearest = closest(distinct(misses))
     together = float(nearest.violations.max(axis=1).min())
-    return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together)
+    least = beyond(problem.budgets, lambda metric: _least(sums, metric))
+    return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together, least=least)
+
+
+def _least(sums: SettingBySetting, metric: str) -> float:
+    """The least value of a metric in the whole space."""
+    found = sums.frontier((built_in(metric),), ())
+    return math.inf if found is None else float(found.metrics[metric].min())
 
 
 class _Nearest(Incumbents):

@@ -56,8 +56,11 @@ def more_active(law: Law, architectures: Architectures) -> MoreActive:
     return MoreActive(a.top_k, known[:, 0], known[:, 1:])
 
 
-def active_experts_lines(law: Law, architectures: Architectures, of: str) -> list[str]:
-    """That few active experts are the law's own choice in these designs (`of`: which they are); nothing where they are not."""
+def active_experts_lines(law: Law, architectures: Architectures, of: str, *, brief: bool = False) -> list[str]:
+    """That few active experts are the law's own choice in these designs (`of`: which they are); nothing where they are not.
+
+    brief: without the losses and the source.
+    """
     found = more_active(law, architectures)
     rows = np.flatnonzero(found.no_lower)
     if len(rows) == 0:
@@ -66,7 +69,10 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str) -> lis
     place = int(np.argmax(found.not_lowered[row]))
     k, own, more = int(found.top_k[row]), found.own[row], found.more[row, place]
     many = "this design" if len(architectures) == 1 else f"{len(rows):,} of {len(architectures):,} {of}"
+    said = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
+    if brief:
+        return [f"{said} in {many}; all 12 published steps of K lower the measured loss (--verbose)"]
     return [
-        f"Few active experts are the law's choice: {law.name} predicts no lower loss with more of them for {many} "
+        f"{said} of them for {many} "
         f"(K {k} {own:.4f}, K {FACTORS[place] * k} {more:.4f} at equal E and expert size); {MEASURED}."
     ]

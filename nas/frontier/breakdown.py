@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from nas.frontier.head_steps import HeadStep, head_steps
 from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.problem import Problem
@@ -98,6 +99,7 @@ class Explanation:
     resident_gb: dict[str, float]
     budgets: list[dict[str, Any]]
     steps: list[Step]
+    head_steps: list[HeadStep]
 
 
 def explained(problem: Problem, chosen: Architectures) -> Explanation:
@@ -134,6 +136,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
         {name: float(values[0]) for name, values in memory.resident_parts_gb(chosen, count(chosen), scenario).items()},
         budgets,
         steps(problem, chosen),
+        head_steps(problem, chosen),
     )
 
 

@@ -1,6 +1,7 @@
 """Why nothing fits: closest misses, the budgets that bind, and what relaxing each would open."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 
@@ -10,6 +11,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 
 MISSES = 3  # shown as the closest
+MEMORY = ("memory_gb", "resident_gb")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Diagnosis:
     """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor.
 
     `heads`: the study's vocabulary, the largest smaller one tried at which something fits, and how many designs then do.
+    `least`: what the smallest design takes of each budgeted memory that none is within, GB.
     """
 
     examined: int
@@ -39,6 +42,7 @@ class Diagnosis:
     closest: Evaluations
     together: float
     heads: tuple[int, int, int] | None = None
+    least: tuple[tuple[str, float], ...] = ()
 
 
 def diagnose(evaluations: Evaluations) -> Diagnosis:
@@ -47,7 +51,20 @@ def diagnose(evaluations: Evaluations) -> Diagnosis:
     violations = usable.violations
     relaxations = tuple(_relaxed(usable, violations, i) for i in range(len(usable.budgets)))
     together = float(violations.max(axis=1, initial=-np.inf).min()) if len(usable) else float("inf")
-    return Diagnosis(len(usable), len(evaluations) - len(usable), relaxations, closest(usable), together)
+    misses = closest(usable)
+    failed, least = len(evaluations) - len(usable), _least(usable) if len(usable) else ()
+    return Diagnosis(len(usable), failed, relaxations, misses, together, least=least)
+
+
+def _least(usable: Evaluations) -> tuple[tuple[str, float], ...]:
+    """What the smallest of some designs takes of each budgeted memory that none of them is within."""
+    return beyond(usable.budgets, lambda metric: float(usable.metrics[metric].min()))
+
+
+def beyond(budgets: Sequence[Budget], least: Callable[[str], float]) -> tuple[tuple[str, float], ...]:
+    """The budgeted memories whose least value is over its limit, with that value."""
+    found = ((b.metric, least(b.metric), b.limit) for b in budgets if b.metric in MEMORY)
+    return tuple((metric, value) for metric, value, limit in found if value > limit)
 
 
 def closest(evaluations: Evaluations) -> Evaluations:
@@ -78,10 +95,18 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
         return ["No architecture satisfies the budgets, and none is at hand to say how far they are missed."]
     if diagnosis.examined == 0:
         return [f"All {diagnosis.failed:,} evaluations failed; their reasons are in evaluations.csv."]
+    if whole_space and diagnosis.together <= 0:
+        met = [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
+        return ["The search evaluated nothing within the budgets, but the space holds designs that are:", *met]
     said = [f"No architecture satisfies the budgets, among {scope}."]
     said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
     if np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
         said.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
+    said += [
+        f"  No design {'of the space' if whole_space else 'evaluated'} takes less than {value:.4g} GB ({metric}): for less "
+        "give a space of your own with narrower and shallower designs (--space FILE)."
+        for metric, value in diagnosis.least
+    ]
     if diagnosis.heads is not None:
         own, smaller, opens = diagnosis.heads
         fit = "1 design fits" if opens == 1 else f"{opens:,} designs fit"

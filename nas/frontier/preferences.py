@@ -11,6 +11,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, limit_of, limit_on_cost, unit_of
 from nas.problem.rates import costs, rate_of
 from nas.study.written_budgets import split_budget
+from nas.terminal.program import command
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.written_axes import CAPABILITIES
@@ -61,7 +62,7 @@ def parse_budget(text: str, metrics: tuple[str, ...], workload: Workload) -> Bud
         metric, limit = split_budget(text)
         if metric in CAPABILITIES:
             raise ValueError(
-                f"{metric}: expected a metric, got a limit that every design of a space is within; give it to python -m nas.run"
+                f"{metric}: expected a metric, got a limit that every design of a space is within; give it to {command('run')}"
             )
         rate = rate_of(metric, workload)
         if metric not in metrics and (rate is None or rate.cost not in metrics):

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nas.terminal.program import command
+
 SETTLED = 0.75  # share of the evidence above which a form counts as told from the others: BIC lower by 2 (Kass and Raftery 1995)
 SHOWN = 0.02
 STAYS = 0.9  # share of the draws in which a pick that stays counts as safe
@@ -110,5 +112,5 @@ def _next(content: Mapping[str, Any], runs: str) -> str:
     repeats = "" if content["data"]["replicates"] else ", two of one design among them: noise is unknown so far"
     plan = content["next_shrink"]
     if not plan:
-        return f"next: plas fit {runs} --next N plans what to train{repeats}"
+        return f"next: {command('fit')} {runs} --next N plans what to train{repeats}"
     return f"next: {plan['models']} models of --next {plan['models']} make standard errors {plan['shrink']:.2f} of what they are{repeats}"

@@ -38,6 +38,15 @@ def loaded(name: str) -> ModuleType:
     return importlib.import_module(name) if theirs is None else _beside_ours(name, theirs)
 
 
+def script_module() -> str:
+    """The name under which the script that runs here can be imported, as which it is then known; "" in a notebook."""
+    script = sys.modules["__main__"]
+    file = Path(getattr(script, "__file__", None) or "")
+    if script.__spec__ is not None or file.suffix != ".py" or not could_be_own(file.stem) or file.stem in OURS:
+        return ""
+    return file.stem if sys.modules.setdefault(file.stem, script) is script else ""
+
+
 def could_be_own(name: str) -> bool:
     """Whether a dotted name is one of Python's grammar and not one that Python's own library has."""
     return (

@@ -24,13 +24,13 @@ class Series:
 
 Rows = list[list[str]]
 MARGIN = 11  # columns beside the plot
-LINES = 3  # below it: axis, ticks, legend
+LINES = 3  # around it: legend, axis, ticks
 
 
 def scatter(
     series: Sequence[Series], x_name: str, y_name: str, *, log_x: bool, width: int = 72, height: int = 16
 ) -> Rows:
-    """Lines of the plot with axes and a legend, as parts; none when there is nothing to draw."""
+    """Lines of the plot, its legend above it, as parts; none when there is nothing to draw."""
     drawn = [s for s in series if len(s.x)]
     if not drawn:
         return []
@@ -41,9 +41,9 @@ def scatter(
         for column, row in zip(axis_x.cells(s.x), axis_y.cells(s.y), strict=True):
             grid[height - 1 - row][column] = Styled(s.mark, s.style)
     return [
+        *wrapped(_legend(drawn, x_name, y_name, log_x), width + MARGIN + 1),
         *_framed(grid, axis_y),
         *_below(axis_x, width),
-        *wrapped(_legend(drawn, x_name, y_name, log_x), width + MARGIN + 1),
     ]
 
 

@@ -19,6 +19,7 @@ from nas.files.tables import refuse_used
 from nas.measuring.journal import Record
 from nas.record import folder as run_folder
 from nas.terminal.console import say, say_json
+from nas.terminal.program import command
 from nas.terminal.progress import Ticker
 from objectives.written_text import in_a_command
 
@@ -149,4 +150,4 @@ def _say(request: Request, folder: Path, library: Library, additivity: Additivit
         say(f"{len(library):,} blocks of {library.layers} layers scored; the parent's loss is {own:.4f}.")
         if additivity is not None:
             say(additivity.sentence(SCORE))
-        say(f"Next: plas blocks {in_a_command(folder)} --objective loss,memory_mib")
+        say(f"Next: {command('blocks')} {in_a_command(folder)} --objective loss,memory_mib")

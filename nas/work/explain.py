@@ -1,6 +1,6 @@
 """The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
 from nas.frontier.active_experts import active_experts_lines
 from nas.frontier.blind_axes import blind_axes, blind_lines
-from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, explained
+from nas.frontier.breakdown import KINDS, Explanation, OperatorRow, Step, explained
 from nas.frontier.contexts import AtContext, along_contexts, of_long_context
+from nas.frontier.head_steps import NO_LOSS, HeadStep
 from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.energy_words import about_energy
 from nas.problem.questions import Baseline
@@ -271,6 +272,14 @@ def _show_steps(e: Explanation) -> None:
     say(Styled("\nWhat one step along an axis buys", TITLE))
     if not e.steps:
         say("  not in the study's space: no neighbours")
-        return
-    names = list(e.steps[0].change)
-    table(("step", *names), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in e.steps])
+    else:
+        _show_changes(e.steps)
+    if e.head_steps:
+        say(Styled("\nWhat another LM head buys", TITLE))
+        _show_changes(e.head_steps)
+        say(f"  {NO_LOSS}")
+
+
+def _show_changes(steps: Sequence[Step | HeadStep]) -> None:
+    names = list(steps[0].change)
+    table(("step", *names), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in steps])

@@ -21,7 +21,9 @@ from nas.measuring.process import Answer
 from nas.measuring.session import Plan, measure, workload
 from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
+from nas.terminal.program import command
 from nas.terminal.tables import table
+from objectives.written_text import in_a_command
 
 REASONS = 3  # of failures, shown
 IDLE = 0.3  # processors that other programs may have
@@ -87,7 +89,7 @@ def carry_out(request: Request) -> None:
         raise PlasError(f"{request.out}: expected times, got {failed} failed measurements: {states(record.lines)}")
     say(
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
-        f"next: plas calibrate {request.out / 'measured.csv'}"
+        f"next: {command('calibrate')} {in_a_command(request.out / 'measured.csv')}"
     )
     for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
         if window := windowed(known.architecture):

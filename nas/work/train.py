@@ -16,6 +16,7 @@ from nas.files.tables import write
 from nas.measuring.journal import SETTINGS, Record
 from nas.record.folder import create, locked
 from nas.terminal.console import notice, say, say_json
+from nas.terminal.program import command
 from nas.terminal.progress import Stages
 from nas.training.corpus import FOLDER as DATA
 from nas.training.corpus import Corpus, Sources, prepared, tokenizer_digest
@@ -35,6 +36,7 @@ from nas.training.jobs import (
 from nas.training.sources import STDLIB, STDLIB_LICENCE
 from nas.training.table import FILE, LOG, trainings_csv
 from nas.work.train_request import Request, how_of, planned, recipe_of, sources_of
+from objectives.written_text import in_a_command
 
 OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
@@ -213,8 +215,8 @@ def _say(
         repeats = max(line["epochs"] for line in lines)
         if repeats > 1:
             say(f"Caution: the data is repeated up to {repeats:.3g} times (column epochs)")
-        ends = [f"{line['loss']:.4f} ({line['id']})" for line in (good if len(good) == 1 else (good[0], good[-1]))]
+        ends = [f"{line['loss']:.4f} (id {line['id']})" for line in (good if len(good) == 1 else (good[0], good[-1]))]
         say(f"Loss, nats per token: {' to '.join(ends)}")
-        say(f"plas fit {folder / FILE} fits a law to them")
+        say(f"Next: {command('fit')} {in_a_command(folder / FILE)} fits a law to them")
     if len(lines) < asked:
         say("The same command with --resume trains the rest")

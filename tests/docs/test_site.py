@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra docs; .ci/run runs it in an environment of its own")
 ROOT = Path(__file__).resolve().parents[2]
+SEARCHED = ("docker", "container", "tensorboard", "quantization", "wandb")  # words that users type
 
 
 def build(checkout: Path, site: Path) -> tuple[int, list[str]]:
@@ -98,6 +99,8 @@ def test_the_examples_of_the_api_are_code(site: Path) -> None:
 def test_the_search_knows_the_glossary(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     assert any("Inverted generational distance" in entry["text"] for entry in index["docs"])
+    said = " ".join(entry["text"] for entry in index["docs"]).lower()
+    assert all(word in said for word in SEARCHED)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ function drawFrontier() {
   const plot = figure({height: 460, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
     tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom",
     y_range: new Bokeh.DataRange1d({range_padding: 0.2})}, x.label, y.label);
-  plainTicks(plot.xaxis, x.log);
+  plainTicks(plot.xaxis, x.log, plot);
   plainTicks(plot.yaxis, y.log);
   const live = CHART.live = {plot, x, y};
   const [inside, outside] = split();
@@ -59,11 +59,11 @@ function drawFrontier() {
   plot.add_tools(new Bokeh.HoverTool({renderers: hovered, attachment: "horizontal", tooltips: [
     ["design", "@design"], [x.name, "@x{0,0.0000}"], [y.name, "@y{0,0.0000}"]]}));
   live.limits = ["height", "width"].map(dimension => {
-    const line = new Bokeh.Span({location: 1, dimension, visible: false, line_color: c.pick, line_dash: "dashed", line_width: 1.5});
+    const line = new Bokeh.Span({location: 1, dimension, visible: false, level: "underlay", line_color: c.pick, line_dash: "dashed", line_width: 1.5});
     plot.add_layout(line);
     return line;
   });
-  legend(plot, c);
+  legendAbove(plot, c, holder.clientWidth);
   plot.on_event("tap", event => selectNear(event));
   const parts = [plot, ...drawStrips(plot, c)];
   holder.replaceChildren();
@@ -74,9 +74,14 @@ function drawFrontier() {
   });
 }
 
-function legend(plot, c) {
-  Object.assign(plot.legend, {location: "top_right", background_fill_color: c.ground, background_fill_alpha: 0.8, border_line_color: null,
-    label_text_color: c.ink, label_text_font_size: "12px", click_policy: "hide", spacing: 0, padding: 4, glyph_height: 16, label_height: 16});
+// Above the plot, where it hides no point; in as many columns as have room.
+function legendAbove(plot, c, width) {
+  const made = plot.center.find(each => each instanceof Bokeh.Legend), ncols = Math.max(1, Math.floor((width - 84) / 215));
+  plot.center = plot.center.filter(each => each !== made);
+  Object.assign(made, {location: "top_left", orientation: "horizontal", ncols, background_fill_color: c.ground, border_line_color: null,
+    label_text_color: c.ink, label_text_font_size: "12px", click_policy: "hide", spacing: 0, padding: 4, margin: 0, glyph_height: 16, label_height: 16});
+  plot.add_layout(made, "above");
+  plot.height += 17 * Math.ceil(made.items.length / ncols);
 }
 
 function drawOwn(plot, c) {
@@ -119,7 +124,8 @@ function drawBaselines(plot, c) {
     label: shown.map(k => k.label + (k.extrapolates ? "*" : "")), design: shown.map(k => k.label)}});
   const marks = plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 13, fill_color: c.baseline, line_color: c.ground,
     legend_label: "published model"});
-  plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: 9, y_offset: -6, text_color: c.baseline, text_font_size: "12px"});
+  plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: 9, y_offset: -6, text_color: c.baseline, text_font_size: "12px",
+    background_fill_color: c.ground, background_fill_alpha: 0.7});
   return [marks];
 }
 
@@ -130,7 +136,8 @@ function drawPicks(plot, c) {
   const source = new Bokeh.ColumnDataSource({data: {...dots(picks.map(pick => pick.row)), down, label}});
   plot.scatter({field: "x"}, {field: "y"}, {source, marker: "square", size: 12, fill_color: null, line_color: c.pick, line_width: 2,
     legend_label: "answers"});
-  plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: -9, y_offset: {field: "down"}, text_align: "right", text_color: c.pick, text_font_size: "12px"});
+  plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: -9, y_offset: {field: "down"}, text_align: "right", text_color: c.pick, text_font_size: "12px",
+    background_fill_color: c.ground, background_fill_alpha: 0.7});
 }
 
 function drawStrips(plot, c) {
@@ -139,11 +146,11 @@ function drawStrips(plot, c) {
   const rows = along(), x = values(rows, CHART.axes[0]);
   return DATA.evolving.map((strip, i) => {
     const last = i === DATA.evolving.length - 1;
-    const made = figure({height: last ? 120 : 84, x_range: plot.x_range, x_axis_type: metricOf(CHART.axes[0]).log ? "log" : "linear", toolbar_location: null,
-      y_range: new Bokeh.DataRange1d({range_padding: 0.35}), tools: ""}, last ? metricOf(CHART.axes[0]).label : null, strip.label);
-    plainTicks(made.xaxis, metricOf(CHART.axes[0]).log);
+    const made = figure({height: last ? 132 : 96, title: strip.label, x_range: plot.x_range, x_axis_type: metricOf(CHART.axes[0]).log ? "log" : "linear", toolbar_location: null,
+      y_range: new Bokeh.DataRange1d({range_padding: 0.35}), tools: ""}, last ? metricOf(CHART.axes[0]).label : null, null);
+    plainTicks(made.xaxis, metricOf(CHART.axes[0]).log, made);
     made.xaxis.visible = last;
-    made.yaxis.axis_label_text_font_size = "11px";
+    Object.assign(made.title, {text_font_size: "12px", text_font_style: "normal", text_color: c.ink, standoff: 2});
     made.yaxis.ticker = new Bokeh.BasicTicker({desired_num_ticks: 3});
     const shown = Float64Array.from(rows, row => parameter(strip.name, row));
     const median = new Bokeh.ColumnDataSource({data: {x: decoded(strip.x), y: decoded(strip.median)}});
@@ -171,7 +178,7 @@ function drawConvergence() {
   const c = colours(), d = DATA.convergence;
   const plot = figure({height: 260, x_axis_type: "log", y_axis_type: d.log ? "log" : "linear", toolbar_location: null, tools: ""},
     "Distinct architectures evaluated", d.label);
-  plainTicks(plot.xaxis, true);
+  plainTicks(plot.xaxis, true, plot);
   plainTicks(plot.yaxis, d.log);
   const source = new Bokeh.ColumnDataSource({data: {x: decoded(d.counts), y: decoded(d.values)}});
   plot.line({field: "x"}, {field: "y"}, {source, line_color: c.frontier, line_width: 1.6});

@@ -31,24 +31,67 @@ function figure(options, xLabel, yLabel) {
   return made;
 }
 
-function plainTicks(axis, log) {
+// `across`: the figure whose width the axis has; others have room for any.
+function plainTicks(axis, log, across = null) {
   axis.formatter = new Bokeh.NumeralTickFormatter({format: "0,0.[000000]"});
-  if (log) axis.ticker = new Bokeh.LogTicker({desired_num_ticks: 5, mantissas: [1, 2, 5]});
+  if (!log) return;
+  const ticker = new Bokeh.LogTicker();
+  ticker.get_ticks_no_defaults = (low, high) => ({major: logTicks(low, high, Math.max(3, Math.floor(widthOf(across) / 50))), minor: []});
+  axis.ticker = ticker;
 }
+
+function widthOf(plot) { return plot && !plot.properties.inner_width.is_unset ? plot.inner_width : 400; }
+
+// At most so many values over a whole logarithmic axis: 1, 2, 5 or 1, 3 and their multiples of ten; even steps where that is hardly any.
+function logTicks(low, high, most) {
+  if (!(low > 0) || !(high > low) || !Number.isFinite(high)) return [];
+  const of = digits => {
+    const found = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) found.push(...digits.map(digit => Number(`${digit}e${power}`)));
+    return found.filter(value => value >= low && value <= high);
+  };
+  const fine = of([1, 2, 5]);
+  if (fine.length < 3) return evenTicks(low, high, Math.min(most, 5));
+  const kept = [fine, of([1, 3]), of([1])].find(ticks => ticks.length <= most) ?? of([1]);
+  return kept.filter((_, i) => i % Math.ceil(kept.length / most) === 0);
+}
+
+function evenTicks(low, high, most) {
+  const least = (high - low) / most, power = Math.floor(Math.log10(least));
+  const step = [1, 2, 5, 10].map(digit => Number(`${digit}e${power}`)).find(each => each >= least);
+  const found = [];
+  for (let k = Math.ceil(low / step); k * step <= high; k++) found.push(Number((k * step).toPrecision(12)));
+  return found;
+}
+
+// On a narrow screen a row whose texts have no room stands below the names of its columns: page.css.
+function nameCells() {
+  for (const table of document.querySelectorAll(".wide > table")) {
+    const names = [...table.querySelectorAll("thead th")];
+    if (!names.slice(1).some(name => name.classList.contains("words"))) continue;
+    table.classList.add("named");
+    for (const line of table.querySelectorAll("tbody tr")) [...line.cells].forEach((cell, i) => { cell.dataset.name = names[i].textContent; });
+  }
+}
+nameCells();
 
 function whenThemeChanges(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }
 
-// Paper gets a copy of each chart that is as wide as the page: the chart itself keeps the width of the window.
+// Paper gets a copy of each plot that is as wide as the page, each on a page of its own choice: the chart itself keeps the width of the window.
 function copiesForPrint() {
   dropCopies();
   for (const view of Bokeh.index.roots) {
-    const holder = view.el.closest(".chart"), copy = holder && view.el.offsetWidth ? view.export("png").canvas : null;
-    if (!copy?.width) continue;
-    copy.className = "printed";
-    copy.removeAttribute("style");
-    holder.append(copy);
+    const holder = view.el.closest(".chart");
+    if (!holder || !view.el.offsetWidth) continue;
+    for (const part of view.child_views?.length ? view.child_views : [view]) {
+      const copy = part.export("png").canvas;
+      if (!copy?.width) continue;
+      copy.className = "printed";
+      copy.removeAttribute("style");
+      holder.append(copy);
+    }
   }
 }
 

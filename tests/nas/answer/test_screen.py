@@ -132,6 +132,7 @@ def test_the_shorthand_of_the_first_screen_is_explained_on_it(
     said = " ".join(capsys.readouterr().out.split())
     assert "layers alone: no LM head" in said
     assert "r_single FFN ratio each" in said
+    assert "ppl change" in said
     assert "sd unknown" not in said
     assert not re.search(r"\d more rows", said)
 

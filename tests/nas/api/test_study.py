@@ -1,5 +1,6 @@
 """Studies and frontiers from Python: what the commands answer, as tables."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +155,43 @@ def test_a_run_folder_is_read(small: nas.Study, tmp_path: Path) -> None:
     assert "40 of 162" in repr(run)
     assert "<table" in run._repr_html_()
     assert "(ms)" in found._repr_html_()
+
+
+@pytest.mark.parametrize("source", ["exact", "search", "run"])
+def test_a_pick_is_shown_with_its_units_in_a_notebook(source: str, small: nas.Study, tmp_path: Path) -> None:
+    if source == "run":
+        small.search(algo="random", evaluations=40, out=tmp_path / "run")
+    made: Any = {"exact": small.solve, "search": lambda: small.search(algo="random", evaluations=40)}
+    best = (made[source]() if source in made else nas.read_run(tmp_path / "run")).pick()
+    assert (best.attrs["units"]["total_ms"], best.attrs["units"]["memory_gb"]) == ("ms", "GB")
+    rows = re.findall(r"<td>(\w+)</td>\s*<td>([^<]*)</td>\s*<td>([^<]*)</td>", best._repr_html_())
+    assert ("total_ms", f"{best.total_ms:.6g}", "ms") in rows
+    assert isinstance(best, pd.Series)
+    assert type(best[["loss", "total_ms"]]) is pd.Series
+
+
+SCRIPT = """import nas
+
+
+def energy_j(architectures, scenario):
+    return architectures.depth * 0.5
+
+
+if __name__ == "__main__":
+    study = nas.load_study(objectives=["loss", energy_j], algo="random", evaluations=20)
+    print(study.search(out="run", **({"workers": 2} if WORKERS else {})).frame.columns[-1])
+"""
+
+
+@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_function_of_a_script_goes_by_the_name_of_its_file(workers: bool, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SCRIPT.replace("WORKERS", str(workers)))
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "mine:energy_j\n", done.stderr
+    again = [sys.executable, "-m", "nas.run", "--resume", "run", "--evaluations", "30", "--quiet", "--no-plots"]
+    objectives = ["--objectives", "loss,mine:energy_j"]  # a name of a file alone imports nothing
+    resumed = subprocess.run([*again, *objectives], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (resumed.returncode, resumed.stderr) == (0, "")
 
 
 def test_the_package_is_quick_to_import_and_says_what_it_holds() -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nas.api.study_keys import StudyKeys
+from nas.study.configuration import StudyConfig
+
 ROOT = Path(__file__).resolve().parents[3]
 GOOD = '''
 from pathlib import Path
@@ -70,6 +73,9 @@ study = nas.load_studdy()
 frontier: nas.Run = nas.load_study().solve()
 nas.load_study().sample("three")
 nas.load_study().solve().pick(3)
+nas.load_study(budgets=3)
+nas.load_study().search(evaluations="many")
+nas.load_study().replace(devise="l4")
 """
 
 
@@ -92,6 +98,10 @@ def checked(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
+def test_the_typed_keys_are_those_of_a_study() -> None:
+    assert set(StudyKeys.__annotations__) == set(StudyConfig.model_fields)
+
+
 def test_every_package_says_that_it_is_typed() -> None:
     assert all((ROOT / package / "py.typed").is_file() for package in ("nas", "objectives", "search_spaces"))
 
@@ -106,4 +116,4 @@ def test_a_strictly_typed_script_of_a_user_has_no_errors(tmp_path: Path) -> None
 def test_a_wrong_script_of_a_user_has_an_error_a_line(tmp_path: Path) -> None:
     answer = checked(BAD, tmp_path)
     lines = {int(line.split(":")[1]) for line in answer.stdout.splitlines() if ": error:" in line}
-    assert lines == {4, 5, 6, 7}, answer.stdout
+    assert lines == {4, 5, 6, 7, 8, 9, 10}, answer.stdout

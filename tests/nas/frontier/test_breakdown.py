@@ -147,3 +147,26 @@ def test_many_at_once_are_what_each_is_alone(study: dict[str, Any], problem_of: 
         assert sum(column[i] for column in resident.values()) == pytest.approx(alone.metrics["resident_gb"], rel=1e-12)
         weights = alone.resident_gb["linear weights"]
         assert resident["experts"][i] + resident["attention"][i] == pytest.approx(weights, rel=1e-12)
+
+
+def test_another_lm_head_is_a_step_whose_changes_are_those_of_the_study_with_it(problem_of: Made) -> None:
+    own, smaller = (problem_of(vocabulary=vocabulary, tied=False) for vocabulary in (151_936, 32_000))
+    genotypes = own.space.genotypes(np.array([80]))
+    steps = {step.step: step.change for step in explained(own, own.architectures(genotypes)).head_steps}
+    assert list(steps)[:2] == ["tied in place of untied", "vocabulary 151936 -> 128000"]
+    for other, change in (
+        (smaller, steps["vocabulary 151936 -> 32000"]),
+        (replace(own, tied=True), steps["tied in place of untied"]),
+    ):
+        before, after = (problem.evaluate(genotypes, tuple(change)).metrics for problem in (own, other))
+        assert change == {name: pytest.approx(after[name][0] - before[name][0], rel=1e-9, abs=1e-12) for name in change}
+        assert "loss" not in change
+    assert steps["vocabulary 151936 -> 32000"]["decode_ms"] < 0
+    assert steps["tied in place of untied"]["resident_gb"] < 0
+
+
+@pytest.mark.parametrize(("vocabulary", "named"), [(0, []), (16_000, []), (32_000, ["vocabulary 32000 -> 16000"])])
+def test_a_tied_head_offers_smaller_vocabularies_alone(vocabulary: int, named: list[str], problem_of: Made) -> None:
+    problem = problem_of(vocabulary=vocabulary)
+    chosen = problem.architectures(problem.space.genotypes(np.array([80])))
+    assert [step.step for step in explained(problem, chosen).head_steps] == named

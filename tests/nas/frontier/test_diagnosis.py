@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from nas.api.study import load_study
+from nas.exact.infeasibility import diagnosed
 from nas.frontier.diagnosis import Relaxation, diagnose, lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -188,3 +191,34 @@ def test_when_everything_failed_the_budgets_are_not_blamed(
     )
     assert "fail" in said
     assert "No architecture satisfies the budgets" not in said
+
+
+def test_a_memory_below_every_design_says_what_the_smallest_takes(
+    under: Callable[[Limits], Evaluations], everything: Evaluations
+) -> None:
+    least = float(everything.metrics["memory_gb"].min())
+    found = diagnose(under({"total_ms": 0.5, "memory_gb": 0.9 * least}))
+    assert found.least == (("memory_gb", least),)
+    assert f"No design of the space takes less than {least:.4g} GB (memory_gb)" in " ".join(lines(found, True))
+    assert f"No design evaluated takes less than {least:.4g} GB (memory_gb)" in " ".join(lines(found, False))
+    assert diagnose(under({"total_ms": 0.5, "memory_gb": least})).least == ()
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(0.0002, False), (0.002, True)])
+def test_a_space_too_large_to_look_at_whole_says_the_smallest_too_and_what_the_search_missed(
+    limit: float, fits: bool
+) -> None:
+    keys: Any = {
+        "space": "fine",
+        "precision": "int8",
+        "budgets": {"memory_gb": limit},
+        "objectives": ["loss", "total_ms"],
+    }
+    problem = load_study(**keys).problem
+    few = problem.evaluate(problem.space.sample(5, np.random.default_rng(0)))
+    found = diagnosed(problem, few)
+    said = " ".join(lines(found, True))
+    smallest = load_study(**{**keys, "objectives": ["memory_gb"], "budgets": {}}).solve().frame.memory_gb.min()
+    assert found.least == (() if fits else (("memory_gb", pytest.approx(smallest, rel=1e-9)),))
+    assert ("No architecture satisfies the budgets" in said) != fits
+    assert ("the space holds designs that are" in said) == fits

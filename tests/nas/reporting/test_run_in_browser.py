@@ -127,7 +127,8 @@ def click(page: Any, x: int, y: int) -> None:
     """A click so many pixels right of and below the corner of the chart."""
     frontier = page.driver.find_element("id", "frontier")
     page.run("arguments[0].scrollIntoView()", frontier)
-    width, height = page.run("return [arguments[0].offsetWidth, arguments[0].offsetHeight]", frontier)
+    seen = "return [arguments[0].offsetWidth, Math.min(arguments[0].offsetHeight, innerHeight)]"  # offsets are from the middle of what is in view
+    width, height = page.run(seen, frontier)
     at = ActionChains(page.driver).move_to_element_with_offset(frontier, x - width / 2, y - height / 2)
     at.click().perform()
 
@@ -139,7 +140,7 @@ def test_a_click_selects_the_nearest_and_the_panel_takes_it_apart(
     page.open(path / "report.html")
     page.until("return document.getElementById('frontier').dataset.ready === 'yes'")
     page.driver.find_element("id", "frontier").send_keys(Keys.ESCAPE)
-    for x, y in itertools.product(range(100, 700, 50), range(80, 440, 40)):
+    for x, y in itertools.product(range(100, 700, 50), range(140, 560, 40)):
         if not page.data("#panel", "index"):
             click(page, x, y)
     chosen = int(page.data("#panel", "index"))
@@ -328,3 +329,70 @@ def test_a_page_of_runs_with_formats_is_drawn(
         "int4"
     }  # it is cheaper, and without a law of precision costs nothing
     assert page.complaints() == []
+
+
+#: The figures of the frontier's column from the top, and the axis below the last one.
+PLOTS = "const views = [...Bokeh.index.roots].find(v => v.el.closest('#frontier')).child_views, plot = views[0].model, axis = plot.below[0];"
+
+
+def opened(page: Any, run: Path, width: int) -> None:
+    size = {"width": width, "height": 780, "deviceScaleFactor": 1, "mobile": width < 600}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.open(run / "report.html")
+    page.until("return document.getElementById('frontier').dataset.ready === 'yes'")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("low", "high"), [(86, 483), (80, 5000), (0.2, 3e6), (410, 430)])
+def test_a_logarithmic_axis_has_values_all_along_it_that_do_not_touch(
+    low: float, high: float, width: int, tiny: dict[str, Any], run_of: RunOf, page: Any
+) -> None:
+    opened(page, run_of(space=tiny), width)
+    script = (
+        f"{PLOTS} return [axis.ticker.get_ticks(arguments[0], arguments[1], plot.x_range, 0).major, plot.inner_width]"
+    )
+    ticks, room = page.run(script, low, high)
+    places = (np.log([low, *ticks, high]) - np.log(low)) / np.log(high / low)
+    assert len(ticks) >= 3
+    assert places[1] < 0.5 < places[-2]
+    assert np.diff(places[1:-1]).min() * room > 25
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_shows_the_whole_answer_and_a_slider_to_move(
+    width: int, tiny: dict[str, Any], run_of: RunOf, page: Any
+) -> None:
+    opened(page, run_of(space=tiny, budgets={"total_ms": 40}), width)
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    cells = page.run(
+        "return [...document.querySelectorAll('#main section:first-of-type td')].map(e => [e.dataset.name, e.getBoundingClientRect().right])"
+    )
+    assert "architecture" in [name for name, _ in cells]
+    assert all(right <= width for _, right in cells)
+    slider, box = (
+        page.run("return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", f".budget {part}")
+        for part in ("input[type=range]", "input[type=text]")
+    )
+    assert slider["width"] > width / 2
+    assert slider["top"] >= box["bottom"] or slider["right"] <= box["left"]
+
+
+def test_the_legend_hides_no_point_and_strips_are_named_in_full(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
+    opened(page, run_of(space=tiny), 1280)
+    bottom, top = page.run(
+        f"{PLOTS} const legend = [...views[0].views.all_views()].find(v => v.model.type === 'Legend');"
+        "return [legend.bbox.y1, views[0].frame.bbox.y0]"
+    )
+    assert 0 < bottom <= top + 1
+    strips = page.run(f"{PLOTS} return views.slice(1).map(v => [v.model.title.text, v.model.left[0].axis_label])")
+    assert strips
+    assert all(title and not along for title, along in strips)
+
+
+def test_the_first_sheet_of_paper_holds_the_frontier(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
+    opened(page, run_of(space=tiny), 1280)
+    page.printed()
+    bottom = page.run(
+        "return document.querySelector('#frontier canvas.printed').getBoundingClientRect().bottom + scrollY"
+    )
+    assert bottom < 1047  # CSS pixels of A4's height between margins of 1 cm

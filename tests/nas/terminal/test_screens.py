@@ -52,6 +52,7 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
         "loss over total_ms (log scale)",
         "of the exact frontier's ",
         "Limits: ",
+        "Answer: ",
         "Files: ",
         "Next: ",
     ]
@@ -68,6 +69,16 @@ def test_what_happens_is_shown_while_it_happens(bare: tuple[int, Screen]) -> Non
     assert head < rewritten < answer
     for stage in ("Exact frontier, to compare with …", "Pictures and page …"):
         assert head < written.index(stage) < answer
+
+
+def test_the_last_lines_of_a_small_screen_hold_the_design_its_loss_and_what_it_takes(tmp_path: Path) -> None:
+    screen = on_screen((*SEARCH, "--no-plots"), tmp_path, 80, rows=24)
+    last = " ".join(line.strip() for line in screen.lines[-23:])
+    assert len(screen.lines) < 40
+    assert re.search(
+        r"Answer: predicted loss \d\.\d{4}, total [\d,.]+ ms, [\d.]+ GB: l \d+, d \d+, .* n_kv \d+", last
+    ), last
+    assert "loss over total_ms" not in "\n".join(screen.lines)  # the plot is what a screen without room goes without
 
 
 @pytest.mark.slow

@@ -255,6 +255,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
     explained = parsed("explain", "run", "--json")
     assert set(explained) == {
         "architecture",
+        "remarks",
         "metrics",
         "outside_law",
         "loss_terms",
@@ -262,8 +263,8 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
         "resident_gb",
         "budgets",
         "steps",
+        "head_steps",
         "gains",
-        "remarks",
     }
     assert parsed("explain", "--model", "qwen2.5_0.5b", "--json")["metrics"]["loss"] == pytest.approx(
         3.475358, abs=1e-6

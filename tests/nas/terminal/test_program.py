@@ -1,0 +1,56 @@
+"""Commands that are proposed: by the name that was typed, wherever they are written."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nas.api.study import load_study
+from nas.closed_forms import infeasible, loss_terms
+from nas.closed_forms.frame import Frame
+from nas.errors import UsageError
+from nas.frontier.preferences import parse_budget
+
+ROOT = Path(__file__).resolve().parents[3]
+NOT_PROPOSED = (  # both names are meant, or how a page of the repository is made
+    "nas/__main__.py",
+    "nas/startup/import_path.py",
+    "nas/terminal/program.py",
+    "nas/terminal/options.py",
+    "nas/reporting/reproduction_page.py",
+)
+
+
+def test_no_proposal_is_written_with_a_name_of_its_own() -> None:
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "nas").rglob("*.py") if path.parent.name != "reproduction"}
+    # a command's own docstring shows both ways to type it; that is no proposal
+    written = {
+        name
+        for name in files
+        for line in (ROOT / name).read_text().splitlines()
+        if "python -m nas." in line and not line.lstrip().startswith('"""')
+    }
+    assert written <= set(NOT_PROPOSED)
+
+
+@pytest.mark.parametrize(("started", "proposed"), [("plas theory", "plas run"), ("theory", "python -m nas.run")])
+def test_what_theory_and_a_limit_of_a_space_propose_is_what_was_typed(
+    started: str, proposed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [started])
+    study = load_study().assembled
+    assert f"use {proposed} --algo exact" in str(loss_terms._refused(study.problem.scenario.law, "it is not"))
+    assert f"; {proposed} --algo exact says" in str(infeasible.nothing_fits(Frame(study.problem)))
+    with pytest.raises(UsageError, match=f"give it to {proposed}"):
+        parse_budget("full_layers=2", study.problem.metric_names, study.problem.scenario)
+
+
+def test_nothing_proposes_the_other_name_next() -> None:
+    """A proposal that begins a line or follows `next:` carries the name that was typed: it is made by `command`."""
+    written = [
+        (str(path.relative_to(ROOT)), line.strip())
+        for path in (ROOT / "nas").rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.search(r'f?"(?:[Nn]ext: )?plas \w+ \{', line)
+    ]
+    assert written == []
