@@ -7,6 +7,7 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.space import SearchSpace
 
 
 class TableSpace:
@@ -16,7 +17,8 @@ class TableSpace:
     in logarithms, each column's from 0 to 1; of equally near ones the first.
     """
 
-    free_heads, n_settings, dense = False, 1, None
+    free_heads, own_heads, n_settings, dense = False, False, 1, None
+    headed = SearchSpace.headed
     settings: Mapping[str, IntArray] = {}
     further: tuple[str, ...] = ()
 
