@@ -82,9 +82,9 @@ class TrainSettings(CostlySettings):
     ] = None
     threads: Annotated[Threads, Field(description="Of each training")] = 1
     text: Annotated[
-        str | None,
+        Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None,
         BeforeValidator(none_word),
-        Field(pattern="^[0-9a-f]{64}$", description="Hash of texts and tokenizer, which a run records and keeps to"),
+        Field(description="Hash of texts and tokenizer, which a run records and keeps to"),
     ] = None
 
     @model_validator(mode="after")
