@@ -27,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def problem(problem_of: Callable[..., Problem]) -> Problem:
+    pytest.importorskip("numba", reason="agemoea2 needs the extra numba, which is not installed")
     return problem_of(space="paper", default_budget="none", baselines=[], applications={})
 
 
