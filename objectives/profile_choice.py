@@ -8,15 +8,13 @@ from objectives.transfers import Asked, transfers
 from search_spaces.formats import base_of
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
-#: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 and
-#: nvfp4 are counted at the FP16 peak. NVFP4 has a peak of its own: its share of that says nothing of another. FP32 has none
-#: that a device file states: only what was measured in it says how far below FP16's it stays.
+#: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 are counted at
+#: the FP16 peak. Any other format takes a profile of its own or of any: NVFP4 has a peak of its own, whose share says
+#: nothing of another, and of FP32, which no device file states, only what was measured in it says how far below FP16's it stays.
 TRANSFERABLE: dict[str, tuple[str, ...]] = {
     "fp16": ("fp16", "", "int4", "q8_0", "w4", "fp32"),
     "int4": ("int4", "", "q8_0", "w4", "fp16", "fp32"),
     "int8": ("int8", "", "fp16", "int4", "q8_0", "w4", "fp32"),
-    "nvfp4": ("nvfp4", ""),
-    "fp32": ("fp32", ""),
 }
 
 
@@ -28,7 +26,8 @@ def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, s
     profile computes alike.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
-    sources = TRANSFERABLE[base_of(asked.precision)]
+    base = base_of(asked.precision)
+    sources = TRANSFERABLE.get(base, (base, ""))
     alike = [p for p in here if p.precision in sources]
     if not alike:
         if device.profiles and not here:

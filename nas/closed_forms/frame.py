@@ -41,8 +41,8 @@ class Frame:
             )
         if space.settings:
             raise UsageError(
-                f"theory: expected one number of {' and of '.join(space.settings)}, got {space.name} with an axis of them; "
-                f"give one (--set tokens=10B), or use {command('run')} --algo exact"
+                f"theory: expected one value of {' and of '.join(space.settings)}, got {space.name} with an axis of them; "
+                f"give one{' (--set tokens=10B)' * ('tokens' in space.settings)}, or use {command('run')} --algo exact"
             )
         if space.mixed:
             raise UsageError(

@@ -15,7 +15,7 @@ from nas.exact.setting_by_setting import SettingBySetting
 from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.problem.settings import each_setting
+from nas.problem.settings import SCENARIOS, each_setting
 from nas.search.notebook import Notebook
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
@@ -74,6 +74,8 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
 
 
 def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
+    if unknown := [name for name in problem.space.settings if name not in SCENARIOS]:
+        return f"{' and '.join(unknown)} as a gene has no scenario of its own"
     asked = metrics_of(problem, rules)
     missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:

@@ -5,12 +5,13 @@ from typing import Any
 
 from nas.exporting.model import Model
 from search_spaces.architectures import Architectures
-from search_spaces.specification import SETTINGS
+
+NOT_OF_A_MODEL = ("precision", "tokens")  # but of how it is trained or run
 
 
 def architecture_fields(architecture: Architectures) -> dict[str, Any]:
-    """Every stored column of one architecture (n = 1) but settings: a model's file does not hold its tokens, a trainer's its steps."""
-    names = [field.name for field in fields(Architectures) if field.name not in SETTINGS]
+    """Every stored column of one architecture (n = 1) that a model's file holds: its tokens are in a trainer's steps."""
+    names = [field.name for field in fields(Architectures) if field.name not in NOT_OF_A_MODEL]
     return {name: getattr(architecture, name)[0].item() for name in names}
 
 

@@ -9,8 +9,10 @@ from nas.exporting.gguf_types import FORMATS
 from nas.exporting.model import Model, Workload
 from nas.exporting.recipe import Recipe
 from nas.exporting.stack_protocol import KIND, installed, shown, stack_names
+from nas.record.identity import section
 from nas.search.assembly import Study
 from nas.study.entry_points import shipped
+from nas.study.identity_marks import ALWAYS
 from objectives import outside
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.origin import origin_line
@@ -46,6 +48,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
             "vocabulary": "each design's own" if study.problem.space.own_heads else study.problem.vocabulary,
             "law": scenario.law.name,
             "law_origin": origin_line(scenario.law) or None,
+            "scenario": section(study.resolved(), ALWAYS.name),
         },
         **said,
     }

@@ -19,9 +19,11 @@ from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.exporting.candidates import Chosen
 from nas.frontier.breakdown import explained
+from nas.frontier.dominance import frontier_rows
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study
+from nas.study.catalogue import load_space
 from nas.work import export as exporting
 from objectives.assessment import Assessment
 from search_spaces.arrays import IntArray
@@ -46,7 +48,8 @@ class WithVocabularies(SearchSpace):
 def study(studied: Callable[..., Study]) -> Study:
     found = studied(vocabulary=151_936, tied=True, default_budget="none", baselines=[], applications={})
     space = WithVocabularies(found.problem.space.specification)
-    return dataclasses.replace(found, problem=dataclasses.replace(found.problem, space=space))
+    nothing = space.genotypes(np.zeros(0, dtype=np.int64))
+    return dataclasses.replace(found, problem=dataclasses.replace(found.problem, space=space), start=nothing)
 
 
 @pytest.fixture
@@ -70,9 +73,16 @@ def test_every_design_is_priced_with_its_own(problem: Problem) -> None:
 
 
 def test_no_exact_answer_passes_over_it(problem: Problem) -> None:
-    """Exact answers go through each setting: one whose scenario nobody has said ends them by its name."""
-    with pytest.raises(KeyError, match="vocabulary"):
-        solve(problem)
+    """Sums of parts need each setting's scenario; without it designs are enumerated, or too many are refused by its name."""
+    found = solve(problem)
+    assert found.way == "enumeration"
+    assert "vocabulary as a gene" in found.explanation
+    every = problem.evaluate(genotypes(problem))
+    np.testing.assert_array_equal(np.sort(found.frontier.keys), np.sort(every[frontier_rows(every)].keys))
+    fine = WithVocabularies(load_space("fine").specification)
+    large = dataclasses.replace(problem, space=fine)
+    with pytest.raises(UsageError, match="at most 100,000,000 architectures where vocabulary as a gene"):
+        solve(large)
 
 
 def test_a_design_keeps_its_vocabulary_in_an_export(

@@ -162,7 +162,7 @@ def test_the_theory_asks_for_one_number_of_tokens(inside: Callable[..., Any]) ->
     Path("axis.yaml").write_text(SPACE + "  tokens: [1e9, 3e9]\n")
     asked = inside("theory", "--space", "axis.yaml", "--law", "sparsity_iso", "--budget", "decode_ms=20")
     assert asked.code == 2
-    assert "theory: expected one number of tokens" in asked.err
+    assert "theory: expected one value of tokens" in asked.err
 
 
 @pytest.mark.slow
