@@ -271,9 +271,9 @@ class SearchSpace(Axes):
 
     def at(self, setting: Mapping[str, int]) -> "SearchSpace":
         """The space of the architectures with one value of each of these settings."""
-        content = self.mapping()
-        content["axes"] |= {name: [CODES[name][value] if name in CODES else value] for name, value in setting.items()}
-        return SearchSpace.from_mapping(content)
+        axes = {name: [CODES[name][value] if name in CODES else value] for name, value in setting.items()}
+        specification = self.specification
+        return SearchSpace(specification.model_copy(update={"axes": specification.axes.model_copy(update=axes)}))
 
     def mapping(self) -> dict[str, Any]:
         """The space as YAML content, everything resolved."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.decomposition.branch_and_bound import BranchAndBound
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.setting_by_setting import SettingBySetting
-from nas.exact.solution import QUICK, metrics_of, way_of
+from nas.exact.solution import QUICK, SECONDS, metrics_of, way_of
 from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, beyond, closest, diagnose
 from nas.frontier.head_steps import VOCABULARIES
 from nas.frontier.picks import PickRule
@@ -33,7 +33,7 @@ def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
     try:
         way, _ = way_of(problem)
         return diagnose(found) if way == "enumeration" else _by_parts(problem)
-    except UsageError:
+    except (UsageError, Exceeded):
         return diagnose(found)
 
 
@@ -55,8 +55,9 @@ def _by_parts(problem: Problem) -> Diagnosis:
 
     Raises:
         BrokenSum: sums of parts prove nothing here.
+        Exceeded: they would take more than seconds.
     """
-    sums = SettingBySetting(problem, metrics_of(problem, (PickRule(None),)))
+    sums = SettingBySetting(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
     if sums.lowest(()) is None:
         return Diagnosis(0, problem.space.size, (), problem.evaluate(problem.space.genotypes(NOTHING)), float("inf"))
     relaxations = []
@@ -65,7 +66,7 @@ def _by_parts(problem: Problem) -> Diagnosis:
         best = sums.frontier((built_in(budget.metric),), others)
         limit = None if best is None else float(best.metrics[budget.metric].min())
         relaxations.append(Relaxation(budget, limit, 0 if best is None else len(best), None))
-    misses = (of_all_settings(_closest(each), number, problem) for number, each in enumerate(sums.each))
+    misses = (of_all_settings(_closest(sums.at(number)), number, problem) for number in range(len(sums.problems)))
     nearest = closest(distinct(misses))
     together = float(nearest.violations.max(axis=1).min())
     least = beyond(problem.budgets, lambda metric: _least(sums, metric))
@@ -110,7 +111,7 @@ def _closest(sums: SumsOfParts) -> Evaluations:
     nearest = _Nearest(problem.budgets)
     nearest.add(costs.evaluate(np.concatenate([sums.good, sums.random]), metrics))
     for grid in sums.sums:
-        search = BranchAndBound(costs, grid.restricted(metrics), nearest, metrics)
+        search = BranchAndBound(costs, grid.restricted(metrics), nearest, metrics, SECONDS)
         for block in search.blocks():
             search.settle(block)
     assert nearest.front is not None

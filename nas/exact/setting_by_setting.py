@@ -1,16 +1,17 @@
 """Exact answers of a problem over settings: each setting's own by sums of parts, joined; without settings there is one.
 
-A setting need not be searched for what another one beats: what is found in one prunes those after it.
+A setting need not be searched for what another one beats: what is found in one prunes those after it. Where the tables of
+all settings together would not fit into memory, those of one at a time are held.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
-from nas.exact.decomposition.branch_and_bound import Effort
-from nas.exact.decomposition.frontier import SumsOfParts
+from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
+from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts, partners
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.picks import best_row
 from nas.problem.evaluations import Evaluations, joined
@@ -27,19 +28,33 @@ class SettingBySetting:
 
     Raises:
         BrokenSum: parts that do not add up to the whole.
+        Exceeded: seconds do not suffice (`most` is given) for tables that do not fit into memory together.
     """
 
     def __init__(
         self, problem: Problem, metrics: tuple[str, ...], notebook: Notebook | None = None, most: int | None = None
     ) -> None:
-        self.problem = problem
-        self.each = [SumsOfParts(one, metrics, notebook, most) for one in each_setting(problem)]
+        self.problem, self.problems = problem, each_setting(problem)
+        self.together = partners(problem.space) * len(self.problems) <= PARTNERS
+        if most is not None and not self.together:
+            raise Exceeded
+        self._made = partial(SumsOfParts, metrics=metrics, notebook=notebook, most=most)
+        self._held = {number: self._made(one) for number, one in enumerate(self.problems)} if self.together else {}
+
+    def at(self, number: int) -> SumsOfParts:
+        """The sums of one setting."""
+        if not self.together:
+            for other in self._held.keys() - {number}:
+                self._held[other].forget()
+        if number not in self._held:
+            self._held[number] = self._made(self.problems[number])
+        return self._held[number]
 
     @property
     def effort(self) -> Effort:
         """The work of all answers."""
         total = Effort()
-        for sums in self.each:
+        for sums in self._held.values():
             total.add(sums.effort)
         return total
 
@@ -75,12 +90,12 @@ class SettingBySetting:
         return None if found is None or row is None else found[row : row + 1]
 
     def _order(self, objectives: tuple[str, ...], budgets: tuple[Budget, ...]) -> list[int]:
-        """The settings' numbers: first those that hold most of the frontier of a few architectures, which prunes the others."""
-        if len(self.each) == 1:
-            return [0]
+        """The settings' numbers: first, where all are at hand, those that hold most of the frontier of a few architectures, which prunes the others."""
+        if len(self.problems) == 1 or not self.together:
+            return list(range(len(self.problems)))
         names = tuple(dict.fromkeys([*objectives, *(budget.metric for budget in budgets)]))
-        few = [np.concatenate([sums.good[:FEW], sums.random[:FEW]]) for sums in self.each]
-        evaluated = [sums.problem.evaluate(rows, names) for sums, rows in zip(self.each, few, strict=True)]
+        few = [np.concatenate([sums.good[:FEW], sums.random[:FEW]]) for sums in self._held.values()]
+        evaluated = [one.evaluate(rows, names) for one, rows in zip(self.problems, few, strict=True)]
         every = replace(reduce(joined, evaluated), objectives=objectives, budgets=budgets)
         owner = np.repeat(np.arange(len(few)), [len(rows) for rows in few])
         members = np.bincount(owner[frontier_rows(every)], minlength=len(few))
@@ -96,7 +111,7 @@ class SettingBySetting:
         """The settings' answers with some of their metrics; each is asked with those before it."""
         found: Evaluations | None = None
         for number in order:
-            answer = ask(self.each[number], found)
+            answer = ask(self.at(number), found)
             if answer is not None:
                 kept = replace(answer, metrics={name: answer.metrics[name] for name in dict.fromkeys(names)})
                 part = of_all_settings(kept, number, self.problem)

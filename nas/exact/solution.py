@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.decomposition.frontier import PARTNERS
+from nas.exact.decomposition.frontier import PARTNERS, partners
 from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
 from nas.exact.enumeration import enumerate_all
 from nas.exact.setting_by_setting import SettingBySetting
@@ -81,10 +81,9 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
     space = problem.space
-    partners = len(space.stacks) * int(space.kv_gene.counts[space.frame_heads].sum())
-    if partners > PARTNERS:
+    if partners(space) > PARTNERS:
         axes = f"depth, {'layers, ' * space.mixed}width{', heads' * space.free_heads}"
-        return f"{axes} and KV heads alone have {partners:,} combinations"
+        return f"{axes} and KV heads alone have {partners(space):,} combinations"
     return ""
 
 

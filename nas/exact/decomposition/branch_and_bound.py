@@ -14,6 +14,7 @@ from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 
 AT_ONCE = 300_000
+FEW = 5_000  # items whose bounds take as long as the calls around them
 
 
 @dataclass
@@ -47,7 +48,7 @@ class BranchAndBound:
     No architecture in a box with a partner is better than its sums in any objective or budget. When
     an incumbent is better in every objective, or a budget is out of reach, none of them can be on
     the frontier. That is checked on the way: the shares of no half of a box may be better than the
-    box's, and no architecture than its sums. `most` limits the items that `effort` counts.
+    box's, and no architecture than its sums. `most` limits the items, of which few at once count as `FEW`.
     """
 
     problem: Problem
@@ -56,6 +57,7 @@ class BranchAndBound:
     metrics: tuple[str, ...]
     most: int | None = None
     effort: Effort = field(default_factory=Effort)
+    spent: int = 0
 
     @cached_property
     def compared(self) -> list[tuple[str, float | None]]:
@@ -90,7 +92,8 @@ class BranchAndBound:
     def _settled(self, items: Items) -> Items | None:
         """Drop what cannot matter and evaluate single architectures; what is left comes back cut in halves."""
         self.effort.bounded += len(items)
-        if self.most is not None and self.effort.bounded > self.most:
+        self.spent += max(len(items), FEW)
+        if self.most is not None and self.spent > self.most:
             raise Exceeded
         ffn, volumes = self.sums.ffn(items.boxes), items.boxes.volumes
         if items.around is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ from nas.problem.problem import Problem
 from nas.search.notebook import Notebook, section_of
 from objectives.metrics.perplexity import LARGEST_LOSS
 from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import SearchSpace
 
 PARTNERS = 10_000_000  # combinations of depth, width and KV heads that fit into memory
 FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
@@ -27,6 +29,11 @@ STRIDES = (16, 4, 1)  # coarse grids sharpen the incumbents for the whole one
 WORTH_STRIDES = 1_000_000
 BLOCK = AT_ONCE // 8  # what is settled between two notes
 SEED = 20_260_101
+
+
+def partners(space: SearchSpace) -> int:
+    """Combinations of depth, width and KV heads, a row of the tables each."""
+    return len(space.stacks) * int(space.kv_gene.counts[space.frame_heads].sum())
 
 
 class SumsOfParts:
@@ -45,15 +52,23 @@ class SumsOfParts:
     ) -> None:
         self.problem, self.most, self.notebook = problem, most, notebook or Notebook()
         size, generator = problem.space.size, np.random.default_rng(SEED)
-        strides = STRIDES if size > WORTH_STRIDES else STRIDES[-1:]
-        known = tuple(dict.fromkeys([*metrics, "loss"]))
-        self.sums = [Sums.of(problem, Grid(problem.space, stride), known) for stride in strides]
+        self.strides = STRIDES if size > WORTH_STRIDES else STRIDES[-1:]
+        self.known = tuple(dict.fromkeys([*metrics, "loss"]))
         difference = largest_difference(self.sums[-1], metrics, generator)
         self.random = problem.space.sample(min(FIRST, size // 50), generator)
         all_usable = problem.evaluate(self.random, ()).ok.all() and not problem.scenario.law.partial
         self.usable = () if all_usable else (Budget("loss", LARGEST_LOSS),)
         self.good: IntArray = self.random[:0]
         self.effort = Effort(difference=difference)
+
+    @cached_property
+    def sums(self) -> list[Sums]:
+        """Of every grid, the coarsest first."""
+        return [Sums.of(self.problem, Grid(self.problem.space, stride), self.known) for stride in self.strides]
+
+    def forget(self) -> None:
+        """Give back the memory of the tables; they are made again where they are needed."""
+        self.__dict__.pop("sums", None)
 
     def frontier(
         self,
@@ -86,8 +101,7 @@ class SumsOfParts:
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
             deciding = (*(o.name for o in decisive), *ties)
             own, left_out = without_beaten(sums.restricted(tuple(dict.fromkeys([*needed, *ties]))), deciding)
-            most = None if self.most is None else self.most + effort.bounded
-            search = BranchAndBound(problem, own.restricted(needed), known, metrics, most, effort)
+            search = BranchAndBound(problem, own.restricted(needed), known, metrics, self.most, effort)
             self._settle(search, number, page, section, report, left_out)
         self.effort.add(effort)
         found = known.settle()

@@ -7,9 +7,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from nas.exact import setting_by_setting
+from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.rival_laws import verdicts
 from nas.exact.setting_by_setting import SettingBySetting
-from nas.exact.solution import metrics_of, solve
+from nas.exact.solution import SECONDS, metrics_of, solve
 from nas.frontier.dominance import frontier_rows
 from nas.frontier.picks import PickRule, best_row
 from nas.problem.evaluations import Evaluations
@@ -146,5 +148,21 @@ def test_a_setting_that_another_beats_everywhere_costs_next_to_nothing() -> None
         found = sums.frontier(problem.objectives, problem.budgets)
     assert found is not None
     assert [one.scenario.precision.name for one in each_setting(problem)] == ["fp16", "int8", "int4"]
-    beaten, best = sums.each[0].effort.bounded, sums.each[2].effort.bounded
+    beaten, best = sums.at(0).effort.bounded, sums.at(2).effort.bounded
     assert beaten < best / 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tables_that_do_not_fit_together_are_held_one_at_a_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of 20 designs over 900 settings was killed at 24 GB when it looked for the exact frontier."""
+    _, problem, whole = drawn(seed)
+    monkeypatch.setattr(setting_by_setting, "PARTNERS", 0)
+    with by_parts(small_steps=True):
+        frontier_agrees(problem, whole)
+    metrics = metrics_of(problem, (PickRule(None),))
+    with pytest.raises(Exceeded):
+        SettingBySetting(problem, metrics, most=SECONDS)
+    sums = SettingBySetting(problem, metrics)
+    held = [(one := sums.at(number), one.sums)[0] for number in (1, 0, 1)]
+    assert held[0] is held[2]
+    assert ["sums" in vars(one) for one in held] == [True, False, True]

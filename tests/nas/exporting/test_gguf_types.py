@@ -1,5 +1,6 @@
 """Weight formats of GGUF files: blocks against a scalar decoder, which type each tensor has, fallbacks said, read back."""
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from nas.exporting import gguf_types as t
 from nas.exporting.gguf import bits_per_weight, entries, read_gguf, write_gguf
 from nas.exporting.gguf_blocks import encoded
+from nas.exporting.gguf_reading import architecture_in
 from nas.exporting.model import Model
 from nas.stacks import hf, llama_bench
 from tests.nas.exporting.gguf_oracle import DECODERS
@@ -160,3 +162,30 @@ def test_a_type_that_we_do_not_write_is_refused(
     path.write_bytes(content[:at] + (99).to_bytes(4, "little") + content[at + 4 :])
     with pytest.raises(ValueError, match="got number 99"):
         read_gguf(path)
+
+
+def test_a_damaged_header_is_a_finding_and_never_takes_the_machine(
+    exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    """Bytes changed, lengths that no file has, a file cut anywhere: an error of the reader, in no more memory than the file."""
+    llama_bench.emit(exported(small["top2"], weights=True), tmp_path)
+    path = tmp_path / "model.gguf"
+    content = path.read_bytes()
+    header = content.index(b"blk.1.ffn_down_exps.weight") + 100
+    generator = np.random.default_rng(0)
+    tracemalloc.start()
+    refused = 0
+    for trial in range(400):
+        damaged = bytearray(content if trial % 4 else content[: generator.integers(header)])
+        for place in generator.integers(0, min(header, len(damaged) or 1), 1 + trial % 3):
+            wide = min(len(damaged), int(place) + (8 if trial % 2 else 1))
+            damaged[place:wide] = generator.choice([b"\xff", b"\x00", b"\x7f"]) * (wide - int(place))
+        path.write_bytes(damaged)
+        try:
+            metadata, held = read_gguf(path)
+            architecture_in(metadata, held)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError):
+            refused += 1
+    assert tracemalloc.get_traced_memory()[1] < 4 * len(content) + 10**7
+    tracemalloc.stop()
+    assert refused > 200

@@ -230,8 +230,8 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
 def test_select_and_explain_solve_anew_over_formats_and_tokens(
     inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("nas.strategies.exact.SMALL", 0)  # first: an import copies the other
     monkeypatch.setattr("nas.exact.solution.SMALL", 0)
-    monkeypatch.setattr("nas.strategies.exact.SMALL", 0)
     study = {"law": "chinchilla_epoch", "tokens": [2e9, 2e10], "precisions": "fp16,int8,int4", "precision_law": "qat"}
     flags = ("--law", "chinchilla_epoch", "--tokens", "2B,20B", *FORMATS, "--precision-law", "qat")
     training = ("--train-device", "h100_sxm", "--budget", "train_hours=5")
