@@ -1,9 +1,11 @@
-"""The programs of llama.cpp, where they are: in the folder that PLAS_LLAMA_CPP names, else on the PATH."""
+"""llama.cpp: its programs, in the folder that PLAS_LLAMA_CPP names, else on the PATH, and the package that reads its files."""
 
+import importlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,14 @@ def program(name: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not in PLAS_LLAMA_CPP or on the PATH; benchmarks/llama_cpp_build.py builds it")
     return found
+
+
+def gguf_package() -> Any:
+    """The package that reads GGUF files for llama.cpp; where its programs were named, a test without it fails and is not skipped."""
+    if not os.environ.get("PLAS_LLAMA_CPP"):
+        pytest.importorskip("gguf", reason="gguf is not installed (extra gguf)")
+    importlib.import_module("gguf.quants")
+    return importlib.import_module("gguf")
 
 
 def said(*command: object, given: str = "") -> bytes:

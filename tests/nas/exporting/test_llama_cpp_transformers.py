@@ -20,7 +20,7 @@ from nas.exporting.hf_config import config_of
 from nas.exporting.model import Model
 from nas.exporting.tensors import tensors
 from nas.exporting.weights import blocks
-from tests.nas.exporting.llama_cpp import program, quantised, said
+from tests.nas.exporting.llama_cpp import gguf_package, program, quantised, said
 
 Floats = NDArray[np.float32]
 Exported = Callable[..., Model]
@@ -95,10 +95,9 @@ def deep(name: str) -> dict[str, Any]:
 
 def decoded(path: Path) -> dict[str, Any]:
     """Every tensor of a GGUF file in 32 bits."""
-    gguf = pytest.importorskip("gguf")
-    quants = pytest.importorskip("gguf.quants")
+    gguf = gguf_package()
     held = gguf.GGUFReader(path).tensors
-    return {t.name: np.asarray(quants.dequantize(t.data, t.tensor_type), np.float32) for t in held}
+    return {t.name: np.asarray(gguf.quants.dequantize(t.data, t.tensor_type), np.float32) for t in held}
 
 
 def exported_values(model: Model) -> dict[str, Floats]:
@@ -197,7 +196,7 @@ def test_one_expert_is_renormalised(exported: Exported, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_types_are_those_of_llama_quantize(exported: Exported, tmp_path: Path, name: str, kind: str) -> None:
     """The same type for every tensor, the same bytes in types of 32, and in those of 256 an error at most a quarter larger."""
-    gguf = pytest.importorskip("gguf")
+    gguf = gguf_package()
     half, ours = tmp_path / "half.gguf", tmp_path / "ours.gguf"
     write_gguf(half, exported(deep(name), weights=True))
     write_gguf(ours, exported(deep(name), weights=True, gguf=kind))

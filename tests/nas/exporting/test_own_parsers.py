@@ -1,4 +1,4 @@
-"""Exports read by the stacks' own code, where they are installed: torchtitan, LLaMA-Factory, Megatron core, gguf."""
+"""Exports read by the stacks' own code, where they are installed: torchtitan, LLaMA-Factory, Megatron core."""
 
 import json
 import subprocess
@@ -8,13 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from nas.exporting.command_line import parsed
-from nas.exporting.gguf import entries, write_gguf
 from nas.exporting.model import Model
-from nas.exporting.weights import blocks
 from nas.stacks import hf, llamafactory, megatron, torchtitan
 from objectives import counts
 
@@ -138,22 +135,3 @@ def test_megatron_core_takes_our_arguments(
     if name == "top1":
         with pytest.raises(ValueError, match="pre-softmax"):
             TransformerConfig(**{**settings, "moe_router_pre_softmax": False})
-
-
-@pytest.mark.parametrize("name", ["dense", "top1", "untied", "qwen2"])
-def test_gguf_reads_the_weights_of_the_directory(
-    exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path, name: str
-) -> None:
-    needs("gguf")
-    from gguf import GGUFReader
-
-    model = exported(small[name], weights=True)
-    write_gguf(tmp_path / "model.gguf", model)
-    reader = GGUFReader(tmp_path / "model.gguf")
-    held = {tensor.name: tensor.data for tensor in reader.tensors}
-    assert [tensor.name for tensor in reader.tensors] == [entry.name for entry in entries(model)]
-    for entry in entries(model):
-        drawn = [np.concatenate(list(blocks(part, model.seed, number))) for number, part in entry.parts]
-        values = (np.concatenate(drawn).astype(np.uint32) << 16).view(np.float32).reshape(entry.shape)
-        assert np.array_equal(held[entry.name], values.astype(held[entry.name].dtype)), entry.name
-    assert reader.get_field("tokenizer.ggml.model").contents() == "none"
