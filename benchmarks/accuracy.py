@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks.calibration import calibrations, device, measurements, public_rows, unread
 from benchmarks.held_out import CPU, SHORT, cpu_rows
+from nas.calibrate.command import LAW
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_law
-from nas.work.calibrate import LAW
 from objectives.calibrating.group import PHASES, Calibrated, calibrate
 from objectives.calibrating.held_out import Group, leave_one_out
 from objectives.calibrating.measurements import Measurement

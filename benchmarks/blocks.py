@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from nas.block_frontier.problem import Limit, posed
-from nas.block_frontier.solution import Frontier
-from nas.block_frontier.solving import solved
-from nas.block_library.checking import Meaning, checked
-from nas.block_library.library import Library, Row
+from nas.blocks.checking import Meaning, checked
+from nas.blocks.library import Library, Row
+from nas.blocks.problem import Limit, posed
+from nas.blocks.solution import Frontier
+from nas.blocks.solving import solved
 
 
 def library(layers: int, blocks: int, seed: int = 0) -> Library:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.calibrate.command import LAW, resolve
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study.catalogue import load_device, load_law
-from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.group import Calibrated, calibrate, groups, with_beside
 from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import LeftOut, Measurement, read

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration import calibrations, public_rows
+from nas.calibrate.command import LAW, resolve
 from nas.study.catalogue import load_device, load_law
-from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.measurements import read
 from search_spaces.arrays import FloatArray

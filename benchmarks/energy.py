@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.calibrate.command import calibrated
 from nas.files import yaml_source
-from nas.work.calibrate import calibrated
 from objectives.calibrating.energy import EnergyGroup
 
 BOARD = "jetson_orin_nano_super_8gb"

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nas.exact.checkpoint import Notebook
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
@@ -22,12 +23,11 @@ from nas.exact.decomposition.sums import Sums
 from nas.exact.enumeration import enumerate_all
 from nas.exact.gains import gains
 from nas.exact.solution import metrics_of, solve
-from nas.frontier.dominance import non_dominated
-from nas.frontier.picks import PickRule
+from nas.problem.dominance import non_dominated
 from nas.problem.objective import Budget, built_in
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.search.notebook import Notebook
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 

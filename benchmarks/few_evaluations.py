@@ -28,10 +28,9 @@ from typing import Any
 import numpy as np
 from few_evaluations_truths import Truth, expensive, truth_of
 
-from nas.frontier.dominance import non_dominated
-from nas.frontier.indicators import Scale
-from nas.frontier.preferences import select
+from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Scale
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
@@ -40,6 +39,7 @@ from nas.search.discovery import strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.search.strategy import Brief
+from nas.study.preferences import select
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 CHECKPOINTS = (25, 50, 100, 200)

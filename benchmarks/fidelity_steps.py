@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from nas.frontier.dominance import non_dominated
-from nas.frontier.indicators import Scale
+from nas.problem.dominance import non_dominated
+from nas.problem.indicators import Scale
 from nas.problem.objective import KEEP, Objective
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from nas.files.tables import csv_text
-from nas.law_fitting.next_designs import candidates_of
+from nas.fit.next_designs import candidates_of
 from nas.search.assembly import assemble
 from nas.study.layers import layered
 from objectives.fitting.design import filling_rows

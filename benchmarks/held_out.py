@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration import BENCH, RUNTIME, Chosen, calibrations, dense, device, measurements, public_rows
+from nas.calibrate.command import LAW, resolve
 from nas.study.catalogue import load_law
-from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.held_out import Group, leave_one_out
 from objectives.calibrating.measurements import Measurement, read

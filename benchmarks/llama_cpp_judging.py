@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
+from nas.calibrate.command import LAW, calibrated, measured_rows
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
-from nas.work.calibrate import LAW, calibrated, measured_rows
 from objectives.calibrating.group import Calibrated
 from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement

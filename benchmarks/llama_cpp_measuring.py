@@ -12,12 +12,12 @@ from pathlib import Path
 
 from llama_cpp_design import COLUMNS, MODELS, architecture
 
-from nas.exporting.gguf import write_gguf
-from nas.exporting.model import Model, Workload
-from nas.exporting.recipe import load_recipe
-from nas.exporting.tokenizer import byte_level
+from nas.export.gguf import write_gguf
+from nas.export.model import Model, Workload
+from nas.export.recipe import load_recipe
+from nas.export.tokenizer import byte_level
 from nas.files.tables import csv_text, write
-from nas.measuring.machine import busy_cores
+from nas.measure.machine import busy_cores
 
 FORMATS = ("f16", "q8_0", "q4_0")
 LENGTHS = (16, 64, 256, 512, 2048)

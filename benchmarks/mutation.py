@@ -34,11 +34,11 @@ GROUPS = {
     "objectives": ["objectives/**/*.py"],
     "search_spaces": ["search_spaces/**/*.py"],
     "nas core": [
-        *(f"nas/frontier/{name}.py" for name in ("dominance", "indicators", "picks", "preferences")),
+        *(f"nas/problem/{name}.py" for name in ("dominance", "indicators", "picks", "preferences")),
         *(f"nas/problem/{name}.py" for name in ("problem", "evaluations", "objective")),
         *(f"nas/record/{name}.py" for name in ("store", "database", "log")),
         *(f"nas/search/{name}.py" for name in ("loop", "archive", "constraints", "key_index")),
-        "nas/comparison/statistics.py",
+        "nas/compare/statistics.py",
         "nas/exact/decomposition/*.py",
     ],
 }

@@ -25,9 +25,9 @@ from pymoo.optimize import minimize
 from scipy.stats import wilcoxon
 
 from nas.exact.solution import solve
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.indicators import Scale, distance
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Scale, distance
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble

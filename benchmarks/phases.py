@@ -31,7 +31,7 @@ PHASES = {  # file and function, the innermost of a stack decides
     "pictures": (("nas/answer/pictures.py", "draw_all"),),
     "PNG": (("backend_agg.py", "print_png"),),
     "SVG": (("backend_svg.py", "print_svg"),),
-    "report.html": (("nas/work/report.py", "write_report"),),
+    "report.html": (("nas/commands/report.py", "write_report"),),
     "screen": (("nas/answer/screen.py", "show"), ("nas/answer/screen.py", "show_head")),
 }
 

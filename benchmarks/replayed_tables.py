@@ -23,13 +23,13 @@ import numpy as np
 from replayed_tables_sources import Case, cases
 from scipy.stats import spearmanr
 
-from nas.frontier.dominance import non_dominated
-from nas.frontier.preferences import diverse
+from nas.problem.dominance import non_dominated
 from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.search.strategy import Brief
+from nas.study.preferences import diverse
 from search_spaces.arrays import FloatArray, IntArray
 
 CHECKPOINTS = (10, 25, 50)

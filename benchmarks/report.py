@@ -15,7 +15,7 @@ from selenium import webdriver
 
 from nas.answer.past_run import recorded_run
 from nas.answer.recalled import recalled
-from nas.work.report import FILE, write_report
+from nas.commands.report import FILE, write_report
 
 IMAGE = Path(__file__).resolve().parents[1] / "docs" / "images" / "report.png"
 WIDTH, HEIGHT = 1280, 1000

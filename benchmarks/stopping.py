@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.law_fitting.frontier_check import Judged, under_draws
-from nas.law_fitting.next_designs import Asked, designs
-from nas.law_fitting.trainings import Trainings
-from nas.law_fitting.worth import worth
+from nas.fit.frontier_check import Judged, under_draws
+from nas.fit.next_designs import Asked, designs
+from nas.fit.trainings import Trainings
+from nas.fit.worth import worth
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.fitting.design import assumed_by, known_by

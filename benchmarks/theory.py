@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from nas.closed_forms.frame import Frame
-from nas.closed_forms.rounding import Rounded, round_off
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
+from nas.theory.frame import Frame
+from nas.theory.rounding import Rounded, round_off
 
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "rtx_4090")
 SINGLE = 45  # latency budgets alone

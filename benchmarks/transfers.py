@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration import dense, device, fitted_to, measurements, public_rows
+from nas.calibrate.command import LAW
 from nas.study.catalogue import load_law
-from nas.work.calibrate import LAW
 from objectives.calibrating.group import PHASES, groups
 from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict

@@ -10,13 +10,13 @@ docs/python.md shows the rest.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nas.startup.import_path import keep_together, leave_working_folder
+from nas.terminal.import_path import keep_together, leave_working_folder
 
 PLAS = "plas-codesign"
 leave_working_folder()
 keep_together()
 
-from nas.startup.interrupts import guard_imports  # noqa: E402  (what it imports must not come from the working folder)
+from nas.terminal.interrupts import guard_imports  # noqa: E402  (what it imports must not come from the working folder)
 
 guard_imports()
 

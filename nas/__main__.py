@@ -46,7 +46,9 @@ def dispatch() -> None:
         sys.stdout.write(completion(arguments[1:]))
     elif arguments[0] in COMMANDS:
         sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
-        importlib.import_module(f"nas.{arguments[0]}").main()
+        from nas.terminal.doors import door
+
+        importlib.import_module(door(arguments[0])).main()
     else:
         from nas.files.faults import unknown
 
@@ -68,9 +70,9 @@ def completion(arguments: list[str]) -> str:
 
 def overview() -> str:
     """Commands with their first docstring lines."""
-    from objectives.plugins import summary
+    from nas.terminal.doors import headline
 
-    lines = [f"  {name:<9} {summary('nas', name)}" for name in COMMANDS]
+    lines = [f"  {name:<9} {headline(name)}" for name in COMMANDS]
     return "\n".join(
         [
             "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",

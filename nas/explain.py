@@ -60,10 +60,10 @@ def explain(
     json: o.Json = False,
 ) -> None:
     """Explain one architecture of a run, a published model, or any other."""
-    from nas.block_frontier.recording import is_answer
-    from nas.work.blocks import explain as of_blocks
-    from nas.work.explain import Request
-    from nas.work.explain import explain as work
+    from nas.blocks.command import explain as of_blocks
+    from nas.blocks.recording import is_answer
+    from nas.commands.explain import Request
+    from nas.commands.explain import explain as work
 
     flags = o.study_flags(
         space=space,

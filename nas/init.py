@@ -51,9 +51,9 @@ def application_study(name: str) -> str:
     Raises:
         UsageError: no such application.
     """
+    from nas.commands.list import application_studies
     from nas.errors import UsageError
     from nas.files.faults import unknown
-    from nas.work.list import application_studies
 
     known = application_studies()
     wanted = re.sub(r"[\s-]+", "_", name.strip()).lower()

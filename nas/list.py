@@ -33,7 +33,7 @@ def list_(
     json: o.Json = False,
 ) -> None:
     """List what can be named in a study."""
-    from nas.work.list import show
+    from nas.commands.list import show
 
     show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
 

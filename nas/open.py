@@ -14,7 +14,7 @@ def open_(
     quiet: o.Quiet = False,
 ) -> None:
     """Open the report.html of a run, a comparison, a study, a fit or a calibration in the browser; without one, print its path."""
-    from nas.work.open import show
+    from nas.commands.open import show
 
     show(run, only_print=print_, quiet=quiet)
 

@@ -29,22 +29,22 @@ def report(
     quiet: o.Quiet = False,
 ) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
-    from nas.block_frontier.recording import is_answer
+    from nas.blocks.recording import is_answer
+    from nas.commands.report import TOLD, Request
     from nas.files.report_json import REPRODUCTION
-    from nas.work.report import TOLD, Request
 
     if len(runs) == 1 and is_answer(runs[0]):
-        from nas.work.blocks import report as of_blocks
+        from nas.blocks.command import report as of_blocks
 
         of_blocks(Request(tuple(runs), out, quiet))
         return
     holds = [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
     if REPRODUCTION in holds:
-        from nas.work.reproduce import report as work
+        from nas.reproduce.command import report as work
     elif holds:
-        from nas.work.told import report as work
+        from nas.commands.report_from_json import report as work
     else:
-        from nas.work.report import report as work
+        from nas.commands.report import report as work
     work(Request(tuple(runs), out, quiet))
 
 

@@ -175,8 +175,8 @@ def run(
 
     With nothing else than --algo this is the paper's study: its space, its loss law, Jetson AGX Orin 64 GB.
     """
-    from nas.work.run import execute
-    from nas.work.run_request import Request
+    from nas.commands.run import execute
+    from nas.commands.run_request import Request
 
     flags = o.study_flags(
         algo=algo,
@@ -221,8 +221,8 @@ def run(
     asked = Request(flags, settings or [], config, resume, retry_failed, out, quiet, json, verbose, not no_plots)
     folder = execute(asked)
     if measure_top is not None:
-        from nas.work.measure import Request as Measurement
-        from nas.work.measure import carry_out
+        from nas.measure.command import Request as Measurement
+        from nas.measure.command import carry_out
 
         carry_out(
             Measurement(folder, folder.with_name(f"{folder.name}-measured"), how=f"diverse:{measure_top}", quiet=quiet)

@@ -16,7 +16,7 @@ def schema(
     from pydantic import BaseModel
 
     from nas.errors import UsageError
-    from nas.exporting.recipe import Recipe
+    from nas.export.recipe import Recipe
     from nas.files.faults import unknown
     from nas.search.discovery import is_own, named, strategy_module
     from nas.study.configuration import StudyConfig

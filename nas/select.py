@@ -35,9 +35,9 @@ def select(
     json: o.Json = False,
 ) -> None:
     """Choose candidates of a run; nothing in the run folder is executed."""
-    from nas.block_frontier.recording import is_answer
-    from nas.work.blocks import select as of_blocks
-    from nas.work.select import Request, choose
+    from nas.blocks.command import select as of_blocks
+    from nas.blocks.recording import is_answer
+    from nas.commands.select import Request, choose
 
     work = of_blocks if is_answer(run) else choose
     named = {"precisions": precisions, "precision_law": precision_law}

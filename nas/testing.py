@@ -1,4 +1,4 @@
-"""The check of a search strategy of one's own: `check_strategy` tries every law of `nas.conformance` on it."""
+"""The check of a search strategy of one's own: `check_strategy` tries every law of `nas.strategies.conformance` on it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.conformance.laws import LAWS
-from nas.conformance.subject import Subject
 from nas.errors import PlasError
 from nas.search.discovery import strategy_module
+from nas.strategies.conformance.laws import LAWS
+from nas.strategies.conformance.subject import Subject
 
 
 class BrokenLawError(AssertionError):

@@ -25,8 +25,8 @@ def watch(
 
     Ctrl-C ends the watching, never the run.
     """
-    from nas.work.watch import Request
-    from nas.work.watch import watch as look
+    from nas.commands.watch import Request
+    from nas.commands.watch import watch as look
 
     look(Request(run, every, wait, once, json, quiet))
 

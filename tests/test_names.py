@@ -39,7 +39,7 @@ def is_there(name: str) -> bool:
 
 def gone(text: str) -> list[str]:
     """What a text names that is not there; COMMAND and the like stand for any."""
-    files = [name for name in FILE.findall(text) if not (ROOT / name).exists()]
+    files = [name for name in FILE.findall(text) if not (ROOT / name).exists() and not re.search(r"/[A-Z]+[/.]", name)]
     modules = (name.rstrip(".") for name in MODULE.findall(text) if not name.endswith((".py", ".md", ".yaml")))
     return files + [name for name in modules if not is_there(name) and not name.rpartition(".")[2].isupper()]
 

@@ -33,8 +33,8 @@ Import = ast.Import | ast.ImportFrom
 
 
 def door(path: Path) -> bool:
-    """Whether a file holds a command's flags: those directly in `nas/`."""
-    return path.parent == Path("nas")
+    """Whether a file holds a command's flags: those directly in `nas/`, and `__main__.py` of a command's room."""
+    return path.parent == Path("nas") or path.name == "__main__.py"
 
 
 def text(path: str | Path) -> str:
@@ -162,10 +162,10 @@ def test_the_limits_find_what_they_should() -> None:
     handed = ",\n".join(f"    flag_{i}=flag_{i}" for i in range(50))
     signature = ast.parse(f"def f(\n{flags}\n):\n    g(\n{handed}\n)\n")
     assert too_long(Path("nas/f.py"), signature) == []
-    assert too_long(Path("nas/work/f.py"), signature) != []
+    assert too_long(Path("nas/commands/f.py"), signature) != []
     assert too_long(Path("nas/f.py"), ast.parse(f"def f():\n{body}\n    pass")) != []
-    assert too_long(Path("nas/work/f.py"), ast.parse(f"def f():\n{body}")) != []
-    here = Path("nas/work/run.py")
+    assert too_long(Path("nas/commands/f.py"), ast.parse(f"def f():\n{body}")) != []
+    here = Path("nas/commands/run.py")
     for line in (
         "import json",
         "from nas.problem.problem import Problem",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nas.answer.outcome import Outcome
-from nas.frontier.contexts import AtContext, along_contexts, of_long_context
+from nas.problem.contexts import AtContext, along_contexts, of_long_context
 from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures
 

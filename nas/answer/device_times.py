@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nas.frontier.picks import Pick
+from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
 from objectives.datasheet_times import doubts

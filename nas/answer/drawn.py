@@ -8,9 +8,9 @@ import numpy as np
 
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import baseline_metric
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.indicators import too_many
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import too_many
 from search_spaces.arrays import FloatArray, IntArray
 
 THINNED = 20_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from nas.answer.sentences import describe
 from nas.exact.gains import BudgetGain, Gain, Gains
-from nas.frontier.diagnosis import at_least
+from nas.problem.diagnosis import at_least
 from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE

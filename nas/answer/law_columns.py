@@ -7,8 +7,8 @@ import numpy as np
 
 from nas.answer.law_verdicts import AlongFrontier, LawAnswers
 from nas.exact.rival_laws import Verdict
-from nas.frontier.picks import Pick
 from nas.problem.evaluations import Evaluations
+from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from search_spaces.arrays import AnyArray

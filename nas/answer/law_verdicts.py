@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.exact.rival_laws import Along, Verdict, along, verdicts
-from nas.frontier.picks import Pick, PickRule
-from nas.frontier.uncertainty import cost_among
 from nas.problem.evaluations import Evaluations
+from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import cost_among
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from search_spaces.arrays import FloatArray, IntArray

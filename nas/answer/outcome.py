@@ -9,14 +9,14 @@ from nas.answer.device_times import device_times
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
-from nas.frontier.blind_axes import blind_axes
-from nas.frontier.diagnosis import Diagnosis
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.indicators import Distance, Scale, distance
-from nas.frontier.picks import Pick, answers
-from nas.frontier.uncertainty import Uncertainty, uncertainty
+from nas.problem.blind_axes import blind_axes
+from nas.problem.diagnosis import Diagnosis
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Distance, Scale, distance
+from nas.problem.picks import Pick, answers
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import Uncertainty, uncertainty
 from nas.record.log import known_in
 from nas.search.asking import lessons_of
 from nas.search.assembly import Study, under_preset

@@ -14,9 +14,9 @@ from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
-from nas.frontier.diagnosis import lines
-from nas.frontier.indicators import APPROXIMATE, too_many
+from nas.problem.diagnosis import lines
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import APPROXIMATE, too_many
 from nas.problem.problem import Problem
 from nas.problem.questions import Question
 from nas.problem.settings import tokens_of

@@ -8,9 +8,9 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.indicators import Scale
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds

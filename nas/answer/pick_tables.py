@@ -10,8 +10,8 @@ from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
-from nas.frontier.picks import Pick
 from nas.problem.objective import unit_of
+from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled

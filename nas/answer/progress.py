@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.frontier.dominance import non_dominated
+from nas.problem.dominance import non_dominated
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.log import KNOWN

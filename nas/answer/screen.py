@@ -21,8 +21,8 @@ from nas.answer.sentences import (
     plot_axes,
     reading,
 )
-from nas.frontier.blind_axes import blind_lines
-from nas.frontier.diagnosis import Diagnosis, at_least, lines
+from nas.problem.blind_axes import blind_lines
+from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.study.configuration import StudyConfig

@@ -8,10 +8,10 @@ import numpy as np
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
 from nas.answer.sureness import draws_outside, sureness, sureness_in_short, unknown_uncertainty
-from nas.frontier.active_experts import active_experts_lines
-from nas.frontier.uncertainty import FROM_LOSS
+from nas.problem.active_experts import active_experts_lines
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
+from nas.problem.uncertainty import FROM_LOSS
 from nas.study.configuration import StudyConfig
 from nas.study.law_records import record_line
 from objectives.loss_law.law import Law

@@ -7,9 +7,9 @@ from typing import Any
 from nas.answer.past_run import RecordedRun
 from nas.answer.restudied import study_of
 from nas.exact.solution import solve
-from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, Objective, built_in
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from objectives.plugins import importable
 

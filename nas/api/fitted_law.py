@@ -13,10 +13,10 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
 from nas.files.tables import write
-from nas.law_fitting.request import Request, refuse_places
-from nas.law_fitting.text import terminal
+from nas.fit.command import worked_out
+from nas.fit.request import Request, refuse_places
+from nas.fit.text import terminal
 from nas.study.catalogue import load_law
-from nas.work.fit import worked_out
 from objectives.loss_law.law import Law
 
 

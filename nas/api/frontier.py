@@ -11,13 +11,13 @@ import pandas as pd
 from nas.api.data_frames import design_of, evaluations_table, notebook_html
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve
-from nas.frontier.indicators import Distance, Scale, distance
-from nas.frontier.picks import PickRule
-from nas.frontier.preferences import check_form, parse_budget, select
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Distance, Scale, distance
 from nas.problem.objective import Budget
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
+from nas.study.preferences import check_form, parse_budget, select
 from objectives.scenario import Workload
 
 

@@ -13,10 +13,10 @@ from nas.answer.solved_anew import solvable, solved_within
 from nas.api.data_frames import design_of, notebook_html
 from nas.api.frontier import budgets_of, within
 from nas.errors import InfeasibleError, UsageError
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import PickRule
-from nas.frontier.preferences import check_form, select
+from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget, unit_of
+from nas.problem.picks import PickRule
+from nas.study.preferences import check_form, select
 from search_spaces.arrays import IntArray
 
 

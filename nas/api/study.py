@@ -14,16 +14,16 @@ from nas.answer.outcome import Outcome
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
 from nas.api.frontier import Frontier, within
 from nas.api.study_keys import StudyKeys
+from nas.commands.run import ran
+from nas.commands.run_request import Request
 from nas.errors import UsageError
 from nas.exact.solution import solve
-from nas.frontier.breakdown import Explanation, explained
+from nas.problem.breakdown import Explanation, explained
 from nas.problem.problem import Problem
 from nas.search import assembly
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.own_modules import script_module
-from nas.work.run import ran
-from nas.work.run_request import Request
 from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import PickRule
+from nas.exact.checkpoint import Notebook, section_of
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, joined
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
-from nas.search.notebook import Notebook, section_of
 
 BLOCK = 131_072
 

@@ -8,9 +8,9 @@ from nas.errors import UsageError
 from nas.exact.axis_steps import beyond
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import SECONDS, metrics_of, way_of
-from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 
 DIFFERENT = 1e-11  # relative; less is a tie at 12 digits

@@ -11,11 +11,11 @@ from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import QUICK, SECONDS, metrics_of, way_of
-from nas.frontier.diagnosis import MISSES, Diagnosis, Relaxation, beyond, closest, diagnose
-from nas.frontier.head_steps import VOCABULARIES
-from nas.frontier.picks import PickRule
+from nas.problem.diagnosis import MISSES, Diagnosis, Relaxation, beyond, closest, diagnose
 from nas.problem.evaluations import Evaluations, distinct
+from nas.problem.head_steps import VOCABULARIES
 from nas.problem.objective import Budget, built_in
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import of_all_settings
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

@@ -9,9 +9,9 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.solution import solve
-from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
 from objectives.composition import composition_of_all

@@ -10,15 +10,15 @@ from functools import partial, reduce
 
 import numpy as np
 
+from nas.exact.checkpoint import Notebook
 from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
 from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts, partners
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import best_row
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget, Objective
+from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, of_all_settings
-from nas.search.notebook import Notebook
 
 FEW = 2000  # architectures of each setting that say which to solve first
 

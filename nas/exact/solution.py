@@ -7,16 +7,16 @@ from typing import Literal
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.checkpoint import Notebook
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.decomposition.frontier import PARTNERS, partners
 from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
 from nas.exact.enumeration import enumerate_all
 from nas.exact.setting_by_setting import SettingBySetting
-from nas.frontier.picks import PickRule
 from nas.problem.evaluations import Evaluations
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, each_setting
-from nas.search.notebook import Notebook
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
 SMALL = 100_000  # architectures whose enumeration is quicker than setting up sums

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import best_row
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, limit_in_unit, unit_of
+from nas.problem.picks import best_row
 from nas.problem.rates import costs
 from search_spaces.arrays import FloatArray
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from nas.frontier.dominance import frontier_rows
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex

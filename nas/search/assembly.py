@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from nas.exact.checkpoint import Notebook
 from nas.files.faults import Faults, Path
 from nas.problem.energy_words import about_energy
 from nas.problem.objective import Budget, Objective, built_in, limit_on_cost
@@ -21,7 +22,6 @@ from nas.search.costly_objectives import compared_with, furnished
 from nas.search.discovery import parameters_of, strategy_module
 from nas.search.impossible import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
-from nas.search.notebook import Notebook
 from nas.search.placement import few_whole_values, idle_workers, own_cluster, refuse_misplaced, refuse_unasynchronous
 from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of

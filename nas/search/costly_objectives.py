@@ -6,13 +6,12 @@ from dataclasses import replace
 from types import ModuleType
 
 from nas.errors import UsageError
+from nas.problem.costly import COSTLY
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
 from nas.study.baselines import beside_tokens
 from nas.study.configuration import StudyConfig
-from nas.study.costly_settings import COSTLY
-from objectives.plugins import importable
 from search_spaces.space import SearchSpace
 
 
@@ -25,7 +24,7 @@ def furnished(
         UsageError: settings that are missing or of nothing, or what a metric cannot do in this study.
     """
     notices: list[str] = []
-    for name in importable(COSTLY):
+    for name in COSTLY:
         if name in objectives:
             settings, prior, said = _module(name).settled(config, space)
             config = config.model_copy(update={name: settings})
@@ -60,7 +59,7 @@ def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{COSTLY}.{name}")
+    return importlib.import_module(COSTLY[name])
 
 
 def compared_with(

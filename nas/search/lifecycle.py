@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import AllFailedError, PlasError, UsageError
+from nas.exact.checkpoint import Notebook
 from nas.files import yaml_source
 from nas.files.tables import csv_text, write
 from nas.problem.evaluations import Evaluations
@@ -28,7 +29,6 @@ from nas.search.delegated import Delegated
 from nas.search.discovery import is_own
 from nas.search.known_results import KNOWN_FILE, known_columns
 from nas.search.loop import TELLING, Search
-from nas.search.notebook import Notebook
 from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig

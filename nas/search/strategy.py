@@ -7,10 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.checkpoint import Notebook
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
-from nas.search.notebook import Notebook
 from objectives.loss_law.law import Law
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nas.frontier.dominance import non_dominated
+from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

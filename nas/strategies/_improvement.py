@@ -5,7 +5,7 @@ import heapq
 import moocore
 import numpy as np
 
-from nas.frontier.indicators import REFERENCE
+from nas.problem.indicators import REFERENCE
 from search_spaces.arrays import FloatArray, IntArray
 
 NOTHING = 1e-12

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from nas.frontier.breakdown import operator_columns
+from nas.problem.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.strategies._evidence import Group

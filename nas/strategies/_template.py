@@ -12,7 +12,7 @@
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.frontier.dominance import non_dominated
+from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import Brief, Traits

@@ -8,8 +8,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from nas.frontier.indicators import Scale, too_many
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Scale, too_many
 from nas.search.strategy import Brief, Traits
 from nas.strategies._front import Front
 from nas.strategies._space_filling import latin_hypercube

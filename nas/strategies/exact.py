@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from nas.exact.solution import SMALL, ExactSolution, solve
-from nas.frontier.picks import PickRule
+from nas.problem.picks import PickRule
 from nas.search.strategy import Brief, Traits
 from search_spaces.arrays import IntArray
 

@@ -7,7 +7,7 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import Field
 
-from nas.frontier.crowding import crowding_distance
+from nas.problem.crowding import crowding_distance
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import Brief, Traits
 from nas.search.unseen import draw_unseen

@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from nas.errors import UsageError
-from nas.frontier.dominance import non_dominated
-from nas.frontier.preferences import diverse
+from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
@@ -24,6 +23,7 @@ from nas.strategies._lessons import lessons_of
 from nas.strategies._prior_columns import OF_LAW, Designs, Wanted
 from nas.strategies._space_filling import latin_hypercube
 from nas.strategies._told import content
+from nas.study.preferences import diverse
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

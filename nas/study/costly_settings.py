@@ -9,7 +9,6 @@ from nas.study.identity_marks import FREE
 from nas.study.written_values import ascending, none_word, split_names
 from objectives.quantities import counted
 
-COSTLY = "nas.costly"  # where they lie, a module each
 Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(split_names)]
 MOST_TOKENS = 1e15
 Threads = Annotated[int, Field(strict=True, ge=1, le=1024)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
-from nas.study.costly_settings import COSTLY
+from nas.problem.costly import COSTLY
 from nas.study.own_modules import imported
 from objectives.installed import DISTRIBUTION
 from objectives.plugins import documents, first_line, importable, normalised
@@ -27,7 +27,7 @@ SHIPPED = {
     "forms": "objectives.law_forms",
     "laws": "objectives.laws",
     "devices": "objectives.devices",
-    "stacks": "nas.stacks",
+    "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
 ONE = {kind: kind.removesuffix("s") for kind in SHIPPED} | {"strategies": "strategy"}
 FOLDERS = ("laws", "devices")  # here an entry point is a folder of YAML files
@@ -88,7 +88,7 @@ def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
-    return importable(SHIPPED[kind]) + (importable(COSTLY) if kind == "metrics" else ())
+    return importable(SHIPPED[kind]) + (tuple(COSTLY) if kind == "metrics" else ())
 
 
 def offered(kind: str) -> dict[str, tuple[PlugIn, ...]]:

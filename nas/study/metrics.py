@@ -11,11 +11,11 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.files.import_rights import refuse_import
+from nas.problem.costly import COSTLY
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
-from nas.study.costly_settings import COSTLY
 from nas.study.own_modules import imported
 from nas.study.written_budgets import split_budgets
 from nas.study.written_values import ascending, split_names
@@ -51,7 +51,7 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
             return True
         if name in importable("objectives.metrics") or QUANTILE.match(name):
             found[name] = built_in(name)
-        elif name in importable(COSTLY):
+        elif name in COSTLY:
             found[name] = costly(name)
         elif plug_in := entry_points.found("metrics", name):
             refuse_import(name, typed=faults.typed(path))
@@ -69,8 +69,8 @@ def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faul
 
 
 def costly(name: str) -> Objective:
-    """A metric that ships and costs, a module of `nas.costly`; its settings are the study's."""
-    place = f"{COSTLY}.{name}"
+    """A metric that ships and costs, `objective.py` of its command; its settings are the study's."""
+    place = COSTLY[name]
     module = importlib.import_module(place)
     function = getattr(module, name)
     return Objective(

@@ -9,11 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
-from nas.study.costly_settings import COSTLY
+from nas.problem.costly import COSTLY
 
 RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 OURS = ("nas", "objectives", "search_spaces", "configs")
 ROOT = Path(__file__).resolve().parents[2]
+MOVED = {"nas.comparison.hard": "nas.compare.hard"}  # names in run folders and studies from before
 
 
 def imported(name: str) -> ModuleType:
@@ -34,8 +35,8 @@ def imported(name: str) -> ModuleType:
 
 def loaded(name: str) -> ModuleType:
     """A user's module that was looked at before, or one of ours that costs; raises whatever it raises."""
-    theirs = None if name.startswith(f"{COSTLY}.") else _namesake(name.partition(".")[0])
-    return importlib.import_module(name) if theirs is None else _beside_ours(name, theirs)
+    theirs = None if name in COSTLY.values() else _namesake(name.partition(".")[0])
+    return importlib.import_module(MOVED.get(name, name)) if theirs is None else _beside_ours(name, theirs)
 
 
 def script_module() -> str:

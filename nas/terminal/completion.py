@@ -10,6 +10,8 @@ from typing import get_args, get_type_hints
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
+from nas.problem.costly import COSTLY
+from nas.terminal.doors import door
 from objectives.plugins import documents, importable
 from search_spaces.formats import FORMATS
 
@@ -32,7 +34,7 @@ compdef _plas plas""",
 }
 
 Names = Callable[[], Sequence[str]]
-METRICS: Names = lambda: (*importable("objectives.metrics"), *importable("nas.costly"))  # noqa: E731
+METRICS: Names = lambda: (*importable("objectives.metrics"), *COSTLY)  # noqa: E731
 STRATEGIES: Names = lambda: importable("nas.strategies")  # noqa: E731
 
 
@@ -52,7 +54,7 @@ VALUES: dict[str, Names] = {
     "--from": yaml_names("configs"),
     "--studies": yaml_names("configs"),
     "--preset": yaml_names("nas.study.presets"),
-    "--recipe": yaml_names("nas.exporting.recipes"),
+    "--recipe": yaml_names("nas.export.recipes"),
     "--form": lambda: importable("objectives.law_forms"),
     "--objectives": METRICS,
     "--budget": lambda: tuple(f"{name}=" for name in METRICS()),
@@ -101,7 +103,7 @@ def _beginning(start: str, names: Sequence[str]) -> list[str]:
 
 def _signature(command: str) -> tuple[list[str], list[str]]:
     """A command's options, and the values of its argument where they are known, from its function's annotations."""
-    function = importlib.import_module(f"nas.{command}").main.function
+    function = importlib.import_module(door(command)).main.function
     options, choices = ["--help"], list[str]()
     for hint in get_type_hints(function, include_extras=True).values():
         for info in getattr(hint, "__metadata__", ()):

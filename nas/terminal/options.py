@@ -11,8 +11,8 @@ import typer
 
 from nas.errors import PlasError
 from nas.files import import_rights
-from nas.startup.interrupts import INTERRUPTED, take_over
 from nas.terminal.console import complain, notice
+from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
 REFUSED = cast(  # typer's own, or click's: whichever typer raises
@@ -197,11 +197,14 @@ def study_flags(**given: Any) -> dict[str, Any]:
 def command(function: Callable[..., None], *examples: str) -> Callable[[], None]:
     """A command-line program around a function: errors become one line and an exit code; examples end its help."""
 
+    file = Path(function.__code__.co_filename)
+    name = file.parent.name if file.stem == "__main__" else file.stem
+
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         take_over()
         try:
-            with import_rights.command(Path(function.__code__.co_filename).stem):
+            with import_rights.command(name):
                 function(*args, **kwargs)
         except PlasError as error:
             complain(str(error))
@@ -227,7 +230,7 @@ def program_of(module: str) -> str | None:
     """What the user typed: `plas run` or `python -m nas.run`; None where the parser must find it."""
     if sys.argv[0].startswith("plas "):
         return sys.argv[0]
-    return f"python -m {module}" if module != "__main__" else None
+    return f"python -m {module.removesuffix('.__main__')}" if module != "__main__" else None
 
 
 def parsed(app: typer.Typer, program: str | None) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.accuracy import BY_LENGTH, BY_MODEL, FITTED, Row, cells, every_row, left_out, page
-from nas.work.calibrate import resolve
+from nas.calibrate.command import resolve
 from objectives.calibrating.measurements import read
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"

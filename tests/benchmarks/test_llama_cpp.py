@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nas.calibrate.command import LAW, measured_rows
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
-from nas.work.calibrate import LAW, measured_rows
 from objectives.calibrating.efficiencies import fit, freedom
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms

@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 from nas.answer.outcome import Outcome, conclude
-from nas.conformance.subject import AXES
+from nas.commands import run as running
+from nas.commands.list import missing_extra
+from nas.commands.run_request import Request
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -26,9 +28,8 @@ from nas.record.store import FILE, RunStore
 from nas.search.assembly import Study, assemble
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.work import run as running
-from nas.work.list import missing_extra
-from nas.work.run_request import Request
+from nas.strategies.conformance.subject import AXES
+from nas.terminal.doors import door
 from objectives.plugins import importable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -289,7 +290,7 @@ def inside(
         capsys.readouterr()
         code: object = None
         try:
-            importlib.import_module(f"nas.{command}").main()
+            importlib.import_module(door(command)).main()
         except SystemExit as stopped:
             code = stopped.code
         return Answer(code if isinstance(code, int) else 0 if code is None else 1, *capsys.readouterr())

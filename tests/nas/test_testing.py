@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from nas.conformance.laws import LAWS
 from nas.errors import UsageError
 from nas.search.strategy import Brief, Traits
 from nas.strategies import _template as template
+from nas.strategies.conformance.laws import LAWS
 from nas.testing import BrokenLawError, check_strategy
 
 Genotypes = Any

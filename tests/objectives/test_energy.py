@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.frontier.breakdown import operator_columns
+from nas.problem.breakdown import operator_columns
 from objectives.assessment import Assessment
 from objectives.device import Calibration, Device, Energy
 from objectives.parts import PartAssessment

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.checkpoint import Notebook, section_of
 from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
@@ -18,7 +19,6 @@ from nas.exact.decomposition.sums import Sums
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
-from nas.search.notebook import Notebook, section_of
 from objectives.metrics.perplexity import LARGEST_LOSS
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from nas.exact.decomposition.dominance_lookup import Table
-from nas.frontier.dominance import frontier_rows
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, distinct
 from search_spaces.arrays import BoolArray, FloatArray
 

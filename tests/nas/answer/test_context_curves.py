@@ -8,8 +8,8 @@ import pytest
 from nas.answer.context_curves import UNSEEN, cells, curves
 from nas.answer.context_pictures import curves_figure
 from nas.answer.outcome import Outcome
-from nas.frontier.contexts import CONTEXTS
-from nas.reporting.run_page import run_page
+from nas.pages.run_page import run_page
+from nas.problem.contexts import CONTEXTS
 
 Concluded = Callable[..., Outcome]
 LONG: dict[str, Any] = {

@@ -15,7 +15,7 @@ import pytest
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from nas.answer import optuna_mirror
+from nas.commands import optuna_mirror
 from nas.files.yaml_source import dump
 
 Inside = Callable[..., Any]
@@ -222,7 +222,7 @@ def test_a_password_is_not_kept(inside: Inside, monkeypatch: pytest.MonkeyPatch)
 def test_optuna_is_imported_only_for_a_mirror(commands: Any) -> None:
     commands.write("study.yaml", (commands.folder / "study.yaml").read_text())
     code = (
-        "import sys; from nas.work.run import execute; from nas.work.run_request import Request; from pathlib import Path; "
+        "import sys; from nas.commands.run import execute; from nas.commands.run_request import Request; from pathlib import Path; "
         "execute(Request({'algo': 'random', 'evaluations': 5}, [], 'study.yaml', None, False, Path('run'), True, False)); "
         "sys.exit('optuna' in sys.modules)"
     )

@@ -15,8 +15,8 @@ from nas.answer.outcome_files import summary, write_files
 from nas.answer.screen import show
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import best_row
+from nas.problem.dominance import frontier_rows
+from nas.problem.picks import best_row
 
 Concluded = Callable[..., Outcome]
 FRONTIER = [

@@ -11,7 +11,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
 from nas.answer.screen import next_steps, show
 from nas.files.yaml_source import dump
-from nas.frontier.diagnosis import lines
+from nas.problem.diagnosis import lines
 
 Concluded = Callable[..., Outcome]
 APPLICATIONS = ("embodied AI", "smart home", "autonomous driving", "private serving")

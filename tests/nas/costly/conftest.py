@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nas.costly import train as training
 from nas.files.yaml_source import dump
 from nas.search.worker_pool import WorkerPool
+from nas.train import objective as training
 from tests.nas.extras import skip_without_hf
 
 LINE = "the quick brown fox jumps over the lazy dog and runs away, number {}\n"
@@ -87,8 +87,8 @@ def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = folder / "trainer"
     place.mkdir()
     (place / "worker.py").write_text(TRAINER)
-    monkeypatch.setattr("nas.training.crew.SCRIPT", place / "worker.py")
-    monkeypatch.setattr("nas.costly.train.refuse_missing", lambda command: None)
+    monkeypatch.setattr("nas.train.crew.SCRIPT", place / "worker.py")
+    monkeypatch.setattr("nas.train.objective.refuse_missing", lambda command: None)
     return place
 
 

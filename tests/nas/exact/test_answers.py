@@ -18,18 +18,18 @@ from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution
 from nas.exact.axis_steps import beyond
+from nas.exact.checkpoint import section_of
 from nas.exact.decomposition.branch_and_bound import FEW, BranchAndBound
 from nas.exact.gains import Gains, gains
 from nas.exact.infeasibility import diagnosed
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.yaml_source import dump, read
-from nas.frontier.diagnosis import diagnose, lines
-from nas.frontier.picks import PickRule, best_row
+from nas.problem.diagnosis import diagnose, lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.search.notebook import section_of
 from search_spaces.space import SearchSpace
 
 Inside = Callable[..., Any]
@@ -352,7 +352,7 @@ def enumerated(tmp_path: Path, user_module: Callable[[str], str], monkeypatch: p
     )  # first: an import copies the other
     monkeypatch.setattr(exact_solution, "SMALL", 0)
     monkeypatch.setattr("nas.exact.enumeration.BLOCK", 200)
-    monkeypatch.setattr("nas.search.notebook.SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr("nas.exact.checkpoint.SAVE_EVERY_S", 0.0)
     name = user_module("def fn(a):\n    return a.depth / a.width + a.n_experts\n")
     study = {"space": SPACE, "name": "some", "objectives": ["loss", f"{name}:fn"], "applications": {}}
     study |= {"baselines": ["smollm2_135m"], "budgets": {f"{name}:fn": 100}}
@@ -410,7 +410,7 @@ def test_explain_under_a_law_without_parts_says_so(problem: Problem, monkeypatch
 def test_a_solution_interrupted_twice_ends_in_the_same_files(
     exact_run: str, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nas.search.notebook.SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr("nas.exact.checkpoint.SAVE_EVERY_S", 0.0)
     monkeypatch.setattr("nas.exact.decomposition.frontier.BLOCK", 40)
     settle, left = BranchAndBound.settle, [0]
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nas.exact.checkpoint import Notebook
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
 from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
@@ -21,12 +22,11 @@ from nas.exact.decomposition.grid import Grid, Partners
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
 from nas.exact.decomposition.sums import BrokenSum, Sums, undeclared
-from nas.frontier.dominance import frontier_rows
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.search.notebook import Notebook
 from objectives import counts
 from objectives.loss_law.law import Law
 from objectives.parts import Composition
@@ -124,7 +124,7 @@ def settling(blocks: list[Any]) -> Callable[..., None]:
 def test_a_killed_solution_continues_from_its_notebook(
     small_steps: None, regular: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nas.search.notebook.SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr("nas.exact.checkpoint.SAVE_EVERY_S", 0.0)
     whole, kept = SumsOfParts(regular, ("loss", "memory_gb")), ["{}"]
     expected = whole.frontier(regular.objectives, ())
     for death in (2, 3, 4):

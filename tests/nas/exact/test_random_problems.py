@@ -18,11 +18,11 @@ from nas.exact.gains import DIFFERENT, gains
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import solve
 from nas.exact.sweeps import Sweep, swept
-from nas.frontier.diagnosis import diagnose
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import PickRule, best_row
+from nas.problem.diagnosis import diagnose
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.search.assembly import assemble
 from objectives.device import Calibration, Energy

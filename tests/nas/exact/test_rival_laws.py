@@ -8,10 +8,10 @@ import pytest
 
 from nas.errors import UsageError
 from nas.exact.rival_laws import Verdict, verdicts
-from nas.frontier.dominance import frontier_rows, rounded
-from nas.frontier.picks import PickRule
+from nas.problem.dominance import frontier_rows, rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law

@@ -12,10 +12,10 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.rival_laws import verdicts
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import SECONDS, metrics_of, solve
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import PickRule, best_row
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.settings import each_setting, trained_on
 from nas.search.assembly import assemble

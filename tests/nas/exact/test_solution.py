@@ -10,10 +10,10 @@ from nas.errors import UsageError
 from nas.exact import enumeration
 from nas.exact import solution as exact_solution
 from nas.exact.solution import ExactSolution, quick_frontier, solve
-from nas.frontier.dominance import frontier_rows, non_dominated, rounded
-from nas.frontier.picks import PickRule, best_row
+from nas.problem.dominance import frontier_rows, non_dominated, rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nas.exact.checkpoint import Notebook
 from nas.exact.rival_laws import verdicts
 from nas.exact.solution import solve
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import PickRule
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, built_in
+from nas.problem.picks import PickRule
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.settings import each_setting, of_all_settings
 from nas.search.assembly import assemble
-from nas.search.notebook import Notebook
 from nas.study.catalogue import load_device, load_law
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
@@ -170,7 +170,7 @@ def test_settings_are_problems_that_price_as_the_whole_does() -> None:
 
 @pytest.mark.slow
 def test_a_killed_solution_goes_on_in_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nas.search.notebook.SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr("nas.exact.checkpoint.SAVE_EVERY_S", 0.0)
     raw = {"law": "sparsity_iso", "tokens": [10**9, 10**11], "baselines": [], "default_budget": "none", "space": TINY}
     problem, kept = assemble(raw, {}).problem, ["{}"]
     rules = (PickRule(Budget("memory_gb", 0.2)),)  # which no member of the frontier need be

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from nas.answer.model_remarks import head
-from nas.closed_forms.frame import Frame
 from nas.errors import UsageError
 from nas.exact.solution import solve
-from nas.exporting.candidates import Chosen
-from nas.frontier.breakdown import explained
-from nas.frontier.dominance import frontier_rows
+from nas.export import command as exporting
+from nas.export.candidates import Chosen
+from nas.problem.breakdown import explained
+from nas.problem.dominance import frontier_rows
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study
 from nas.study.catalogue import load_space
-from nas.work import export as exporting
+from nas.theory.frame import Frame
 from objectives.assessment import Assessment
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace

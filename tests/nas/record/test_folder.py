@@ -186,7 +186,7 @@ def test_an_extended_run_stays_extended(copied: Path, longer: Path, inside: Insi
 def test_an_extension_killed_in_the_middle_resumes_to_its_end(
     copied: Path, longer: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nas.work import run as running
+    from nas.commands import run as running
 
     class KilledError(BaseException):
         """Stands for a kill: nothing of the product handles it."""

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nas.exact import solution as exact_solution
-from nas.frontier.dominance import frontier_rows
-from nas.frontier.picks import PickRule
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module

@@ -15,9 +15,9 @@ from scipy.stats import multivariate_normal
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.files import yaml_source
-from nas.frontier.dominance import frontier_rows, non_dominated
-from nas.frontier.indicators import Scale
+from nas.problem.dominance import frontier_rows, non_dominated
 from nas.problem.evaluations import Evaluations
+from nas.problem.indicators import Scale
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.constraints import as_seen, problem_as_seen

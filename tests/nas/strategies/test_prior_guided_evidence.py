@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nas.commands import run as running
+from nas.commands.report import Request, report
+from nas.commands.run import draw
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
@@ -18,9 +21,6 @@ from nas.problem.problem import Problem
 from nas.search.strategy import Brief
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from nas.study.catalogue import load_law
-from nas.work import run as running
-from nas.work.report import Request, report
-from nas.work.run import draw
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures, stack

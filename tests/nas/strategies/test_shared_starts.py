@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.comparison.anytime import FIRST
-from nas.comparison.result import prefix
+from nas.compare.anytime import FIRST
+from nas.compare.result import prefix
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
 from nas.search.strategy import Brief

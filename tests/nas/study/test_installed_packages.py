@@ -61,7 +61,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
             del sys.modules[name]
-    nas_stack = importlib.import_module("nas.exporting.stack_protocol")
+    nas_stack = importlib.import_module("nas.export.stack_protocol")
     nas_stack.stack.cache_clear()
 
 
@@ -126,7 +126,7 @@ def executed(site: Path) -> set[str]:
         path.unlink()
     for name in [name for name in sys.modules if name.startswith("their_pack")]:
         del sys.modules[name]
-    importlib.import_module("nas.exporting.stack_protocol").stack.cache_clear()
+    importlib.import_module("nas.export.stack_protocol").stack.cache_clear()
     return found
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from nas.answer.law_sentences import caveats
 from nas.answer.sentences import told_by_fit
+from nas.commands.list import show
 from nas.study.catalogue import load_law
 from nas.study.law_records import record_line, records, records_line, records_of, rules
-from nas.work.list import show
 
 
 def test_list_laws_says_which_law_has_the_better_record(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from nas.answer.sentences import describe
+from nas.commands.list import application_studies
+from nas.commands.run import execute
+from nas.commands.run_request import Request
 from nas.files import yaml_source
-from nas.frontier.picks import answers
+from nas.problem.picks import answers
 from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
-from nas.work.list import application_studies
-from nas.work.run import execute
-from nas.work.run_request import Request
 from objectives.plugins import documents
 
 ROOT = Path(__file__).resolve().parents[3]

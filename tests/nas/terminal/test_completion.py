@@ -11,6 +11,7 @@ from nas.errors import UsageError
 from nas.run import run
 from nas.study.configuration import StudyConfig
 from nas.terminal.completion import SCRIPTS, VALUES, answer, candidates
+from nas.terminal.doors import door
 from objectives.plugins import documents, importable
 
 
@@ -40,7 +41,7 @@ def test_words_that_may_follow(words: list[str], among: list[str]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_a_command_is_completed(command: str) -> None:
-    module = importlib.import_module(f"nas.{command}")
+    module = importlib.import_module(door(command))
     found = candidates([command, "--"], COMMANDS)
     assert "--help" in found
     assert len(found) == len(set(found))

@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 
 from nas.api.study import load_study
-from nas.closed_forms import infeasible, loss_terms
-from nas.closed_forms.frame import Frame
 from nas.errors import UsageError
-from nas.frontier.preferences import parse_budget
+from nas.study.preferences import parse_budget
+from nas.theory import infeasible, loss_terms
+from nas.theory.frame import Frame
 
 ROOT = Path(__file__).resolve().parents[3]
 NOT_PROPOSED = (  # both names are meant, or how a page of the repository is made
     "nas/__main__.py",
-    "nas/startup/import_path.py",
+    "nas/terminal/import_path.py",
     "nas/terminal/program.py",
     "nas/terminal/options.py",
-    "nas/reporting/reproduction_page.py",
+    "nas/reproduce/page.py",
 )
 
 
 def test_no_proposal_is_written_with_a_name_of_its_own() -> None:
-    files = {str(path.relative_to(ROOT)) for path in (ROOT / "nas").rglob("*.py") if path.parent.name != "reproduction"}
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "nas").rglob("*.py") if path.parent.name != "reproduce"}
     # a command's own docstring shows both ways to type it; that is no proposal
     written = {
         name

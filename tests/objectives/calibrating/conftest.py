@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from nas.calibrate.command import LAW, resolve
 from nas.study.catalogue import load_law
-from nas.work.calibrate import LAW, resolve
 from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.energy import BOARD, MODES, energy_of
+from nas.calibrate.command import resolve
 from nas.study.catalogue import load_device
-from nas.work.calibrate import resolve
 from objectives.calibrating.energy import BASE, BYTE, FLOP, _made_of, calibrate_energy, fit_energy, metered
 from objectives.calibrating.measurements import Measurement, read
 from objectives.device import Device

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nas.work.calibrate import resolve
+from nas.calibrate.command import resolve
 from objectives.calibrating.formats import FORMATS, format_of
 from objectives.calibrating.measurements import read
 from objectives.device import Device

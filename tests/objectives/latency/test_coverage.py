@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nas
-from nas.closed_forms.frame import OPTIONS, Frame
 from nas.errors import UsageError
+from nas.theory.frame import OPTIONS, Frame
 from objectives.device import Device
 from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, latency_ms, part_seconds, uncovered
 from objectives.scenario import Precision, Scenario

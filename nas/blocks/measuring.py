@@ -1,0 +1,153 @@
+"""The work of `blocks --measure`: a library of a model's own blocks, each scored in the parent's place, and the test of their sum."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nas.blocks import session
+from nas.blocks.additivity import Additivity, write_additivity
+from nas.blocks.checking import Meaning, checked
+from nas.blocks.files import write_library
+from nas.blocks.library import Library, Row
+from nas.blocks.session import Reading, Scorer
+from nas.blocks.variants import Variant
+from nas.errors import UsageError
+from nas.export.transformers_check import refuse_missing
+from nas.files.tables import refuse_used
+from nas.record import folder as run_folder
+from nas.record.journal import Record
+from nas.terminal.console import say, say_json
+from nas.terminal.program import command
+from nas.terminal.progress import Ticker
+from objectives.written_text import in_a_command
+
+SCORE = "loss"
+
+
+@dataclass(frozen=True)
+class How:
+    """How a library is measured."""
+
+    text: Path | None
+    tokens: int
+    length: int
+    batch: int
+    mixtures: int
+    seed: int
+
+    def reading(self) -> Reading:
+        """The text and how it is cut.
+
+        Raises:
+            UsageError: no text.
+        """
+        if self.text is None:
+            raise UsageError("--text: expected a text to score blocks on, got none; name a file or a folder")
+        return Reading(self.text, self.tokens, self.length, self.batch)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `blocks --measure` was asked for."""
+
+    model: Path
+    how: How
+    out: Path | None
+    resume: bool
+    quiet: bool
+    json: bool
+
+
+def measure(request: Request) -> None:
+    """Score every replacement and the mixtures, write the library.
+
+    Raises:
+        UsageError: no model or text, a folder in use, a measurement of something else.
+        PlasError: a loss that is not finite, a folder that cannot be written.
+    """
+    refuse_missing("blocks")
+    reading = request.how.reading()
+    if request.out is None and request.resume:
+        raise UsageError("--resume: expected the folder of the measurement, got none; name it with --out")
+    if request.out is not None and not request.resume:
+        refuse_used("--out", request.out)
+    found = session.scorer(request.model, reading)
+    folder = request.out if request.resume and request.out else run_folder.create("blocks-library", request.out)
+    with run_folder.locked(folder):
+        asked = {"mixtures": request.how.mixtures, "seed": request.how.seed}
+        record = session.record_of(folder, session.identity(found, reading, asked))
+        mixtures = session.sampled(found.shapes, request.how.mixtures, request.how.seed)
+        try:
+            losses = _scored(record, found, [*session.replacements(found.shapes), *mixtures], quiet=request.quiet)
+        except KeyboardInterrupt:
+            again = f"the same command with --resume --out {in_a_command(folder)} goes on"
+            raise KeyboardInterrupt(f"Interrupted, every score is kept; {again}") from None
+        library = library_of(request.model, found, losses)
+        write_library(folder, library)
+        additivity = additivity_of(found, losses, mixtures)
+        if additivity is not None:
+            write_additivity(folder, additivity, [session.key(mixture) for mixture in mixtures])
+    _say(request, folder, library, additivity)
+
+
+def _scored(record: Record, found: Scorer, todo: list[dict[int, Variant]], *, quiet: bool) -> dict[str, float]:
+    """The loss of each, those of the record first."""
+    losses = {line["scored"]: line["loss"] for line in record.lines}
+    left = [chosen for chosen in todo if session.key(chosen) not in losses]
+    ticker = Ticker(len(todo), quiet=quiet, start=len(todo) - len(left))
+    for number, chosen in enumerate(left, len(todo) - len(left) + 1):
+        loss = losses[session.key(chosen)] = found.loss(chosen)
+        record.add({"scored": session.key(chosen), "loss": loss})
+        ticker(number, lambda loss=loss: f"loss {loss:.4f}")  # type: ignore[misc]
+    ticker.close()
+    return losses
+
+
+def library_of(model: Path, found: Scorer, losses: dict[str, float]) -> Library:
+    """The library: the whole model's loss with one layer replaced, and the costs of that layer's block."""
+    rows = []
+    for at, shape in enumerate(found.shapes):
+        for variant in shape.variants():
+            own = variant == shape.parent
+            loss = losses["parent" if own else session.key({at: variant})]
+            config = variant.config()
+            rows.append(
+                Row(
+                    f"layer {at}",
+                    (at,),
+                    variant.name,
+                    own,
+                    {SCORE: loss, **shape.costs(variant)},
+                    json.dumps(config, sort_keys=True),
+                    {"block_config": config},
+                )
+            )
+    weights = sum(p.numel() for p in found.model.parameters())
+    inside = sum(shape.costs(shape.parent)["num_params"] for shape in found.shapes)
+    size = found.shapes[0].bytes_per_weight
+    rest = {"num_params": float(weights - inside), "memory_mib": (weights - inside) * size / 2**20}
+    return checked(str(model), rows, Meaning((SCORE,), (), rest))
+
+
+def additivity_of(found: Scorer, losses: dict[str, float], mixtures: list[dict[int, Variant]]) -> Additivity | None:
+    """Predicted and real losses of the mixtures; None without any."""
+    if not mixtures:
+        return None
+    own = losses["parent"]
+    predicted = [own + sum(losses[session.key({at: v})] - own for at, v in m.items()) for m in mixtures]
+    real = [losses[session.key(m)] for m in mixtures]
+    return Additivity(np.array([len(m) for m in mixtures]), np.array(predicted), np.array(real))
+
+
+def _say(request: Request, folder: Path, library: Library, additivity: Additivity | None) -> None:
+    own = library.baselines[SCORE]
+    if request.json:
+        said = None if additivity is None else additivity.content()
+        say_json({"folder": str(folder), "replacements": len(library), "parent_loss": own, "additivity": said})
+    elif not request.quiet:
+        say(f"{len(library):,} blocks of {library.layers} layers scored; the parent's loss is {own:.4f}.")
+        if additivity is not None:
+            say(additivity.sentence(SCORE))
+        say(f"Next: {command('blocks')} {in_a_command(folder)} --objective loss,memory_mib")

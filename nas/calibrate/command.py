@@ -1,0 +1,259 @@
+"""A measured CSV becomes calibrated profiles, with how wrong they are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nas.calibrate import calibration_text as text
+from nas.calibrate.calibration_screen import show
+from nas.calibrate.page import calibration_page
+from nas.calibrate.request import Request, called, read_input, repeated
+from nas.errors import PlasError, UsageError
+from nas.files import yaml_source
+from nas.files.own_files import made_folder
+from nas.files.report_json import FILE, stamped
+from nas.files.tables import refuse_used, write, write_json
+from nas.pages.from_report import write_page
+from nas.study.baselines import baseline
+from nas.study.catalogue import id_and_mode, load_device, load_law
+from nas.terminal.console import notice, say_json
+from objectives import outside
+from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
+from objectives.calibrating.group import Calibrated, calibrate, with_beside
+from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
+from objectives.calibrating.row_by_row import row_by_row, unseen_by
+from objectives.device import Calibration, Device
+from objectives.plugins import normalised
+from search_spaces.architectures import Architectures
+
+UNFITTED: dict[str, Any] = {"profiles": [], "energy": []}
+LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
+
+
+def execute(request: Request) -> None:
+    """Calibrate, say how wrong it is, write the device file and the report.
+
+    Raises:
+        UsageError: nothing to read, or a place that holds something else.
+    """
+    if request.report is not None:
+        refuse_used("--report", request.report)
+    outcome = calibrate_files(request)
+    named = {"table": called(request.measured), "written": request.target.name, "command": repeated(request)}
+    content = stamped("calibration", outcome.report() | named)
+    if request.json:
+        say_json(content)
+    else:
+        show(content)
+    for doubt in text.not_recommended(content):
+        notice(doubt)
+    notice(f"Written: {request.target}. {text.usage(content, str(request.target))}".rstrip())
+    if request.report is not None:
+        write_json(made_folder(request.report) / FILE, content)
+        page = write_page(request.report, "calibration", calibration_page)
+        notice(f"Report: {page} opens in a browser")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Calibrated groups of one device in one power mode, and the rows that were not used.
+
+    device: with all its power modes. mode: the one that was measured.
+    """
+
+    device: Device
+    mode: str
+    groups: list[Calibrated]
+    energies: list[EnergyGroup]
+    left_out: list[LeftOut]
+    elsewhere: int
+    told: Sequence[str] = ()
+
+    @property
+    def fitted(self) -> list[Calibrated | EnergyGroup]:
+        """Everything that was fitted: times, then energy."""
+        return [*self.groups, *self.energies]
+
+    def profiled(self) -> Device:
+        """The device with the new profiles and all its others; new ones replace those of the same key."""
+        profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
+        energy = {(e.mode, e.engine): e for e in (*self.device.energy, *(g.energy for g in self.energies))}
+        return self.device.model_copy(update={"profiles": list(profiles.values()), "energy": list(energy.values())})
+
+    def report(self) -> dict[str, Any]:
+        """Everything that the text and the page say, as plain content."""
+        measured = self.device.in_mode(self.mode) if self.mode else self.device
+        return {
+            "device": self.device.name,
+            "mode": self.mode,
+            "peaks": {"fp16": measured.fp16, "int8": measured.int8, **measured.other_peaks},
+            "bandwidth": measured.bandwidth,
+            "confidence": self.device.confidence,
+            "groups": [group_report(group) for group in self.groups],
+            "energy": [energy_report(group) for group in self.energies],
+            "rows_used": len({m.line for group in self.fitted for m in group.rows}),
+            "left_out": [asdict(row) for row in self.left_out],
+            "rows_of_other_devices": self.elsewhere,
+            "told": list(self.told),
+        }
+
+
+def _key(profile: Calibration) -> tuple[str, str, str, int]:
+    return profile.mode, profile.engine, profile.precision, profile.batch
+
+
+def group_report(group: Calibrated) -> dict[str, Any]:
+    """Profile, errors by phase and prediction, the rows that do not fit, and all rows as columns."""
+    predictions = {"datasheet": group.datasheet, "in_sample": group.in_sample, "held_out": group.held_out}
+    return {
+        "name": group.name,
+        "profile": group.profile.model_dump(mode="json", exclude_none=True),
+        "rows": len(group.rows),
+        "models": group.models,
+        "errors": {
+            phase: {name: asdict(group.errors(phase, ms)) for name, ms in predictions.items()}
+            for phase in ("prefill", "decode")
+        },
+        "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
+        "remarks": group.remarks(),
+        "doubts": group.doubts(),
+        "fitted": list(group.free.names),
+        "largest_efficiency": group.free.largest,
+        "unseen_by": unseen_by(group),
+        "measurements": row_by_row(group),
+    }
+
+
+def energy_report(group: EnergyGroup) -> dict[str, Any]:
+    """Coefficients, and errors of joules: median, worst and of how many rows."""
+    predictions = {"in_sample": group.in_sample, "held_out": group.held_out, "times_predicted": group.from_times}
+    return {
+        "name": group.name,
+        "coefficients": group.energy.model_dump(mode="json", exclude_none=True),
+        "rows": len(group.rows),
+        "models": group.models,
+        "errors": {
+            name: dict(zip(("median", "worst", "rows"), group.errors(joules), strict=True))
+            for name, joules in predictions.items()
+        },
+        "remarks": group.remarks(),
+        "doubts": group.doubts(),
+    }
+
+
+def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
+    """Name and architecture of a row: a published model's name, or columns of an architecture.
+
+    Columns say what was measured, windows among them. Of a published model's name windows are left out: engines differ in
+    whether they keep them, and the shipped profiles were fitted with attention to the whole context in every layer.
+
+    Raises:
+        ValueError: neither.
+    """
+    names = (name for name in Architectures.__dataclass_fields__ if name != "precision")  # which is the measurement's
+    columns = {name: row[name] for name in names if row.get(name)}
+    try:
+        known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))
+    except UsageError as error:
+        raise ValueError(f"model: {error}; or give the architecture's columns") from None
+    return known.label, known.architecture if columns else known.architecture.with_full_attention()
+
+
+def measured_rows(
+    lines: Iterable[str], device: str, *, contended: bool = False, first: int = 2
+) -> tuple[list[Measurement], list[LeftOut], int]:
+    """Rows of one device, rows left out, and how many belong to other devices."""
+    found, left = read(lines, device, resolve, contended=contended, first=first)
+    base, mode = id_and_mode(device)
+    wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
+    here = [m for m in found if normalised(m.device) in wanted]
+    unused = [row for row in left if normalised(row.device) in wanted]
+    return here, unused, len(found) + len(left) - len(here) - len(unused)
+
+
+def calibrated(
+    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: bool = False, first: int = 2
+) -> Outcome:
+    """Every group of a device's measured rows, calibrated.
+
+    Raises:
+        UsageError: no row of the device can be used.
+    """
+    rows, left, elsewhere = measured_rows(lines, device, contended=contended, first=first)
+    if not rows:
+        why = f"; {reasons(left)}" if left else ""
+        raise UsageError(
+            f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
+            "see docs/measure-and-calibrate.md"
+        )
+    base, mode = id_and_mode(device)
+    known, law = load_device(device), load_law(LAW)
+    done, refused = [], []
+    for members, beside in with_beside(rows):
+        try:
+            done.append(calibrate(members, known, law, source, request=request, beside=beside))
+        except ValueError as error:
+            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+    energies = []
+    for members in metered(rows).values():
+        alike = [m for m in rows if m.engine == members[0].engine]
+        try:
+            energies.append(calibrate_energy(members, alike, known, law, source))
+        except ValueError as error:
+            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+    refused = list(dict.fromkeys(refused))
+    return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
+
+
+def calibrate_files(request: Request) -> Outcome:
+    """Calibrate from a measured CSV, logs, or an export whose benches have run, and write the device file.
+
+    A file that this wrote of the same device keeps its profiles.
+
+    Raises:
+        UsageError: nothing to read, or the file to write is another one.
+    """
+    out, paths = request.target, request.measured
+    earlier = written_before(out, load_device(id_and_mode(request.device)[0]))
+    lines, told = read_input(request)
+    outcome = calibrated(
+        lines,
+        request.device,
+        called(paths),
+        request=request.request,
+        contended=request.contended,
+        first=1 if told else 2,
+    )
+    outcome = replace(outcome, told=told)
+    if not outcome.fitted:
+        raise PlasError(f"{paths[0]}: nothing to calibrate on; {reasons(outcome.left_out)}")
+    found = outcome.profiled()
+    if earlier is not None:
+        found = replace(outcome, device=earlier).profiled()
+    write(out, device_text(found))
+    return outcome
+
+
+def device_text(device: Device) -> str:
+    """A device file as `calibrate` writes it."""
+    return yaml_source.dump(device.mapping())
+
+
+def written_before(out: Path, device: Device) -> Device | None:
+    """The device in a file that `calibrate` wrote of the same device, None where there is no file.
+
+    Raises:
+        UsageError: any other file; one that was edited by hand would lose its comments.
+    """
+    if not out.exists():
+        return None
+    with suppress(UsageError, OSError, UnicodeDecodeError):
+        earlier = load_device(str(out))
+        same = earlier.model_copy(update=UNFITTED) == device.model_copy(update=UNFITTED)
+        if same and outside.text(out, outside.MB) == device_text(earlier):
+            return earlier
+    raise UsageError(
+        f"--out: expected a new file, or one that calibrate wrote of {device.name}, got {out}; name another"
+    )

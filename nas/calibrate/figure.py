@@ -1,0 +1,132 @@
+"""One figure of a log, what every reader gives, and what every reader is."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, NamedTuple, Protocol
+
+from nas.calibrate.document import Document
+from objectives.written_text import escaped
+
+LONGEST_NAME = 120
+SCATTER = 0.2  # deviation of repetitions, as a share of their middle, from which a machine was not quiet
+
+
+class Stated(NamedTuple):
+    """A number as a log prints it, and how far it may be off for having been rounded."""
+
+    value: float
+    slack: float = 0.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: the columns of a measured CSV, and the model as the log names it.
+
+    names: the most specific first. family: llama.cpp's name of the architecture ("" where the log has none).
+    parameters, size: elements and bytes of the file, where stated. gpu_layers: how many were put on the GPU, None where
+    it is not said or all. fault: why it is not used.
+    """
+
+    names: tuple[str, ...]
+    cells: Mapping[str, str | float] = field(default_factory=dict)
+    family: str = ""
+    parameters: Stated | None = None
+    size: Stated | None = None
+    device: str = ""
+    gpu_layers: int | None = None
+    fault: str = ""
+
+
+class Reader(Protocol):
+    """A format."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802
+        """How the format is called."""
+
+    def recognises(self, document: Document) -> bool:
+        """Whether a document is of this format, by its content."""
+
+    def figures(self, documents: Sequence[Document]) -> Iterator[Figure]:
+        """Every figure of documents of this format, used or not, in their order."""
+
+
+class Unusable(Exception):
+    """A figure that says why it cannot be used."""
+
+
+def named(*names: object) -> tuple[str, ...]:
+    """Names that can be shown, each once, none empty."""
+    shown = (escaped(str(name)).strip()[:LONGEST_NAME] for name in names if isinstance(name, str))
+    return tuple(dict.fromkeys(name for name in shown if name))
+
+
+def number(value: Any, what: str) -> float:
+    """A finite number of at least 0.
+
+    Raises:
+        Unusable: it is none.
+    """
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not (math.isfinite(found) and found >= 0):
+        raise Unusable(f"{what}: expected a number, got none that can be used")
+    return found
+
+
+def whole(value: Any, what: str) -> int:
+    """A whole number of at least 0.
+
+    Raises:
+        Unusable: it is none.
+    """
+    return round(number(value, what))
+
+
+def positive(value: Any, what: str) -> float:
+    """A finite number above 0.
+
+    Raises:
+        Unusable: it is none.
+    """
+    if not (found := number(value, what)) > 0:
+        raise Unusable(f"{what}: expected more than 0, got 0")
+    return found
+
+
+def refuse(reasons: Iterable[tuple[object, str]]) -> None:
+    """Stop at the first thing that makes a figure unusable.
+
+    Raises:
+        Unusable: with what is said of it.
+    """
+    for holds, reason in reasons:
+        if holds:
+            raise Unusable(reason)
+
+
+def middle(samples: Sequence[float]) -> float:
+    """The median of repetitions.
+
+    Raises:
+        Unusable: half of them lie too far from it; single ones may.
+    """
+    found = median(samples)
+    refuse_scatter(median(abs(each - found) for each in samples), found)
+    return found
+
+
+def refuse_scatter(spread: float, mean: float) -> None:
+    """Stop where repetitions lie too far apart to mean anything.
+
+    Raises:
+        Unusable: they do.
+    """
+    if mean > 0 and spread > SCATTER * mean:
+        raise Unusable(
+            f"repetitions scatter by more than {100 * SCATTER:.0f} %: others had the machine, or it throttled"
+        )

@@ -1,0 +1,144 @@
+"""Logs of every format as lines of one measured CSV, with what was found out on the way."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nas.calibrate import ai_hub, aiconfigurator, llama_bench, llama_markdown, localscore, vllm
+from nas.calibrate.document import PAGE, Document
+from nas.calibrate.figure import Figure, Reader, Unusable
+from nas.calibrate.models import ANY, Model, check_file, identified, key, published, shown
+from nas.errors import UsageError
+from nas.export.chosen import columns
+from nas.files.tables import csv_text
+from objectives.calibrating.formats import FORMATS
+
+READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, ai_hub, aiconfigurator, llama_markdown)
+MOST_FIGURES = 20_000
+SQL = "llama-bench's SQL"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a log does not say, or says too often: models by its names, its weight format, the device as it calls it."""
+
+    models: Mapping[str, Model]
+    precision: str = ""
+    measured_on: str = ""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Lines of a measured CSV, header first, and what is said of how they came about."""
+
+    lines: list[str]
+    told: list[str]
+
+
+def reader_of(document: Document) -> Reader | None:
+    """The format of a document, None for a measured CSV.
+
+    Raises:
+        UsageError: a format that is known and not read.
+    """
+    if "INSERT INTO llama_bench" in document.text or "CREATE TABLE IF NOT EXISTS llama_bench" in document.text:
+        raise UsageError(
+            f"{document.path}: expected json, jsonl, csv or md of llama-bench, got {SQL}; run it with -o json"
+        )
+    return next((reader for reader in READERS if reader.recognises(document)), None)
+
+
+def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> Log:
+    """Documents of known formats as one measured CSV; figures that are not used carry the reason.
+
+    Args:
+        documents: each with its reader.
+        wanted: what is given beside them.
+
+    Raises:
+        UsageError: too much, several devices, or a name that no log has.
+    """
+    figures = [figure for reader in READERS for figure in reader.figures([d for d, own in documents if own is reader])]
+    if len(figures) > MOST_FIGURES:
+        raise UsageError(
+            f"{documents[0][0].path}: expected at most {MOST_FIGURES:,} figures, got {len(figures):,}; split it"
+        )
+    if not figures:
+        raise UsageError(f"{documents[0][0].path}: expected figures, got none; {PAGE}")
+    _refuse_unknown_names(figures, wanted.models)
+    figures = list(_of_one_device(figures, wanted.measured_on))
+    found: dict[str, str] = {}
+    rows = [_row(figure, wanted, found) for figure in figures]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+    kinds = ", ".join(dict.fromkeys(reader.NAME for _, reader in documents))
+    devices = sorted({figure.device for figure in figures if figure.device and not figure.fault})
+    return Log(
+        lines,
+        [
+            f"Read as {kinds}{f', of {devices[0]}' if devices else ''}",
+            *(f"{name}: {how}" for name, how in found.items()),
+        ],
+    )
+
+
+def _refuse_unknown_names(figures: Sequence[Figure], models: Mapping[str, Model]) -> None:
+    there = {key(name) for figure in figures for name in figure.names}
+    for name in models:
+        if name != ANY and name not in there:
+            choices = sorted({shown(figure) for figure in figures if figure.names})
+            listed = ", ".join(choices[:12]) + " …" * (len(choices) > 12)
+            raise UsageError(
+                f"--model: expected a name of the log ({listed or 'it has none'}), got {name!r}; take one of these"
+            )
+
+
+def _of_one_device(figures: Sequence[Figure], wanted: str) -> Iterator[Figure]:
+    """Figures with those of other devices than the wanted one left out.
+
+    Raises:
+        UsageError: several devices and none is wanted, or one that is not there.
+    """
+    seen = Counter(figure.device for figure in figures if figure.device)
+    listed = ", ".join(f"{name} ({n})" for name, n in seen.most_common(12))
+    if wanted and not any(_same(name, wanted) for name in seen):
+        raise UsageError(
+            f"--measured-on: expected a device of the log ({listed or 'it names none'}), got {wanted!r}; take one of these"
+        )
+    if not wanted and len(seen) > 1:
+        raise UsageError(f"measured: expected figures of one device, got {listed}; choose one with --measured-on")
+    for figure in figures:
+        other = wanted and not _same(figure.device, wanted)
+        yield replace(figure, fault=f"measured on {figure.device or 'a device without a name'}") if other else figure
+
+
+def _same(name: str, wanted: str) -> bool:
+    return name.casefold() == wanted.strip().casefold()
+
+
+def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any]:
+    """A figure as a row of a measured CSV; `found` gets how its model was found."""
+    device = figure.cells.get("device", "")
+    try:
+        if figure.fault:
+            raise Unusable(figure.fault)
+        figure = replace(
+            figure, cells={**figure.cells, "precision": figure.cells.get("precision") or _given(wanted.precision)}
+        )
+        model, how = identified(figure, wanted.models, published())
+        check_file(model, figure)
+    except Unusable as error:
+        return {"device": device, "left_out": str(error)}
+    found.setdefault(shown(figure), f"{model.label}, {how}")
+    return {**figure.cells, "model": model.label, **columns(model.architecture)}
+
+
+def _given(precision: str) -> str:
+    if not precision:
+        raise Unusable("the weights' format is not stated: give it with --precision")
+    if precision not in FORMATS:
+        raise UsageError(
+            f"--precision: expected a weight format ({', '.join(FORMATS)}), got {precision!r}; take one of these"
+        )
+    return precision

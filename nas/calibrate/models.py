@@ -1,0 +1,201 @@
+"""Which architecture a log's model is: as it was told, by a published model's name, or by its parameters; never guessed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from nas.calibrate.families import known, of_llama_cpp
+from nas.calibrate.figure import Figure, Stated, Unusable
+from nas.errors import UsageError
+from nas.study.baselines import baseline, config_path
+from nas.study.model_configs import read_config
+from objectives.calibrating.formats import Format, format_of
+from objectives.counts import count, total
+from objectives.plugins import documents
+from search_spaces.architectures import Architectures
+
+ANY = ""  # the name of models that a log does not name
+SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share of its bytes
+#: Words of file names and repositories that say nothing of the shape.
+WORDLESS = {"instruct", "chat", "it", "base", "pt", "hf", "gguf", "meta", "thinking", "2507", "awq", "model"}
+PARTS = re.compile(r"[^a-z0-9.]+")
+FORMAT_WORD = re.compile(r"(?:i?q\d.*|f16|bf16|fp16|f32|fp32|k|m|s|l|0|1)")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A label and an architecture with its vocabulary."""
+
+    label: str
+    architecture: Architectures
+
+    @cached_property
+    def parameters(self) -> float:
+        """All of them, a tied table once."""
+        return float(total(self.architecture)[0])
+
+    @cached_property
+    def table(self) -> float:
+        """Elements of one table of embeddings."""
+        return float(self.architecture.vocabulary[0] * self.architecture.width[0])
+
+    def holds(self, stated: Stated) -> str | None:
+        """What a file of so many elements holds: "" the model, a remark where its tied table is in it twice, None another model."""
+        if abs(self.parameters - stated.value) <= stated.slack:
+            return ""
+        twice = self.parameters + self.table * bool(self.architecture.tied[0])
+        return "; the file holds its table of embeddings twice" if abs(twice - stated.value) <= stated.slack else None
+
+    def bytes_in(self, written: Format, *, twice: bool) -> tuple[float, float]:
+        """Least and most bytes of a file in a weight format, its tied table in it twice or once."""
+        groups = count(self.architecture)
+        weight = written.precision.weight_bytes
+        rest = float(groups.linear[0]) * weight + float(groups.router[0] + groups.small[0]) * 4.0
+        tables = float(groups.embedding[0]) + self.table * twice
+        low, high = sorted(rest + tables * each for each in (weight, written.head_bytes))
+        return low * (1.0 - SIZE_SLACK), high * (1.0 + SIZE_SLACK)
+
+
+def given_models(texts: Sequence[str]) -> dict[str, Model]:
+    """Models by the log's names from `NAME=MODEL`, or `MODEL` for logs without names: a published model or a config.json.
+
+    Raises:
+        UsageError: no such model, or a name twice.
+    """
+    found: dict[str, Model] = {}
+    for text in texts:
+        name, sign, model = text.rpartition("=")
+        called = key(name) if sign else ANY
+        if not model or (sign and not called):
+            raise UsageError(f"--model: expected NAME=MODEL, got {text!r}; MODEL is a published model or a config.json")
+        if called in found:
+            raise UsageError(
+                f"--model: expected each name once, got {name or 'a model without a name'!r} twice; remove one"
+            )
+        found[called] = _model(model, name.strip())
+    return found
+
+
+def _model(text: str, name: str) -> Model:
+    """A published model, or the config.json of one that is called as the log calls it."""
+    path = config_path(text)
+    if path is not None:
+        return Model(name or path.parent.name or path.stem, read_config(path))
+    try:
+        known_model = baseline(text)
+    except UsageError as error:
+        raise UsageError(f"--model: {error}; or give a config.json") from None
+    return Model(known_model.label, known_model.architecture)
+
+
+@cache
+def published() -> tuple[Model, ...]:
+    """All published models that ship."""
+    found = (baseline(name) for name in documents("search_spaces.models"))
+    return tuple(Model(each.label, each.architecture) for each in found)
+
+
+def key(name: str) -> str:
+    """A model's name in a log as --model may spell it."""
+    return name.strip().casefold().removesuffix(".gguf")
+
+
+def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Model]) -> tuple[Model, str]:
+    """The model of a figure and how it was found.
+
+    Raises:
+        Unusable: none, several, or one that its numbers contradict.
+    """
+    own = [given[key(name)] for name in figure.names or (ANY,) if key(name) in given]
+    if own:
+        return own[0], f"as told{_agreeing(own[0], figure)}"
+    if not figure.names and figure.parameters is None:
+        raise Unusable("the log names no model: give it with --model MODEL")
+    alike = [model for model in shipped if any(_words(name) == _words(model.label) for name in figure.names)]
+    if alike:
+        return alike[0], f"by its name{_agreeing(alike[0], figure)}"
+    return _by_numbers(figure, shipped)
+
+
+def _words(name: str) -> list[str]:
+    """What a name says of the shape: `Meta-Llama-3.1-8B-Instruct-Q4_K_M` is llama, 3.1, 8b."""
+    words = [
+        word.removeprefix("v") if re.match(r"v\d", word) else word
+        for word in PARTS.split(name.rpartition("/")[2].lower())
+        if word
+    ]
+    while words and FORMAT_WORD.fullmatch(words[-1]):
+        words.pop()
+    return [word for word in words if word not in WORDLESS]
+
+
+def _agreeing(model: Model, figure: Figure) -> str:
+    """How a model's numbers agree with the log's.
+
+    Raises:
+        Unusable: they do not.
+    """
+    name = shown(figure)
+    if figure.family and not of_llama_cpp(figure.family, model.architecture):
+        raise Unusable(f"{name}: family {figure.family}, which {model.label} is not of")
+    if figure.parameters is None:
+        return ""
+    remark = model.holds(figure.parameters)
+    if remark is None:
+        stated, own = figure.parameters.value, model.parameters
+        raise Unusable(
+            f"{name}: {stated / 1e9:.4g} billion parameters, where {model.label} has {own / 1e9:.4g}; name its own config.json with --model"
+        )
+    return f", {figure.parameters.value / 1e9:.4g} billion parameters agree{remark}"
+
+
+def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
+    """The only published architecture of so many parameters and of that family.
+
+    Raises:
+        Unusable: there is none, or several.
+    """
+    name = shown(figure)
+    hint = f"name it with --model '{name}=config.json'"
+    exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
+    if figure.parameters is None or not (known(figure.family) or (exact and not figure.family)):
+        raise Unusable(f"{name}: not the name of a published model; {hint}")
+    stated = figure.parameters
+    fitting = [
+        m
+        for m in shipped
+        if m.holds(stated) is not None and (not figure.family or of_llama_cpp(figure.family, m.architecture))
+    ]
+    apart = {str({name: column[0] for name, column in m.architecture.columns().items()}): m for m in reversed(fitting)}
+    if not apart:
+        raise Unusable(f"{name}: no published model has its {stated.value / 1e9:.4g} billion parameters; {hint}")
+    if len(apart) > 1:
+        raise Unusable(f"{name}: {' or '.join(sorted(m.label for m in apart.values()))} by its parameters; {hint}")
+    (model,) = apart.values()
+    how = f"family {figure.family} and " * bool(figure.family)
+    return model, f"by {how}{stated.value / 1e9:.4g} billion parameters{model.holds(stated)}"
+
+
+def shown(figure: Figure) -> str:
+    """How a figure's model is called in what is said: the shortest of its names that --model takes."""
+    return figure.names[-1] if figure.names else "a model without a name"
+
+
+def check_file(model: Model, figure: Figure) -> None:
+    """That the file's bytes are those of its weight format, and that all layers ran in one place.
+
+    Raises:
+        Unusable: tensors in other formats, or layers on the CPU and on the GPU.
+    """
+    if figure.gpu_layers is not None and figure.gpu_layers <= int(model.architecture.depth[0]):
+        raise Unusable("some layers on the GPU, the others on the CPU (-ngl)")
+    if figure.size is None:
+        return
+    twice = figure.parameters is not None and bool(model.holds(figure.parameters))
+    low, high = model.bytes_in(format_of(str(figure.cells["precision"])), twice=twice)
+    if not low <= figure.size.value <= high:
+        raise Unusable(
+            f"{shown(figure)}: {figure.size.value / 1e6:,.0f} MB, where {figure.cells['precision']} takes {low / 1e6:,.0f} to "
+            f"{high / 1e6:,.0f}: many of its tensors are in other formats"
+        )

@@ -1,4 +1,0 @@
-"""The paper's theory, corrected: regimes, closed forms, the convex program and its bound, the best design under it.
-
-It knows problems and exact solutions.
-"""

@@ -1,0 +1,285 @@
+"""The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nas.answer.context_curves import HEADER, cells
+from nas.answer.gain_sentences import described, gain_lines
+from nas.answer.law_regrets import design_lines
+from nas.answer.model_remarks import blind_spots, head, unpriced
+from nas.answer.past_run import recorded_run
+from nas.answer.restudied import study_of
+from nas.answer.sentences import count, describe, headline
+from nas.errors import InfeasibleError, UsageError
+from nas.exact.decomposition.branch_and_bound import Exceeded
+from nas.exact.gains import Gains, gains
+from nas.problem.active_experts import active_experts_lines
+from nas.problem.blind_axes import blind_axes, blind_lines
+from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explained
+from nas.problem.contexts import AtContext, along_contexts, of_long_context
+from nas.problem.energy_words import about_energy
+from nas.problem.head_steps import NO_LOSS, HeadStep
+from nas.problem.questions import Baseline
+from nas.search.assembly import Study, assemble
+from nas.search.scenarios import asked_of, beyond_measured
+from nas.study.baselines import architecture_from, model_named
+from nas.study.layers import layered, parsed_settings
+from nas.study.preferences import check_form, parse_budget, select
+from nas.terminal.console import say, say_json
+from nas.terminal.program import command
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
+from objectives.datasheet_times import doubts
+from objectives.scenario import Scenario
+from objectives.written_text import in_a_command
+from search_spaces.architectures import Architectures
+
+SIDES = ("compute", "memory")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `explain` was asked for."""
+
+    run: Path | None
+    how: str
+    index: int | None
+    model: str | None
+    architecture: str | None
+    config: str | None
+    settings: list[str]
+    flags: Mapping[str, Any]
+    contexts: bool
+    json: bool
+
+
+def explain(request: Request) -> None:
+    """Find the architecture, explain it, print it.
+
+    Raises:
+        UsageError: not exactly one architecture named, or unknown names.
+        InfeasibleError: a run without a feasible architecture to choose.
+    """
+    study, known = _found(request)
+    chosen = study.problem.headed(known.architecture)
+    try:
+        explanation = explained(study.problem, chosen)
+        asked = request.contexts or of_long_context(study.problem)
+        contexts = along_contexts(study.problem, chosen) if asked else []
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    found, why_not = _gains(study, request.how)
+    sparse = bool(chosen.n_experts[0] > 1)
+    scenario = study.problem.pricing(chosen)
+    doubts = [*_of_times(study, scenario, sparse=sparse), *about_energy(scenario, experts=sparse)]
+    of_k = active_experts_lines(scenario.law, chosen, "designs")
+    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *of_k, *doubts]
+    if request.json:
+        remarked = {"remarks": remarks} if remarks else {}
+        bought = None if found is None else described(found)
+        rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
+        longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
+        say_json({"architecture": known.label, **remarked, **asdict(explanation), **longer, "gains": bought, **rivals})
+        return
+    _show(study, chosen, known.label, explanation, remarks)
+    _show_contexts(contexts)
+    if study.laws:
+        say()
+        for line in design_lines(study.problem, study.laws, chosen):
+            say(line)
+    if found is not None:
+        for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
+            say(line)
+    elif why_not:
+        say(f"\nWhat more would buy is not said: {why_not}")
+
+
+def _found(request: Request) -> tuple[Study, Baseline]:
+    """The one architecture that was asked for, in its study."""
+    named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
+    if len(named) != 1:
+        raise UsageError(
+            f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
+        )
+    return _from_run(request, request.run) if request.run is not None else _named(request)
+
+
+def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
+    """What the study's budgets, and the one that chose, hold back; or why that cannot be said."""
+    problem = study.problem
+    if how.startswith("budget:"):
+        budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
+        others = tuple(b for b in problem.budgets if b.metric != budget.metric)
+        problem = replace(problem, budgets=(*others, budget))
+    try:
+        return (gains(problem), "") if problem.budgets else (None, "")
+    except UsageError as error:
+        return None, str(error)
+    except Exceeded:
+        return None, f"exact answers in the {problem.space.name} space would take more than seconds"
+
+
+def _named(request: Request) -> tuple[Study, Baseline]:
+    """A published model, or an architecture written out, in a study that has its vocabulary."""
+    raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
+    if request.model is not None:
+        try:
+            known = model_named(request.model)
+        except UsageError as error:
+            raise UsageError(f"--model: {error}") from None
+    else:
+        known = Baseline("Architecture", architecture_from(request.architecture or ""))
+    return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
+
+
+def _own_head(request: Request, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:
+    """An architecture's own vocabulary and tying as study keys, where it has one and the flags give no other."""
+    given = {*request.flags, *parsed_settings(request.settings)}
+    headless = request.model is not None and raw.get("latency") == "closed_form"
+    if "vocabulary" in given or headless or not chosen.vocabulary[0]:
+        return {}
+    own = {"vocabulary": int(chosen.vocabulary[0]), "tied": bool(chosen.tied[0])}
+    return {name: value for name, value in own.items() if name not in given}
+
+
+def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
+    """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
+    if request.config is not None:
+        raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
+    check_form(request.how)
+    if request.how.partition(":")[0] in ("frontier", "diverse"):
+        raise UsageError(
+            f"--select: expected best, knee or budget:metric=limit, got {request.how!r}; one architecture is explained"
+        )
+    run = recorded_run(path)
+    study = study_of(run, request.flags, request.settings)
+    if request.index is None:
+        feasible = run.evaluations.feasible.any()
+        rows = select(run.evaluations, request.how, run.scale(), run.workload).tolist() if feasible else []
+        if len(rows) == 0:
+            raise InfeasibleError(
+                f"{path}: nothing feasible to explain; {command('select')} {in_a_command(path)} says why, --index N explains any row"
+            )
+        row = rows[0]
+    elif request.index < len(run.evaluations):
+        row = request.index
+    else:
+        raise UsageError(
+            f"--index: expected a row up to {len(run.evaluations) - 1}, got {request.index}; choose one of evaluations.csv"
+        )
+    chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
+    return study, Baseline(f"row {row} of {path}", chosen)
+
+
+def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
+    """What is doubtful of the times in a scenario of the study, that of a design's own format."""
+    asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
+    return [
+        f"Warning: {text}"
+        for text in (*doubts(scenario.device, scenario.calibration), *beyond_measured(scenario.calibration, asked))
+    ]
+
+
+def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
+    say(
+        f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{count(e.metrics['params_active'])} active"
+    )
+    for line in headline(study.problem, study.config, study.calibration_note)[1:]:
+        say(line)
+    for text in (*remarks, *(f"Extrapolates: {text}" for text in e.outside_law)):
+        say(text)
+    law = study.problem.scenario.law
+    for line in blind_lines(law, blind_axes(study.problem.space, law), "steps along them change costs alone"):
+        say(line)
+    say(Styled("\nMetrics", TITLE))
+    table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
+    _show_head(e)
+    say(Styled("\nLoss, nats per token", TITLE))
+    table(
+        ("term", "nats", "share"),
+        [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()],
+    )
+    for phase, rows in e.operators.items():
+        _show_phase(phase, rows, e)
+    say(Styled("\nResident memory, GB", TITLE))
+    table(
+        ("part", "GB", "share"),
+        [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()],
+    )
+    say(Styled("\nBudgets", TITLE))
+    for budget in e.budgets:
+        apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
+        rate = budget.get("rate", "")
+        least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
+        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g}: {apart}{least}")
+    if not e.budgets:
+        say("  none")
+    _show_steps(e)
+
+
+def _show_head(e: Explanation) -> None:
+    """What the LM head takes of each phase and of the total time; depth, experts and KV heads do not change it."""
+    head = {phase: sum(r.ms for r in rows if r.operator == "lm_head") for phase, rows in e.operators.items()}
+    if any(head.values()):
+        of = head | {"total": sum(head.values())}
+        parts = (
+            f"{ms:.4g} of {name} {(t := e.metrics[f'{name}_ms']):.4g} ms ({100 * ms / t:.0f} %)"
+            for name, ms in of.items()
+        )
+        say(f"LM head: {', '.join(parts)}")
+
+
+def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
+    total = e.metrics[f"{phase}_ms"]
+    if not rows:
+        say(Styled(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators", TITLE))
+        return
+    times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in KINDS}
+    shares = ", ".join(
+        f"{100 * times[kind] / total:.0f} % {KINDS[kind]}" for kind in KINDS if times[kind] or kind in SIDES
+    )
+    say(Styled(f"\n{phase.capitalize()} {total:.4f} ms: {shares}", TITLE))
+    beside = [kind for kind in ("launch", "epilogue") if times[kind]]
+    body = [
+        (
+            r.operator,
+            r.part,
+            f"{r.instances:g}",
+            f"{r.gflop:.4g}",
+            f"{r.mb:.4g}",
+            f"{r.ms:.4f}",
+            *(f"{r.ms_by_kind[kind]:.4f}" for kind in beside),
+            f"{100 * r.ms / total:.1f} %",
+            r.bound,
+        )
+        for r in sorted(rows, key=lambda r: -r.ms)
+    ]
+    header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
+    table((*header, "share", "bound by"), body, left=2, spare=("instances",))
+
+
+def _show_contexts(rows: list[AtContext]) -> None:
+    """Times and memory after each prompt; of caches and states, and of all."""
+    if rows:
+        say(Styled("\nAlong the context", TITLE))
+        table(HEADER, [cells(row) for row in rows], left=0)
+
+
+def _show_steps(e: Explanation) -> None:
+    say(Styled("\nWhat one step along an axis buys", TITLE))
+    if not e.steps:
+        say("  not in the study's space: no neighbours")
+    else:
+        _show_changes(e.steps)
+    if e.head_steps:
+        say(Styled("\nWhat another LM head buys", TITLE))
+        _show_changes(e.head_steps)
+        say(f"  {NO_LOSS}")
+
+
+def _show_changes(steps: Sequence[Step | HeadStep]) -> None:
+    names = list(steps[0].change)
+    table(("step", *names), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in steps])

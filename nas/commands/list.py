@@ -1,0 +1,274 @@
+"""The work of `list`: names with one line each, plug-ins without importing them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+from nas.export.stack_protocol import shown
+from nas.files.yaml_source import read
+from nas.problem.costly import COSTLY
+from nas.search.discovery import EXTRAS, in_working_folder
+from nas.study import entry_points
+from nas.study.catalogue import load_device, load_space
+from nas.study.entry_points import PlugIn
+from nas.study.law_records import RIGHT, records, records_of, rules
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
+from objectives import outside
+from objectives.datasheet_times import measured_elsewhere
+from objectives.device import Calibration
+from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
+from objectives.plugins import documents, first_line, importable, imports, summary
+from objectives.scenario import PRECISIONS
+
+Row = dict[str, Any]
+SPARE = (
+    "profiles",
+    "int8 TOP/s",
+    "models",
+    "experts",
+    "prompts",
+)  # columns of devices that a narrow screen goes without
+
+
+def show(kinds: Sequence[str], *, as_json: bool) -> None:
+    """Print the asked kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
+    found = {kind: ROWS[kind]() for kind in kinds}
+    for text in dict.fromkeys(
+        text for kind in kinds if kind in entry_points.SHIPPED for text in entry_points.faults(kind)
+    ):
+        notice(f"Not used: {text}")
+    if as_json:
+        say_json(found if len(kinds) > 1 else found[kinds[0]])
+        return
+    for kind, rows in found.items():
+        _say_table(kind.replace("-", " ").capitalize(), rows)
+        calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
+        if calibrated:
+            say(f"Of 0 profiles: times are at datasheet peaks; {measured_elsewhere()}.\n")
+            _say_table("Calibrated: median error on models held out", calibrated)
+        if kind == "laws":
+            _say_table(f"Elsewhere: {RIGHT} (docs/laws-elsewhere.md)", records_in_columns())
+
+
+def _say_table(title: str, rows: list[Row]) -> None:
+    """Rows under their title; what is nested in a row has a table of its own."""
+    say(Styled(title, TITLE))
+    header = [name for name, value in rows[0].items() if not isinstance(value, list)] if rows else []
+    table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
+    say()
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def plugins(kind: str) -> list[Row]:
+    """Plug-in modules with their first docstring line, ours and those of installed packages; nothing is imported."""
+    package = entry_points.SHIPPED[kind]
+    rows = [{"name": name, "what": summary(package, name)} for name in importable(package)]
+    several = entry_points.offered(kind).items()
+    return rows + [
+        {"name": name, "what": f"{offers[0].summary} {installed(offers)}".strip()} for name, offers in several
+    ]
+
+
+def costly() -> list[Row]:
+    """Metrics that ship and cost: evaluated by workers."""
+    return [{"name": name, "what": summary(*module.rsplit(".", 1))} for name, module in COSTLY.items()]
+
+
+def installed(offers: Sequence[PlugIn]) -> str:
+    """Where something is from that is not ours; of a name that several packages give, from all of them."""
+    return f"Installed: {' and '.join(dict.fromkeys(offer.origin for offer in offers))}."
+
+
+def strategies() -> list[Row]:
+    """Strategies with their first docstring line: shipped (an extra that is missing is named), installed, in this folder."""
+    rows = plugins("strategies")
+    for name, row in zip(entry_points.shipped("strategies"), rows, strict=False):
+        extra = missing_extra("nas.strategies", name)
+        row["what"] += f" Unavailable: pip install 'plas-codesign[{extra}]'." if extra else ""
+    own = in_working_folder()
+    return rows + [{"name": name, "what": f"{first_line(path)} Your own: {path.name}."} for name, path in own.items()]
+
+
+def missing_extra(package: str, name: str) -> str | None:
+    """The extra that a plug-in's own imports need and that is not installed, read without importing it."""
+    for needed, extra in EXTRAS.items():
+        if needed in imports(package, name) and find_spec(needed) is None:
+            return extra
+    return None
+
+
+def documented(package: str) -> list[Row]:
+    """YAML files with their description."""
+    return [{"name": name, "what": _described(read(path)[0])} for name, path in documents(package).items()]
+
+
+def laws() -> list[Row]:
+    """Laws with their description and their record on other people's models, ours and those of installed packages."""
+    rows = documented(entry_points.SHIPPED["laws"])
+    for row in rows:
+        row["elsewhere"] = [{"table": table, **asdict(own)} for table, own in records_of(row["name"]).items()]
+    for name, offers in entry_points.offered("laws").items():
+        try:
+            what = _described(read(Path(offers[0].place))[0])
+        except UsageError as error:
+            what = f"Broken: {error}."
+        rows.append({"name": name, "what": f"{what} {installed(offers)}".strip()})
+    return rows
+
+
+def records_in_columns() -> list[Row]:
+    """Of each law and each rule that needs none, how it orders every table of other people's models."""
+    names = [*documents(entry_points.SHIPPED["laws"]), *rules()]
+    found = {name: records_of(name) for name in names}
+    return [
+        {"by": name, **{table: own[table].in_short if table in own else "-" for table in records()}}
+        for name, own in found.items()
+    ]
+
+
+def precision_laws() -> list[Row]:
+    """Laws of what few bits cost, with the formats and caches that each has constants for."""
+    return [
+        {"name": name, "prices": ", ".join(priced(name)), "what": f"{SOURCES[name]}: {CAVEATS[name]}"}
+        for name in CAVEATS
+    ]
+
+
+def formats() -> list[Row]:
+    """Formats of designs with their bits of weights, of inputs of linear operators and of the KV cache."""
+    return [
+        {
+            "name": name,
+            "weight bits": 8 * found.weight_bytes,
+            "input bits": 8 * found.input_bytes,
+            "down input bits": 8 * found.of_down.input_bytes,
+            "KV bits": 8 * found.kv_bytes,
+            "peak": found.linear_peak,
+            "down peak": found.of_down.linear_peak,
+        }
+        for name, found in PRECISIONS.items()
+    ]
+
+
+def _described(content: Any) -> str:
+    return str(content.get("description") or content.get("name") or "") if isinstance(content, dict) else ""
+
+
+def spaces() -> list[Row]:
+    """Search spaces with their exact sizes."""
+    found = [load_space(name) for name in documents("search_spaces.spaces")]
+    return [{"name": s.name, "architectures": s.size, "what": s.specification.description} for s in found]
+
+
+def devices() -> list[Row]:
+    """Devices with dense peaks, bandwidth, memory, modes and how well they are known."""
+    rows = [_device_row(name, str(path)) for name, path in documents(entry_points.SHIPPED["devices"]).items()]
+    for name, offers in entry_points.offered("devices").items():
+        try:
+            row = _device_row(name, offers[0].place)
+        except UsageError as error:
+            row = {
+                **dict.fromkeys(rows[0], "-"),
+                "calibrated": [],
+                "name": name,
+                "what": f"Broken: {str(error).partition(chr(10))[0]}.",
+            }
+        rows.append({**row, "what": f"{row['what']} {installed(offers)}"})
+    return rows
+
+
+def _device_row(name: str, path: str) -> Row:
+    d = load_device(path)
+    return {
+        "name": name,
+        "fp16 TFLOP/s": d.fp16 / 1e12,
+        "int8 TOP/s": d.int8 / 1e12,
+        "GB/s": d.bandwidth / 1e9,
+        "GB": d.memory_gb,
+        "known": d.confidence,
+        "profiles": len(d.profiles),
+        "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
+        "what": d.name,
+        "calibrated": [_profile_row(profile) for profile in d.profiles],
+    }
+
+
+def _profile_row(profile: Calibration) -> Row:
+    """What a profile was measured with, by whom, and how wrong it is."""
+    prompts = profile.prompts or ()
+    errors = {phase: profile.missed(phase) for phase in ("prefill", "decode")}
+    return {
+        "mode": f"@{profile.mode}" if profile.mode else "-",
+        "precision": profile.precision,
+        "batch": profile.batch,
+        "prompts": " to ".join(f"{tokens:,}" for tokens in dict.fromkeys(prompts)) or "-",
+        "experts": {True: "yes", False: "no", None: "-"}[profile.experts],
+        **{phase: "-" if off is None else f"{100 * off:.1f} %" for phase, off in errors.items()},
+        "models": profile.held_out_models or "-",
+        "measured by": profile.source.partition(": ")[0] or "-",
+    }
+
+
+def models() -> list[Row]:
+    """Published models that can be baselines."""
+    found = [(name, read(path)[0]) for name, path in documents("search_spaces.models").items()]
+    return [
+        {
+            "name": name,
+            "depth": c["depth"],
+            "width": c["width"],
+            "experts": c["n_experts"],
+            "what": c["name"] + (", sliding window" if "window" in c else ""),
+        }
+        for name, c in found
+    ]
+
+
+def presets() -> list[Row]:
+    """Conventions of latency and memory."""
+    return [{"name": name, "what": headline(path)} for name, path in documents("nas.study.presets").items()]
+
+
+def studies() -> list[Row]:
+    """Shipped studies for --config."""
+    return [{"name": name, "what": headline(path)} for name, path in documents("configs").items()]
+
+
+def application_studies() -> list[str]:
+    """Names of the shipped studies that `init --application` takes: their first line says that they are one."""
+    return [name for name, path in documents("configs").items() if headline(path).startswith("Application: ")]
+
+
+def headline(path: Path) -> str:
+    """The comment in a file's first line."""
+    return outside.text(path, 8 * outside.MB).partition("\n")[0].lstrip("# ").rstrip()
+
+
+def stacks() -> list[Row]:
+    """Stacks that candidates are exported to, as --to takes them."""
+    return [{**row, "name": shown(row["name"])} for row in plugins("stacks")]
+
+
+ROWS: dict[str, Callable[[], list[Row]]] = {
+    "strategies": strategies,
+    "spaces": spaces,
+    "laws": laws,
+    "forms": lambda: plugins("forms"),
+    "precision-laws": precision_laws,
+    "formats": formats,
+    "devices": devices,
+    "models": models,
+    "metrics": lambda: [*plugins("metrics"), *costly()],
+    "presets": presets,
+    "studies": studies,
+    "stacks": stacks,
+    "recipes": lambda: documented("nas.export.recipes"),
+}

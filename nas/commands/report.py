@@ -1,0 +1,123 @@
+"""The work of `report`: the page of a run beside its files, or a page of several runs."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer.outcome import Outcome
+from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.recalled import recalled
+from nas.errors import UsageError
+from nas.files import report_json, yaml_source
+from nas.files.tables import refuse_existing, write
+from nas.pages.from_report import FILE, name_of
+from nas.pages.run_page import run_page
+from nas.pages.runs import NamedRun, distinct_names
+from nas.pages.runs_page import runs_page
+from nas.record.folder import current
+from nas.terminal.console import notice
+from objectives.written_text import in_a_command
+
+COMPARISON = "comparison.yaml"
+TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `report` was asked for."""
+
+    runs: tuple[Path, ...]
+    out: Path | None
+    quiet: bool = False
+
+
+def report(request: Request) -> Path:
+    """Write the page; where it is.
+
+    Raises:
+        UsageError: not a folder that it knows, or a file that exists.
+        PlasError: a damaged run, a folder that cannot be written.
+    """
+
+    def made() -> str:
+        for path in request.runs:
+            refuse_comparison(path)
+            refuse_told(path)
+        return _page([recorded_run(path) for path in request.runs])
+
+    return delivered(request, made)
+
+
+def delivered(request: Request, page: Callable[[], str]) -> Path:
+    """Write a page where it was asked for, else beside the files of the one folder; where it is.
+
+    Raises:
+        UsageError: a file that exists.
+        PlasError: a folder that cannot be written.
+    """
+    target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
+    if request.out is not None or len(request.runs) > 1:
+        refuse_existing("--out", target)
+    write(target, page())
+    if not request.quiet:
+        notice(f"{target}: open it in a browser; it needs no network")
+    return target
+
+
+def refuse_comparison(path: Path) -> None:
+    """Say who writes a comparison's page.
+
+    Raises:
+        UsageError: the folder is a comparison's.
+    """
+    if os.path.isfile(path / COMPARISON):  # unlike Path.is_file of any name
+        raise UsageError(
+            f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
+        )
+
+
+def refuse_told(path: Path) -> None:
+    """Say that a page of its own stands beside no other.
+
+    Raises:
+        UsageError: the folder holds a fit's, a calibration's or a reproduction's report.
+    """
+    if any(os.path.isfile(path / name) for name in TOLD):
+        raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
+
+
+def _page(runs: list[RecordedRun]) -> str:
+    if len(runs) > 1:
+        names = distinct_names([name_of(run.run.path) for run in runs])
+        return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
+    (run,) = runs
+    return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
+
+
+def write_report(outcome: Outcome, folder: Path) -> None:
+    """The page of a run that has just ended, in its folder.
+
+    Raises:
+        PlasError: the folder cannot be written.
+    """
+    write(folder / FILE, run_page(outcome, name_of(folder), outcome.study.resolved(), _versions(folder)))
+
+
+def _resolved(run: RecordedRun) -> Mapping[str, Any]:
+    """The run's configuration with the limits it was last asked for."""
+    try:
+        return current(run.run)
+    except UsageError:
+        return run.run.resolved
+
+
+def _versions(folder: Path) -> dict[str, str]:
+    """What the manifest says that the run was made with; nothing where it says nothing of the kind."""
+    try:
+        content = yaml_source.read(folder / "manifest.json", own=True)[0]
+    except UsageError:
+        return {}
+    found = content.get("versions") if isinstance(content, dict) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

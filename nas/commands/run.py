@@ -1,0 +1,262 @@
+"""One run from configuration to files: assemble, search or replay, conclude, write, say."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from nas.answer.outcome import Outcome, conclude
+from nas.answer.outcome_files import summary, write_files, write_steps
+from nas.answer.progress_file import ProgressFile, this_machine
+from nas.answer.screen import show
+from nas.answer.sentences import describe
+from nas.commands.attached import Attached, attached, place, refuse_moving
+from nas.commands.run_request import Request, announce, assembled, continued
+from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
+from nas.files import own_files, yaml_source
+from nas.files.tables import write
+from nas.record import folder as run_folder
+from nas.record.folder import Manifest
+from nas.record.log import Recorded, final, known_in
+from nas.record.store import FILE, RunStore, begun
+from nas.search.archive import RunningFrontier
+from nas.search.assembly import Study
+from nas.search.known_results import Known
+from nas.search.lifecycle import (
+    continuing,
+    laid_out,
+    read_manifest,
+    retry_failed,
+    retrying,
+    search_of,
+    store_of,
+    terminable,
+    try_update,
+    version_changes,
+)
+from nas.search.loop import Limits, Search
+from nas.study.blame import ForeignError
+from nas.study.configuration import StudyConfig
+from nas.study.layers import layered
+from nas.terminal.console import notice, say_json
+from nas.terminal.progress import Stages, Ticker
+from nas.terminal.streams import LostOutputError
+
+
+def execute(request: Request) -> Path:
+    """Run or continue a study; its folder.
+
+    Raises:
+        UsageError: anything that cannot be done as asked, before anything is written; a metric that always fails.
+        InfeasibleError: the search ended without a feasible architecture.
+    """
+    if request.resume is not None:
+        outcome, folder = resumed(request, request.resume)
+    else:
+        outcome, folder = started(request)
+    try:
+        answer(outcome, folder, request)
+    except LostOutputError:
+        notice(f"{folder}: holds the whole answer (summary.json, picks.csv, frontier.csv)")
+        raise
+    if len(outcome.evaluations) and not outcome.evaluations.ok.any():
+        reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
+        raise UsageError(
+            f"objectives: expected values, got {len(outcome.evaluations):,} failures, {times:,} times {reason}; "
+            f"correct it, then go on with: {retrying(folder, outcome.study.config)}"
+        )
+    if len(outcome.frontier) == 0:
+        raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
+    return folder
+
+
+def answer(outcome: Outcome, folder: Path, request: Request) -> None:
+    """Print the answer as it was asked for.
+
+    Raises:
+        LostOutputError: standard output does not take it.
+    """
+    if request.json:
+        say_json({"run": str(folder), **summary(outcome)})
+    elif not request.quiet:
+        show(outcome, folder, verbose=request.verbose)
+    sys.stdout.flush()
+
+
+def started(request: Request) -> tuple[Outcome, Path]:
+    """A new run in a new folder."""
+    if request.retry_failed:
+        raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
+    return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
+
+
+def ran(study: Study, request: Request) -> tuple[Outcome, Path]:
+    """A study searched in a new folder."""
+    folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
+    with run_folder.locked(folder, new=True):
+        try:
+            besides = attached(study, folder, None)
+        except UsageError:
+            run_folder.discard(folder)
+            raise
+        return begin(study, folder, request, besides), folder
+
+
+def begin(study: Study, folder: Path, request: Request, besides: Attached) -> Outcome:
+    """Lay out a run folder and search."""
+    announce(study, request)
+    store, manifest = laid_out(study, folder)
+    return searched(study, store, None, manifest, request, besides)
+
+
+def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
+    """A recorded run replayed and continued."""
+    if request.config is not None or request.out is not None:
+        raise UsageError(
+            "resume: expected --resume without --config and --out, got both; the run folder holds its own configuration"
+        )
+    run_folder.refuse_other(folder)
+    with run_folder.locked(folder):
+        if (folder / "plots").is_symlink():
+            own_files.inner_folder(folder, "plots")  # refused now, not after the search
+        if not begun(folder / FILE):
+            return begun_again(request, folder), folder
+        probe = run_folder.open_run(folder)
+        study = continued(request, probe)
+        probe.store.check()
+        recorded = probe.store.read()
+        probe.store.close()
+        if len(recorded.known):
+            study = replace(study, known=Known(recorded.known))
+        if study.limit is not None and study.limit < recorded.charged:
+            raise UsageError(
+                f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {study.limit}; ask for more"
+            )
+        manifest = read_manifest(folder, study)
+        refuse_moving(manifest, request)
+        besides = attached(study, folder, recorded)
+        announce(study, request)
+        store = store_of(study.problem, folder)
+        if (changed := version_changes(manifest, study)) and not request.quiet:
+            notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")
+        manifest.update(state="running", ended=None, stop_reason=None)
+        write(folder / "config.yaml", yaml_source.dump(study.resolved()))
+        return searched(study, store, recorded, manifest, request, besides), folder
+
+
+def begun_again(request: Request, folder: Path) -> Outcome:
+    """A run that was killed before its store was laid out starts from its configuration."""
+    run_folder.refuse_other(folder, (FILE,) if (folder / "manifest.json").exists() else ("config.yaml",))
+    if (folder / "manifest.json").exists():
+        raise PlasError(
+            f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
+        )
+    study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
+    besides = attached(study, folder, None)
+    for leftover in folder.glob(f"{FILE}*"):
+        leftover.unlink()
+    return begin(study, folder, request, besides)
+
+
+def searched(
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    manifest: Manifest,
+    request: Request,
+    besides: Attached,
+) -> Outcome:
+    """Search, and leave a run that can be continued whatever happens."""
+    config, mirror = study.config, besides.mirror
+    limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    manifest.update(limit=study.limit, host=this_machine())
+    ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
+    front = RunningFrontier()  # its own: what a search stops by is not touched
+    noted = ProgressFile(manifest.path)
+
+    def report(search: Search) -> None:
+        ticker(search.charged, lambda: best_so_far(search, front))
+        if mirror is not None:
+            mirror.follow(search)
+        noted()
+
+    with ExitStack() as opened:
+        opened.callback(besides.close)
+        opened.callback(noted.close)
+        opened.callback(store.close)
+        with left_to_continue(manifest, store, ticker, config):
+            place(manifest, study, besides.pool, request)
+            if request.retry_failed:
+                store.under_way.forget_failures()
+            search = search_of(study, store, recorded, besides.pool, solving.settled)
+            with terminable():
+                if request.retry_failed and recorded is not None:
+                    retry_failed(search, store, recorded)
+                reason = search.run(limits, report)
+            outcome = concluded(search, study, store, manifest.path, reason, request)
+    manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
+    return outcome
+
+
+def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: Request) -> Outcome:
+    """What follows from everything evaluated, written into the run's folder; each step is named while it lasts."""
+    stage = Stages(quiet=request.quiet)
+    told = search.archive.all()
+    outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)
+    stage("Tables of the run folder")
+    write_files(folder, outcome)
+    write_steps(folder, store.steps.read(), outcome.evaluations.keys)
+    if request.pictures:
+        stage("Pictures and page")
+        draw(outcome, folder)
+    stage.close()
+    return outcome
+
+
+@contextmanager
+def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config: StudyConfig) -> Iterator[None]:
+    """Whatever ends the search, the manifest says how it ended and the message how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        ticker.close()
+        manifest.update(state="interrupted", ended=run_folder.now())
+        raise KeyboardInterrupt(
+            f"Interrupted after {len(batches := store.batches()) - known_in(batches):,} evaluations, all kept. "
+            f"Continue with: {continuing(manifest.path, config)}"
+        ) from None
+    except AllFailedError as error:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path, config)}") from None
+    except ForeignError as error:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise ForeignError(f"{error}, then go on with: {continuing(manifest.path, config)}") from error
+    except BaseException:
+        ticker.close()
+        try_update(manifest, state="failed", ended=run_folder.now())
+        raise
+
+
+def draw(outcome: Outcome, folder: Path) -> None:
+    """The run's pictures and its page."""
+    from nas.commands.drawing import draw_run
+
+    draw_run(outcome, folder)
+
+
+def best_so_far(search: Search, front: RunningFrontier) -> str:
+    """The frontier's size and the lowest feasible loss evaluated so far, with its design."""
+    front.update(search.archive)
+    if not len(front.rows):
+        return "nothing feasible yet"
+    found = search.archive.all()
+    feasible = np.flatnonzero(found.feasible)
+    row = feasible[[int(np.argmin(found.metrics["loss"][feasible]))]]
+    design = describe(search.problem.architectures(search.archive.rows(row).genotypes))
+    return f"frontier {len(front.rows):,}, best loss {found.metrics['loss'][row[0]]:.4f}: {design}"

@@ -1,0 +1,299 @@
+"""The work of `select`: rows of a run chosen, shown and written as a candidate file."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.answer.asked_anew import asked_anew
+from nas.answer.law_regrets import pick_under, regret_columns
+from nas.answer.law_sentences import caveats
+from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.restudied import study_of
+from nas.answer.sentences import count, describe
+from nas.answer.solved_anew import solvable, solved_along, solved_within
+from nas.errors import InfeasibleError, UsageError
+from nas.exact.infeasibility import diagnosed
+from nas.exact.rival_laws import along
+from nas.exact.sweeps import parse_sweep, swept
+from nas.files.tables import refuse_existing
+from nas.problem.active_experts import active_experts_lines
+from nas.problem.blind_axes import blind_axes, blind_lines
+from nas.problem.diagnosis import diagnose, lines
+from nas.problem.objective import Budget
+from nas.problem.picks import PickRule
+from nas.problem.problem import Problem
+from nas.problem.uncertainty import cost_among, tied, uncertainty
+from nas.record.candidates import write_candidates
+from nas.study.preferences import check_form, parse_budget, select
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.tables import table
+from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.plugins import importable
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `select` was asked for; `formats` are keys of the study that change what its designs are, or lose."""
+
+    path: Path
+    how: str
+    budgets: list[str]
+    sweep: str | None
+    laws: str | None
+    formats: dict[str, str]
+    out: Path | None
+    shown: int
+    quiet: bool
+    json: bool
+
+
+def choose(request: Request) -> None:
+    """Choose, show and write.
+
+    Raises:
+        UsageError: an unknown form, metric or folder, or a file that exists.
+        InfeasibleError: nothing fits; the diagnosis was printed.
+    """
+    check_form(request.how)
+    if request.out is not None:
+        refuse_existing("--out", request.out)
+    run = recorded_run(request.path)
+    budgets = _budgets(run, request.budgets)
+    run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
+    if request.sweep is not None:
+        _sweep(request, run, problem, budgets)
+        return
+    pick = _pick_of(request.how, run)
+    changed = budgets != run.evaluations.budgets
+    if problem is not None and (changed or pick is not None or request.formats):
+        run = solved_within(run, problem, budgets, pick)
+    else:
+        run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
+    feasible = run.evaluations.feasible.any()
+    rows = select(run.evaluations, request.how, run.scale(), run.workload) if feasible else np.zeros(0, dtype=np.int64)
+    if len(rows) == 0:
+        raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
+    sure = _sureness(run, rows, request.how)
+    under, said = _under_laws(request, run, rows, pick)
+    _give(request, run.columns(rows) | sure | under, len(rows))
+    if not request.json:
+        _show(run, rows, request.shown, _shown_first(sure | under))
+        for line in said:
+            say(f"  {line}")
+        if "tied_group" in sure:
+            _show_ties(run, rows, sure["tied_group"], request.shown)
+        _say_law(run, rows)
+    _said(request, run, rows)
+
+
+def _in_formats(request: Request, run: RecordedRun) -> tuple[RecordedRun, Problem]:
+    """The run asked anew, with what must be said of its formats."""
+    anew, study = asked_anew(run, request.formats)
+    if not request.quiet:
+        for text in study.notices:
+            notice(f"Warning: {text}")
+    return anew, study.problem
+
+
+def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
+    """Columns of numbers as they stand before an architecture's; `-` for what is not known."""
+    return {n: ["-" if np.isnan(v) else f"{v:.3g}" for v in column.tolist()] for n, column in columns.items()}
+
+
+def _under_laws(
+    request: Request, run: RecordedRun, rows: IntArray, pick: Budget | None, costs: FloatArray | None = None
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Regrets of the chosen under each law that was asked for, here or in the run, and what is said of them.
+
+    Of a single pick among all designs within its budgets, else among those that cost no more than each (`costs`: than that).
+    """
+    if request.laws is None and not run.run.resolved.get("laws"):
+        return {}, []
+    study = study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
+    shipped = importable("objectives.metrics")
+    problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if b.metric in shipped))
+    design = run.architectures(rows)
+    if pick is not None or request.how == "best":
+        values, said = pick_under(problem, study.laws, PickRule(pick), design)
+        return regret_columns(study.laws, values), said
+    metric = cost_among(tuple(name for name in run.evaluations.objectives if name in shipped))
+    metric = metric if request.sweep is None else request.sweep.partition("=")[0].strip()
+    at = run.evaluations.metrics[metric][rows] if costs is None else costs
+    values = along(problem, study.laws, metric).regrets(design, at)
+    return regret_columns(study.laws, values), [f"Regrets are among designs of no more {metric}.", *caveats(study.laws)]
+
+
+def _say_law(run: RecordedRun, rows: IntArray) -> None:
+    """Where the run's law comes from, what it does not see, and whether it keeps K of the chosen low by itself."""
+    law = Law.model_validate(run.run.resolved["law"])
+    of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
+    for line in (origin_line(law), verdict_line(law), *blind_lines(law, blind_axes(run.space, law)), *of_k):
+        if line:
+            say(f"  {line}")
+
+
+def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]:
+    """What the law's uncertainty says of the chosen: probability of optimality, regret of a single pick, ties."""
+    law = Law.model_validate(run.run.resolved["law"])
+    group = tied(law, run.architectures(rows)) if len(rows) > 1 else None
+    found: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
+    unsure = uncertainty(law, run.architectures, run.evaluations)
+    if unsure is None:
+        return found
+    found["probability_optimal"] = unsure.probability()[rows]
+    pick = _pick_of(how, run)
+    if how == "best" or pick is not None:
+        everything = np.ones(len(run.evaluations), dtype=bool)
+        within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
+        low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
+        found |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
+    return found
+
+
+def _show_ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> None:
+    """How many groups of tied designs there are, and the cheapest of each."""
+    sizes = np.bincount(group)
+    if sizes.max() == 1:
+        say("  no two of them are tied: the law tells every pair apart")
+        return
+    cost = cost_among(run.evaluations.objectives)
+    said = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot tell the losses apart"
+    say(f"  {said}, so the cheapest will do")
+    by_cost = np.lexsort((run.evaluations.metrics["loss"][rows], run.evaluations.metrics[cost][rows], group))
+    first = by_cost[np.searchsorted(group[by_cost], np.arange(len(sizes)))]
+    places = _spread(len(sizes), shown)
+    say(f"Cheapest of each group: lowest {cost}")
+    _table(run, rows[first[places]], {"group": _texts(places), "designs": _texts(sizes[places])})
+    if len(places) < len(sizes):
+        say(f"  {len(places)} of {len(sizes):,} groups shown, evenly spaced; --rows shows more")
+
+
+def _texts(numbers: IntArray) -> list[str]:
+    return [f"{number:,}" for number in numbers.tolist()]
+
+
+def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
+    """The run's budgets with the given ones in place of those on the same metric; `none` removes one."""
+    names = tuple(run.evaluations.metrics)
+    removed = {text.partition("=")[0].strip() for text in texts if text.partition("=")[2].strip() == "none"}
+    extra = tuple(
+        parse_budget(text, names, run.workload) for text in texts if text.partition("=")[0].strip() not in removed
+    )
+    kept = tuple(b for b in run.evaluations.budgets if b.metric not in {e.metric for e in extra} | removed)
+    return (*kept, *extra)
+
+
+def _pick_of(how: str, run: RecordedRun) -> Budget | None:
+    """The budget of `budget:metric=limit`."""
+    kind, _, rest = how.partition(":")
+    return parse_budget(rest, tuple(run.evaluations.metrics), run.workload) if kind == "budget" else None
+
+
+def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
+    found = replace(run.evaluations, budgets=budgets)
+    if problem is None:
+        return "\n".join(lines(diagnose(found), run.whole_space))
+    diagnosis = diagnosed(replace(problem, budgets=budgets), found)
+    return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
+
+
+def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
+    """The pick at every limit, one row each; limits that nothing meets have empty columns."""
+    if request.how != "frontier":
+        raise UsageError(
+            f"sweep: expected no --select with it, got {request.how!r}; a sweep takes the best at each limit"
+        )
+    sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics))
+    if problem is not None:
+        run = solved_along(run, problem, budgets, sweep.metric)
+    run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
+    answers = list(swept(sweep, run.evaluations))
+    limits = np.array([limit for limit, row in answers if row is not None])
+    rows = np.array([row for _, row in answers if row is not None], dtype=np.int64)
+    if len(rows) == 0:
+        raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
+    under, said = _under_laws(request, run, rows, None, limits)
+    _give(request, {"limit": limits, **run.columns(rows), **under}, len(rows))
+    if not request.json:
+        if len(rows) < len(answers):
+            say(
+                f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
+            )
+        leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
+        _show(run, rows, request.shown, leading | _shown_first(under))
+        for line in said:
+            say(f"  {line}")
+        _say_law(run, rows)
+    _said(request, run, rows)
+
+
+def _give(request: Request, columns: dict[str, AnyArray], n: int) -> None:
+    if request.out is not None:
+        write_candidates(request.out, columns)
+    if request.json:
+        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
+
+
+def _said(request: Request, run: RecordedRun, rows: IntArray) -> None:
+    """What the times of the chosen are extrapolated from, and where they were written."""
+    if request.quiet:
+        return
+    for text in run.extrapolated(rows):
+        notice(f"Warning: {text}")
+    if request.out is not None:
+        notice(f"{len(rows):,} candidates written to {request.out}")
+
+
+def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[str]] | None = None) -> None:
+    say(f"{len(rows):,} chosen{_scope(run)}")
+    places = _spread(len(rows), shown)
+    _table(run, rows[places], {name: [column[i] for i in places.tolist()] for name, column in (before or {}).items()})
+    if len(places) < len(rows):
+        say(f"  {len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all")
+
+
+def _spread(n: int, shown: int) -> IntArray:
+    """At most `shown` places of n, evenly spaced with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(shown, n)).astype(int))
+
+
+def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> None:
+    """Rows of a run, with columns of text before them."""
+    metrics = run.evaluations.metrics
+    extra = [
+        n
+        for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets))
+        if n not in ("loss", "total_ms", "memory_gb")
+    ]
+    names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
+    architectures = run.architectures(rows)
+    if not run.solved and not any("<=" in name for name in leading):
+        leading = {**leading, "index": [str(row) for row in rows.tolist()]}
+    body = [
+        [
+            *(column[i] for column in leading.values()),
+            *(f"{metrics[name][row]:.5g}" for name in names),
+            count(metrics["params_total"][row]),
+            describe(architectures[i : i + 1]),
+        ]
+        for i, row in enumerate(rows.tolist())
+    ]
+    table((*leading, *names, "parameters", "architecture"), body)
+
+
+def _scope(run: RecordedRun) -> str:
+    """Of how many architectures."""
+    if run.solved:
+        return f", solved exactly over all {run.space.size:,} architectures"
+    exact = run.run.resolved["algo"] == "exact"
+    if run.whole_space or exact:
+        return f" of all {run.space.size:,} architectures"
+    return f" of {len(run.evaluations):,} evaluated (of {run.space.size:,} in the space)"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

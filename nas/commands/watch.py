@@ -1,0 +1,122 @@
+"""The work of `watch`: look at a run or a comparison until it ends, without touching it."""
+
+import json
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from nas.answer.progress import Progress, RunFollower
+from nas.answer.progress_file import NAME, Elsewhere, going_on_elsewhere, read
+from nas.compare.progress import PLAN, ComparisonFollower, ComparisonProgress
+from nas.errors import UsageError
+from nas.files.tables import finite
+from nas.record.store import FILE, begun
+from nas.terminal.console import harmless, notice, say, say_json
+from nas.terminal.program import command
+from objectives.written_text import in_a_command
+
+Follower = RunFollower | Elsewhere | ComparisonFollower
+LOOK_S = 0.2
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `watch` was asked for; times in seconds."""
+
+    path: Path
+    every: float
+    wait: float
+    once: bool
+    json: bool
+    quiet: bool
+
+
+def watch(request: Request) -> None:
+    """Show progress until nothing more comes.
+
+    Raises:
+        UsageError: no run and no comparison within the time to wait.
+    """
+    follower = awaited(request)
+    shown = Shown(as_json=request.json, once=request.once)
+    try:
+        while True:
+            found = follower.look()
+            shown(found)
+            if request.once or not found.going_on:
+                return
+            time.sleep(request.every)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"Stopped watching; {request.path} is left alone. Watch on with: {command('watch')} {in_a_command(request.path)}"
+        ) from None
+
+
+def awaited(request: Request) -> Follower:
+    """What follows the folder, once there is something to follow.
+
+    Raises:
+        UsageError: there is not, and the time to wait is over.
+    """
+    patience = 0.0 if request.once or _holds_something_else(request.path) else request.wait
+    end, said = time.monotonic() + patience, request.quiet
+    while (found := follower_of(request.path)) is None:
+        if time.monotonic() >= end:
+            reason = "nothing to watch in it" if request.path.is_dir() else "no folder"
+            raise UsageError(
+                f"{request.path}: expected the folder of a run or a comparison, got {reason}; list runs with 'ls runs'"
+            )
+        if not said:
+            notice(f"{request.path}: no run there yet, waiting up to {request.wait:g} s …")
+            said = True
+        time.sleep(LOOK_S)
+    return found
+
+
+def _holds_something_else(path: Path) -> bool:
+    """Whether a folder has files, and none that a run or a comparison begins with: none will be laid out in it."""
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except OSError:
+        return False
+    return bool(names) and not names & {"config.yaml", "manifest.json", FILE, NAME, PLAN}
+
+
+def follower_of(path: Path) -> Follower | None:
+    """What follows a folder; None where nothing has begun in it."""
+    if (path / PLAN).is_file():
+        return ComparisonFollower(path)
+    if going_on_elsewhere(path):
+        return Elsewhere(path) if read(path) else None
+    return RunFollower(path) if begun(path / FILE) else None
+
+
+class Shown:
+    """Progress on standard output: a block that is rewritten on a terminal, one line a look elsewhere, JSON lines."""
+
+    def __init__(self, *, as_json: bool, once: bool) -> None:
+        self.as_json, self.once, self.height = as_json, once, 0
+        self.rewritten = sys.stdout.isatty() and not once and not as_json
+
+    def __call__(self, found: Progress | ComparisonProgress) -> None:
+        """Show where it stands now."""
+        if self.as_json and self.once:
+            say_json(found.json())
+        elif self.as_json:
+            say(json.dumps(finite(found.json())))
+        elif self.once:
+            say("\n".join(found.lines()))
+        elif self.rewritten:
+            self._rewrite([harmless(line).replace("\n", " ") for line in found.lines()])
+        else:
+            say("; ".join(found.lines()))
+        sys.stdout.flush()
+
+    def _rewrite(self, lines: list[str]) -> None:
+        """The block in the place of the one before; a line longer than the terminal is cut."""
+        width = shutil.get_terminal_size().columns - 1
+        back = f"\x1b[{self.height}A\x1b[J" if self.height else ""
+        sys.stdout.write(back + "".join(f"{line[:width]}\n" for line in lines))
+        self.height = len(lines)

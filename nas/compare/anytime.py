@@ -1,0 +1,145 @@
+"""How good a run was after how many distinct evaluations, and after how many seconds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nas.compare.reference import Reference
+from nas.compare.trace import Trace
+from search_spaces.arrays import FloatArray, IntArray
+
+MEASURES = ("gap", "share", "igd_plus", "epsilon", "regret")
+LARGER_IS_BETTER = ("share",)
+VOLUME = "hypervolume"  # beside the measures where a point or bounds are given
+TARGETS = tuple(float(f"{10.0 ** (-1 - k / 4):.4g}") for k in range(13))
+SHOWN_TARGETS = TARGETS[::4]
+FIRST = 10
+LEAST_SHOWN = 50
+START = 1000  # first designs of a run that are kept, to see which strategies begin alike
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A run's measures at the comparison's checkpoints, values carried forward from where it ended.
+
+    values: measure → (checkpoints,); reached: evaluations to each of `TARGETS`, NaN where never
+    (targets,); clock: gap at the comparison's seconds, 1 before the first design is known, None
+    without times; front (f, m): what was found in the end; start: keys of its first designs, `START`
+    at most, in order; strategy_ms, objectives_ms: per design; seconds: of both over the whole run.
+    """
+
+    strategy: str
+    run: str
+    seed: int | None
+    ended: str
+    evaluations: int
+    values: dict[str, FloatArray]
+    reached: FloatArray
+    clock: FloatArray | None
+    front: FloatArray
+    start: IntArray
+    seconds: float | None
+    strategy_ms: float | None
+    objectives_ms: float | None
+
+
+def checkpoints(evaluations: int) -> IntArray:
+    """Ten numbers per decade from 10 on, and the last one; the same for every comparison up to where it ends."""
+    decades = np.arange(10, 10 * int(np.ceil(np.log10(max(evaluations, FIRST)))) + 10)
+    points = np.rint(10 ** (decades / 10)).astype(np.int64)
+    return np.unique([*points[points < evaluations], evaluations])
+
+
+def shown(counts: IntArray) -> list[int]:
+    """Which checkpoints (indices) a reader sees: about 50, 100, 200, 500, 1,000 … and the last."""
+    last = len(counts) - 1
+    decades = 10.0 * np.log10(counts)
+    round_ones = np.isin(np.rint(decades).astype(np.int64) % 10, (0, 3, 7)) & (counts >= LEAST_SHOWN)
+    return [*np.flatnonzero(round_ones & (counts < 0.9 * counts[last])).tolist(), last]
+
+
+def clock(seconds: float) -> FloatArray:
+    """Five instants per decade of seconds from 10 ms until `seconds` are over."""
+    steps = np.arange(-10, max(int(np.ceil(5 * np.log10(max(seconds, 0.01)))), -9) + 1)
+    instants: FloatArray = 10.0 ** (steps / 5)
+    return instants
+
+
+class Replay:
+    """The frontier of a trace after any number of designs, known ones kept."""
+
+    def __init__(self, trace: Trace, reference: Reference) -> None:
+        self.trace, self.reference = trace, reference
+        self.fronts: dict[int, IntArray] = {0: np.zeros(0, dtype=np.int64)}
+        self.gaps: dict[int, float] = {0: 1.0}
+
+    def front(self, count: int) -> IntArray:
+        """Rows of the frontier after `count` designs, at most all."""
+        count = min(count, len(self.trace))
+        if count not in self.fronts:
+            start = max(known for known in self.fronts if known < count)
+            self.fronts[count] = self.trace.merged(self.fronts[start], start, count)
+        return self.fronts[count]
+
+    def gap(self, count: int) -> float:
+        """Gap after `count` designs."""
+        count = min(count, len(self.trace))
+        if count not in self.gaps:
+            self.gaps[count] = self.reference.gap(self.trace.values[self.front(count)])
+        return self.gaps[count]
+
+    def standing(self, count: int) -> tuple[float, ...]:
+        """Every measure after `count` designs, in the order of `MEASURES`."""
+        rows = self.front(count)
+        values = self.trace.values[rows]
+        d = self.reference.distance(values, self.trace.keys[rows])
+        return d.gap, d.share, d.igd_plus, d.epsilon, self.reference.regret(values)
+
+    def first_reaching(self, target: float, counts: Sequence[int]) -> float:
+        """Designs after which the gap is at most `target`, found by bisection, NaN where never; the gap never grows."""
+        above, below = 0, next((count for count in counts if self.gap(count) <= target), None)
+        if below is None:
+            return np.nan
+        above = max((count for count in counts if count < below), default=0)
+        below = min(below, len(self.trace))
+        while below - above > 1:
+            middle = (above + below) // 2
+            above, below = (above, middle) if self.gap(middle) <= target else (middle, below)
+        return float(below)
+
+
+def measured(trace: Trace, reference: Reference | None, counts: IntArray, instants: FloatArray) -> Measured:
+    """A run's measures; without a reference (nothing is feasible at all) every value is NaN."""
+    if reference is None or trace.ended == "failed":
+        values = {name: np.full(len(counts), np.nan) for name in MEASURES}
+        reached, ticks, front = np.full(len(TARGETS), np.nan), None, trace.values[:0]
+    else:
+        replay = Replay(trace, reference)
+        table = np.array([replay.standing(int(count)) for count in counts])
+        values = dict(zip(MEASURES, table.T, strict=True))
+        reached = np.array([replay.first_reaching(target, counts.tolist()) for target in TARGETS])
+        if reference.volume is not None:
+            fronts = [trace.values[replay.front(int(count))] for count in counts]
+            values[VOLUME] = np.array([reference.volume.of(front) for front in fronts])
+        ticks, front = over_time(trace, replay, instants), trace.values[replay.front(int(counts[-1]))]
+    start, spent = trace.keys[:START].copy(), costs(trace)
+    return Measured(
+        trace.strategy, trace.run, trace.seed, trace.ended, len(trace), values, reached, ticks, front, start, *spent
+    )
+
+
+def costs(trace: Trace) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Seconds of a run, milliseconds of strategy and of objectives per design; None where a trace has no times."""
+    if trace.seconds is None or trace.strategy_s is None:
+        return None, None, None
+    seconds, designs = float(trace.seconds[-1]) if len(trace) else 0.0, max(len(trace), 1)
+    return seconds, 1e3 * trace.strategy_s / designs, 1e3 * (seconds - trace.strategy_s) / designs
+
+
+def over_time(trace: Trace, replay: Replay, instants: FloatArray) -> FloatArray | None:
+    """Gap at each instant, carried forward, 1 before the first design is known; None without times."""
+    if trace.seconds is None:
+        return None
+    known = np.searchsorted(trace.seconds, instants, side="right")
+    return np.array([replay.gap(int(count)) for count in known])

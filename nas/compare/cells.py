@@ -1,0 +1,154 @@
+"""One run of a comparison in a worker process: searched or continued, then read back as a trace."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from nas.compare.plan import Cell
+from nas.compare.trace import Trace
+from nas.errors import PlasError, UsageError
+from nas.files.own_files import inner_folder
+from nas.record import folder as run_folder
+from nas.record.identity import difference
+from nas.record.log import Recorded, final
+from nas.record.store import FILE, RunStore, begun
+from nas.search.assembly import Study
+from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, store_of, try_update
+from nas.search.loop import Limits
+from nas.search.placement import pool_of
+
+PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
+
+
+def perform(cell: Cell) -> str:
+    """Search until the run holds what it should; "" or the reason why it failed."""
+    try:
+        inner_folder(cell.folder.parents[3], *cell.folder.parts[-4:])
+        with locked(cell.folder):
+            study = cell.assembled()
+            if cell.retry or not is_done(cell, study):
+                search(cell, study)
+    except Exception as error:
+        reason = str(error) if isinstance(error, PlasError) else f"{type(error).__name__}: {error}"
+        return " ".join(reason.split())[:300]
+    return ""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The run folder's lock, waited for a few seconds."""
+    deadline = time.monotonic() + PATIENCE_S
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(run_folder.locked(folder))
+                break
+            except UsageError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+        yield
+
+
+def is_done(cell: Cell, study: Study) -> bool:
+    """Whether the run is finished as this study and holds what is asked.
+
+    Raises:
+        UsageError: it is another study's.
+    """
+    if not begun(cell.folder / FILE):
+        return False
+    run = run_folder.open_run(cell.folder)
+    run.store.close()
+    if found := difference(run.resolved, study.resolved()):
+        raise UsageError(f"{cell.folder}: {found}; start a new comparison instead")
+    manifest = read_manifest(cell.folder, study).content
+    return manifest.get("state") == "finished" and (
+        (manifest.get("limit") or 0) >= (study.limit or 0)
+        or not str(manifest.get("stop_reason")).endswith("distinct evaluations")
+    )
+
+
+def finished(cell: Cell) -> bool:
+    """Whether the run is there as far as it is asked."""
+    try:
+        return is_done(cell, cell.assembled())
+    except PlasError:
+        return False
+
+
+def search(cell: Cell, study: Study) -> None:
+    """Run the search from its beginning or from what is recorded; the manifest says how it went."""
+    store, recorded = opened(cell.folder, study)
+    manifest = read_manifest(cell.folder, study)
+    manifest.update(state="running", ended=None, stop_reason=None)
+    config = study.config
+    pool = pool_of(config)
+    try:
+        limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+        searching = search_of(study, store, recorded, pool)
+        if cell.retry and recorded is not None:
+            retry_failed(searching, store, recorded)
+        reason = searching.run(limits)
+    except BaseException as error:
+        state = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        try_update(manifest, state=state, ended=run_folder.now(), stop_reason=f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        store.close()
+        if pool is not None:
+            pool.close()
+    manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason, limit=study.limit)
+
+
+def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
+    """The run's store, laid out anew unless something is recorded."""
+    if not begun(folder / FILE):
+        for leftover in folder.glob(f"{FILE}*"):
+            leftover.unlink()
+        return laid_out(study, folder)[0], None
+    run = run_folder.open_run(folder)
+    run.store.check()
+    recorded = run.store.read()
+    run.store.close()
+    return store_of(study.problem, folder), recorded
+
+
+def trace(cell: Cell, asked: int) -> Trace:
+    """What the run evaluated, at most `asked` designs or the strategy's cap.
+
+    Raises:
+        PlasError: a damaged store.
+    """
+    most = min(asked, cell.raw["evaluations"])
+    run = run_folder.open_run(cell.folder)
+    recorded = run.store.read()
+    rows, strategy_s, objectives_s = run.store.spent()
+    run.store.close()
+    found = final(recorded.evaluations, recorded.retried)[slice(0, most)]
+    seconds = np.repeat(np.cumsum(strategy_s + objectives_s), rows)[:most]
+    reason = str(read_manifest(cell.folder, cell.assembled()).content["stop_reason"])
+    return Trace(
+        cell.strategy,
+        f"s{cell.seed}",
+        cell.seed,
+        found.values,
+        found.feasible,
+        found.keys,
+        "" if len(found) >= asked else ended(reason, cell.cap, len(found)),
+        seconds,
+        float(np.repeat(strategy_s / np.maximum(rows, 1), rows)[:most].sum()),
+    )
+
+
+def ended(reason: str, cap: int | None, count: int) -> str:
+    """Why a run holds fewer designs than asked: capped, stalled, exhausted, time, or stopped by its own rule."""
+    if cap is not None and count >= cap:
+        return "capped"
+    for word, mark in (("stalled", "stalled"), ("space exhausted", "exhausted"), ("time limit", "time")):
+        if reason.startswith(word):
+            return mark
+    return "stopped"

@@ -1,0 +1,219 @@
+"""One comparison from what is asked to files: plan, run what is missing, measure, write, say."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nas.compare import cells, foreign
+from nas.compare.answer import show
+from nas.compare.configuration import Asked, ComparisonConfig, asked, refuse_untyped
+from nas.compare.crew import Crew, processors
+from nas.compare.growth import extended
+from nas.compare.page import comparison_page
+from nas.compare.pictures import draw_all
+from nas.compare.plan import Cell, Plan, planned
+from nas.compare.ranking import Ranking, rankings
+from nas.compare.reading import left_out, report, sentences
+from nas.compare.request import Request
+from nas.compare.result import StudyResult
+from nas.compare.rows import pair_rows, result_rows, target_rows
+from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
+from nas.compare.tables import write_tables
+from nas.compare.trace_columns import volume_of
+from nas.errors import InfeasibleError, PlasError, UsageError
+from nas.files.own_files import drawing, inner_folder
+from nas.files.tables import write
+from nas.record import folder as run_folder
+from nas.search.discovery import is_own
+from nas.search.lifecycle import terminable
+from nas.study.written_values import split_names
+from nas.terminal.console import notice, say_json
+from nas.terminal.program import command
+from nas.terminal.progress import Stages, Ticker
+from objectives import outside
+from objectives.written_text import in_a_command
+
+
+def execute(request: Request) -> None:
+    """Run or continue a comparison.
+
+    Raises:
+        UsageError: anything that cannot be done as asked, before anything is written.
+        InfeasibleError: no run of any study found anything feasible.
+        PlasError: every run of a strategy on a study failed; the results of the others are written and shown.
+    """
+    if request.workers is not None and request.workers < 1:
+        raise UsageError(f"workers: expected 1 or more, got {request.workers}; leave it out for one per processor")
+    folder, plan = opened(request)
+    with run_folder.locked(folder, new=request.resume is None):
+        keep_traces(folder, request.traces)
+        if not plan.studies and not (folder / "traces").is_dir():
+            raise UsageError("studies: expected at least one, or --traces, got none; name one with --studies")
+        for path in kept_traces(folder):
+            check_traces(plan, path)
+            if not request.quiet and (others := unmeant(plan, path)):
+                notice(f"{path.name}: rows of other studies than the comparison's are left out: {', '.join(others)}")
+        plan.write(folder)
+        results = compared(plan, folder, request)
+    ranked = rankings(results)
+    if request.json:
+        say_json(described(folder, results, ranked))
+    elif not request.quiet:
+        show(folder, results, ranked)
+    if all(result.reference is None for result in results):
+        failed = next((reason for result in results for reason in result.failures.values()), "")
+        if failed:
+            raise PlasError(f"{folder}: every run failed; the first: {failed}")
+        raise InfeasibleError(f"{folder}: no feasible architecture in any study; relax a budget")
+    if lost := [text for result in results for text in result.lost()]:
+        raise PlasError(
+            f"{folder}: {'; '.join(lost)}; the other results are kept, {continuing(folder, plan.config)} tries these again"
+        )
+
+
+def opened(request: Request) -> tuple[Path, Plan]:
+    """The folder and what is to be in it."""
+    if request.retry_failed and request.resume is None:
+        raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
+    further = request.given.keys() - {"algos"} or request.studies  # a user's own strategies are named again
+    if request.interim and (request.resume is None or request.retry_failed or further):
+        raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
+    if request.columns and not request.traces and request.resume is None:
+        raise UsageError("--column: expected --traces with it, got none; name the files whose columns it says")
+    if request.resume is not None:
+        wanted = extended(request, request.resume)
+    elif request.traces_alone:
+        name = re.sub(r"[^A-Za-z0-9_.-]", "-", request.traces[0].stem)[:60]
+        own = {key: value for key, value in request.own.items() if key in ("columns", "reference", "bounds")}
+        wanted = Asked(ComparisonConfig(name=name, baselines=False, **own), ())
+    else:
+        wanted = asked(request.own, request.flags, request.settings, request.config, request.studies)
+    refuse_untyped(wanted.config, split_names(request.given.get("algos", "")))
+    plan = planned(wanted)
+    for strategy in request.own.get("params", {}):
+        if strategy not in plan.strategies:
+            compared = ", ".join(plan.strategies)
+            raise UsageError(f"--param {strategy}: expected a strategy compared here ({compared}); add it with --algos")
+    for path in request.traces:
+        check_traces(plan, path)
+    for study in plan.studies.values():
+        volume_of(study.problem.objectives, plan.config.reference, plan.config.bounds)
+    return request.resume or run_folder.create(f"compare-{wanted.config.name}", request.out), plan
+
+
+def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
+    """Copies of the traces in the comparison's folder, so that it can be continued without them.
+
+    Raises:
+        UsageError: another file of the same name is there.
+    """
+    for path in paths:
+        copy = inner_folder(folder, "traces") / path.name
+        if copy.exists() and trace_bytes(copy, own=True) != trace_bytes(path):
+            raise UsageError(f"{path}: expected a new name, got that of other traces in {folder}; rename the file")
+        write(copy, trace_bytes(path))
+
+
+def trace_bytes(path: Path, *, own: bool = False) -> bytes:
+    """A file of traces as it is.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return outside.content(path, foreign.MOST_BYTES, own=own)
+    except OSError as error:
+        raise UsageError(f"{path}: expected a readable CSV file, got {error.strerror}; check the path") from None
+
+
+def continuing(folder: Path, config: ComparisonConfig) -> str:
+    """The flags that go on with a comparison; strategies of one's own are named again."""
+    own = [name for name in dict.fromkeys([*config.algos, *config.variants.values()]) if is_own(name)]
+    return f"--resume {in_a_command(folder)}{f' --algos {chr(44).join(own)}' if own else ''}"
+
+
+def kept_traces(folder: Path) -> tuple[Path, ...]:
+    """The comparison's copies of traces."""
+    return tuple(sorted(path for path in (folder / "traces").glob("*") if path.is_file()))
+
+
+def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
+    """Run what is missing, measure everything, write every table and picture."""
+    crew, stage = Crew(request.workers or processors()), Stages(quiet=request.quiet)
+    try:
+        with terminable():
+            if request.interim:
+                plan, failures = complete(plan, folder, crew), dict[Label, str]()
+            else:
+                failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
+            results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"Interrupted; everything evaluated is kept. Continue with: {command('compare')} {continuing(folder, plan.config)}"
+        ) from None
+    finally:
+        crew.close()
+    stage("writing tables and drawing pictures" if request.pictures else "writing tables")
+    ranked = rankings(results)
+    write_tables(folder, results, ranked)
+    if request.pictures:
+        draw(folder, results, ranked)
+    write(folder / "report.md", report(plan.config.name, results, ranked, pictures=request.pictures))
+    stage.close()
+    return results
+
+
+def complete(plan: Plan, folder: Path, crew: Crew) -> Plan:
+    """The plan without strategies of a study some of whose runs are missing or unfinished.
+
+    Raises:
+        UsageError: nothing is complete.
+    """
+    wanted = list(plan.cells(folder))
+    there = crew.run(cells.finished, wanted, lambda cell: False)
+    counts = Counter((cell.study, cell.strategy) for cell, done in zip(wanted, there, strict=True) if done)
+    lacking = {
+        (cell.study, cell.strategy): f"{counts[cell.study, cell.strategy]} of {plan.config.seeds} runs are there yet"
+        for cell in wanted
+        if counts[cell.study, cell.strategy] < plan.config.seeds
+    }
+    if len(lacking) == len({(cell.study, cell.strategy) for cell in wanted}):
+        raise UsageError(f"interim: expected a strategy with all its runs in {folder}, got none; continue it first")
+    return replace(plan, skipped={**plan.skipped, **lacking})
+
+
+def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) -> dict[Label, str]:
+    """Every cell run to its end; reasons of those that failed."""
+    wanted = [replace(cell, retry=retry) for cell in plan.cells(folder)]
+    ticker, done = Ticker(sum(cell.raw["evaluations"] for cell in wanted), quiet=quiet), [0, 0]
+
+    def note(cell: Cell, reason: str) -> None:
+        done[0], done[1] = done[0] + cell.raw["evaluations"], done[1] + 1
+        ticker(done[0], lambda: f"{done[1]:,} of {len(wanted):,} runs")
+
+    reasons = crew.run(cells.perform, wanted, lambda cell: DIED, note)
+    ticker.close()
+    return {label_of(cell): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
+
+
+def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
+    """The comparison's pictures and its page."""
+    with drawing(folder) as plots:
+        draw_all(plots, results, ranked)
+    write(folder / "report.html", comparison_page(folder.resolve().name, results, ranked))
+
+
+def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:
+    """The comparison as JSON."""
+    return {
+        "comparison": str(folder),
+        "results": result_rows(results),
+        "targets": target_rows(results),
+        "pairs": pair_rows(results),
+        "ranks": [row for ranking in ranked for row in ranking.rows()],
+        "reading": {result.name: sentences(result) for result in results},
+        "left_out": left_out(results),
+    }

@@ -1,0 +1,177 @@
+"""Traces of other tools: a CSV of run, order of evaluation and objectives, read as runs of a strategy."""
+
+import csv
+import io
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nas.compare.reference import Reference, keys_by_value
+from nas.compare.trace import Trace
+from nas.compare.trace_columns import LABELS, Columns
+from nas.errors import UsageError
+from nas.problem.objective import Objective, built_in
+from objectives import outside
+from objectives.plugins import importable
+from objectives.written_text import csv_fault, read_cell, shown_name
+from search_spaces.arrays import BoolArray, FloatArray
+
+MOST_BYTES = 400 * outside.MB
+Row = dict[str, str]
+AS_NAMED = Columns()
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignRun:
+    """One run as the file has it: values (n, m) in order of evaluation, NaN where a cell is empty.
+
+    designs: what tells designs apart, (n,), None without a key: then every row is an evaluation of its own.
+    """
+
+    strategy: str
+    run: str
+    study: str
+    values: FloatArray
+    within: BoolArray
+    designs: tuple[str, ...] | None = None
+
+
+def objectives_of(path: Path, columns: Columns = AS_NAMED) -> tuple[Objective, ...]:
+    """The objectives of a file: those said, else every column that is no label, on our scale where we know the metric.
+
+    Raises:
+        UsageError: none, or a column that is said and not there.
+    """
+    header = list(_rows(path)[0])
+    for column in (*columns.labels.values(), *(column for column, _ in columns.objectives.values())):
+        if column not in header:
+            raise UsageError(f"{path}: expected a column {column}, got {', '.join(header)}; correct --column")
+    labels = (*LABELS, *columns.labels.values())
+    names = list(columns.objectives) or [name for name in header if name not in labels]
+    if not names:
+        raise UsageError(
+            f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them"
+        )
+    known = importable("objectives.metrics")
+    return tuple(built_in(name) if name in known else Objective(name) for name in names)
+
+
+def studies_of(path: Path, columns: Columns = AS_NAMED) -> list[str]:
+    """Names of studies in a file, in its order, "" where a row has none."""
+    return list(dict.fromkeys(row.get("study") or "" for row in _labelled(path, columns)))
+
+
+def read_runs(
+    path: Path, objectives: Sequence[str], studies: Collection[str] | None = None, columns: Columns = AS_NAMED
+) -> list[ForeignRun]:
+    """Every run of a file, or those of the given studies, in the order in which they begin.
+
+    Columns: run; one per objective; optionally evaluation (the order, else the file's), strategy (else
+    the file's name), study, violation (feasible at ≤ 0), and key (what tells designs apart); `columns` says
+    which are called otherwise. Without a column run, and with some said, a file is one run.
+
+    Raises:
+        UsageError: unreadable, a column missing, or a cell that is no number.
+    """
+    rows = _labelled(path, columns)
+    chosen = [(i, row) for i, row in enumerate(rows, 2) if studies is None or (row.get("study") or "") in studies]
+    sources = {name: columns.objectives.get(name, (name, 1.0)) for name in objectives}
+    for name in ("run", *(column for column, _ in sources.values())) if chosen else ():
+        if name not in rows[0]:
+            raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
+    grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
+    for line, row in chosen:
+        label = (_label(path, row.get("strategy") or path.stem), _label(path, row["run"]), row.get("study") or "")
+        grouped.setdefault(label, []).append((line, row))
+    return [_run(path, label, found, sources.values()) for label, found in grouped.items()]
+
+
+def _labelled(path: Path, columns: Columns) -> list[Row]:
+    """Rows of a file with labels under our names."""
+    rows = _rows(path)
+    given = {name: column for name, column in columns.labels.items() if column in rows[0]}
+    alone = {"run": path.stem} if columns.given and "run" not in {*rows[0], *given} else {}
+    return [{**row, **{name: row[column] for name, column in given.items()}, **alone} for row in rows]
+
+
+def _label(path: Path, text: str) -> str:
+    try:
+        return shown_name(read_cell(text))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _run(
+    path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], sources: Collection[tuple[str, float]]
+) -> ForeignRun:
+    if "evaluation" in found[0][1]:
+        found = sorted(found, key=lambda item: _place(path, *item))
+    values = [[sign * _number(path, line, row, name) for name, sign in sources] for line, row in found]
+    within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
+    designs = tuple(row["key"] or "" for _, row in found) if "key" in found[0][1] else None
+    return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool), designs)
+
+
+def _rows(path: Path) -> list[Row]:
+    try:
+        text = outside.content(path, MOST_BYTES).decode("utf-8-sig")
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = csv_fault(error) if isinstance(error, csv.Error) else getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{path}: expected a readable CSV file, got {reason}; check the path") from None
+    if not rows:
+        raise UsageError(f"{path}: expected a header and a row per evaluation, got none; check the file")
+    names = list(reader.fieldnames)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"{path}:1: expected each column once, got {twice[0]} twice; rename or remove one")
+    if longer := [i for i, row in enumerate(rows, 2) if None in row]:
+        raise UsageError(
+            f"{path}:{longer[0]}: expected at most {len(names)} cells, got more; write decimals with a point, text in quotes"
+        )
+    return rows
+
+
+def _place(path: Path, line: int, row: Row) -> float:
+    place = _number(path, line, row, "evaluation")
+    if np.isnan(place):
+        raise UsageError(f"{path}:{line}: evaluation: expected a number, got nothing; number every row or none")
+    return place
+
+
+def _number(path: Path, line: int, row: Row, name: str) -> float:
+    text = (row.get(name) or "").strip()
+    try:
+        return float(text) if text else np.nan
+    except ValueError:
+        raise UsageError(f"{path}:{line}: {name}: expected a number or nothing, got {text!r}; correct it") from None
+
+
+def traces(
+    runs: Sequence[ForeignRun], objectives: tuple[Objective, ...], known: Reference | None, asked: int
+) -> list[Trace]:
+    """Runs as traces of at most `asked` evaluations: every row is one that was paid, or with keys the first of each design.
+
+    A value that is not finite, or has no logarithm where its objective needs one, is a failed evaluation.
+    """
+    if not runs:
+        return []
+    keys = keys_by_value(np.concatenate([run.values for run in runs]), known)
+    parts = np.split(keys, np.cumsum([len(run.values) for run in runs])[:-1])
+    found = []
+    for run, own in zip(runs, parts, strict=True):
+        scaled = np.stack([o.scaled(_positive(o, column)) for o, column in zip(objectives, run.values.T, strict=True)])
+        usable = np.isfinite(run.values).all(axis=1) & np.isfinite(scaled).all(axis=0)
+        first = np.arange(len(own)) if run.designs is None else np.sort(np.unique(run.designs, return_index=True)[1])
+        first = first[:asked]
+        ended = "" if len(first) >= asked else "stopped"
+        within = (usable & run.within)[first]
+        found.append(Trace(run.strategy, run.run, None, run.values[first], within, own[first], ended))
+    return found
+
+
+def _positive(objective: Objective, values: FloatArray) -> FloatArray:
+    return np.where(values > 0, values, np.nan) if objective.log_scale else values

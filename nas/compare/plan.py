@@ -1,0 +1,180 @@
+"""The cells of a comparison, studies × strategies × seeds, each a run folder of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from nas.compare.configuration import FILE, Asked, AskedStudy, ComparisonConfig, names_of
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.faults import Faults, Path
+from nas.files.tables import write
+from nas.search.assembly import Study, assemble
+from nas.search.discovery import SHIPPED, strategy_module
+from nas.search.strategy import Traits
+from objectives.plugins import importable
+
+BASELINES = ("random", "lhs")
+TYPED: dict[Path, str] = {
+    ("algo",): "--algos"
+}  # a user's own strategy that no flag named is refused before anything is planned
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the comparison: its study as raw keys (strategy, seed and limit included), and its folder.
+
+    retry: whether its failed evaluations are to be tried again.
+    """
+
+    study: str
+    strategy: str
+    seed: int
+    raw: dict[str, Any]
+    cap: int | None
+    folder: FilePath
+    retry: bool = False
+
+    def assembled(self) -> Study:
+        """The study of this run."""
+        return assemble(self.raw, TYPED)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that is to be there when the comparison is done.
+
+    studies: assembled with some strategy, by name; raw: the same as plain content; skipped: study
+    and strategy with the reason why they do not meet.
+    """
+
+    config: ComparisonConfig
+    strategies: tuple[str, ...]
+    studies: dict[str, Study]
+    raw: dict[str, dict[str, Any]]
+    groups: dict[str, str]
+    skipped: dict[tuple[str, str], str]
+
+    def cells(self, folder: FilePath) -> Iterator[Cell]:
+        """Every run, studies and seeds in turn, so that an unfinished comparison is a balanced one."""
+        for study in self.studies:
+            for seed in range(self.config.seeds):
+                for strategy in self.strategies:
+                    if (study, strategy) not in self.skipped:
+                        yield self._cell(folder, study, strategy, seed)
+
+    def _cell(self, folder: FilePath, study: str, strategy: str, seed: int) -> Cell:
+        cap, asked = cap_of(self.config, strategy), self.config.evaluations
+        limit = asked if cap is None else min(asked, cap)
+        raw = {**self.raw[study], **own_keys(self.config, strategy), "seed": seed, "evaluations": limit}
+        place = f"s{seed}-of-{limit}" if traits_of(self.config, strategy).horizon else f"s{seed}"
+        return Cell(study, strategy, seed, raw, cap, folder / "cells" / study / strategy / place)
+
+    def content(self) -> dict[str, Any]:
+        """The comparison as YAML content, everything embedded, in the form it is configured in."""
+        shown = self.config.model_dump(mode="json") | {"study": {}}
+        shown["algos"] = list(self.strategies) if self.studies else self.config.algos
+        shown["studies"] = {name: {"group": self.groups[name], **raw} for name, raw in self.raw.items()}
+        return shown
+
+    def write(self, folder: FilePath) -> None:
+        """Keep the plan in its folder."""
+        write(folder / FILE, yaml_source.dump(self.content()))
+
+
+def planned(asked: Asked) -> Plan:
+    """The plan of a comparison.
+
+    Raises:
+        UsageError: a study that cannot be assembled, wrong parameters, or nothing that can be run.
+    """
+    config = asked.config
+    strategies = tuple(names_of(config, BASELINES, competing()))
+    unavailable = {name: reason for name in strategies if (reason := refusal(config, name))}
+    studies: dict[str, Study] = {}
+    skipped: dict[tuple[str, str], str] = {}
+    for study in asked.studies:
+        met, refused = meetings(config, study, [name for name in strategies if name not in unavailable])
+        if met is None:
+            raise UsageError(next(iter({**refused, **unavailable}.values())))
+        studies[study.name] = met
+        skipped |= {(study.name, name): reason for name, reason in {**unavailable, **refused}.items()}
+    raw = {name: embedded(study) for name, study in studies.items()}
+    return Plan(config, strategies, studies, raw, {study.name: study.group for study in asked.studies}, skipped)
+
+
+def meetings(config: ComparisonConfig, study: AskedStudy, strategies: list[str]) -> tuple[Study | None, dict[str, str]]:
+    """The study assembled with a strategy that can work on it, if any, and why the others cannot."""
+    met: Study | None = None
+    refused: dict[str, str] = {}
+    for name in strategies:
+        try:
+            met = assemble({**study.raw, **own_keys(config, name)}, {**study.origins, **TYPED})
+        except UsageError as error:
+            refused[name] = str(error)
+    return met, refused
+
+
+def refusal(config: ComparisonConfig, strategy: str) -> str:
+    """Why a strategy cannot take part at all, "" when it can: its extra is not installed.
+
+    Raises:
+        UsageError: it does not search, or its parameters are wrong.
+    """
+    try:
+        module = strategy_module(config.variants.get(strategy, strategy))
+    except UsageError as error:
+        return str(error)
+    if not module.TRAITS.takes_evaluations:
+        raise UsageError(
+            f"algos: expected strategies that search, got {strategy}, which the others are measured against; leave it out"
+        )
+    faults = Faults()
+    try:
+        module.Parameters.model_validate(config.params.get(strategy, {}))
+    except ValidationError as error:
+        faults.add_validation(error, ("params", strategy), module.Parameters)
+    faults.raise_if_any()
+    return ""
+
+
+def own_keys(config: ComparisonConfig, strategy: str) -> dict[str, Any]:
+    """The study keys that a strategy of the comparison sets."""
+    return {"algo": config.variants.get(strategy, strategy), "params": config.params.get(strategy, {})}
+
+
+def traits_of(config: ComparisonConfig, strategy: str) -> Traits:
+    """What a strategy of the comparison can do."""
+    traits: Traits = strategy_module(config.variants.get(strategy, strategy)).TRAITS
+    return traits
+
+
+def cap_of(config: ComparisonConfig, strategy: str) -> int | None:
+    """Evaluations beyond which a strategy is not run: its own cap or a lower one of the comparison; None: no cap."""
+    return min(filter(None, (traits_of(config, strategy).cap, config.caps.get(strategy))), default=None)
+
+
+def competing() -> list[str]:
+    """Shipped strategies that search: all that take a number of evaluations and do not know formulas beforehand.
+
+    Those whose extra is missing are in, to be named.
+    """
+    found = []
+    for name in importable(SHIPPED):
+        try:
+            traits: Traits = strategy_module(name).TRAITS
+            if traits.takes_evaluations and not traits.informed:
+                found.append(name)
+        except UsageError:
+            found.append(name)
+    return found
+
+
+def embedded(study: Study) -> dict[str, Any]:
+    """A study as plain content without strategy, seed and limit: spaces, laws and devices embedded."""
+    content = study.resolved()
+    content["constraints"] = study.config.constraints or "none"
+    return {key: value for key, value in content.items() if key not in ("algo", "params", "seed", "evaluations")}

@@ -1,0 +1,170 @@
+"""What a comparison says in words: per study, over studies, and what was left out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nas.compare.anytime import VOLUME
+from nas.compare.plan import BASELINES
+from nas.compare.rank_diagram import can_draw
+from nas.compare.ranking import Ranking, course, named
+from nas.compare.reference import UNION
+from nas.compare.result import NONE_SHOWN, PAIRED, UNPAIRED, StudyResult, against, dependent, pairs, same_starts
+from nas.compare.statistics import quantile, runs_needed, seeds_needed
+from nas.compare.tables import Table, anytime_table, percent, rank_table, result_table, target_table
+from nas.problem.indicators import APPROXIMATE, too_many
+
+
+def sentences(r: StudyResult) -> list[str]:
+    """A reading of one study."""
+    if r.reference is None:
+        return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
+    said = [*best(r), *baseline(r), *too_few(r), *alike(r)]
+    said += volumes(r) + whole(r)
+    if r.reference.source == UNION:
+        said.append(
+            "There is no exact frontier here: gaps are to the union of all runs, so they depend on which runs there are."
+        )
+    return said
+
+
+def best(r: StudyResult) -> list[str]:
+    """Which strategy came closest, and which ones it is not shown to differ from."""
+    order = r.ranking()
+    if not order:
+        return [f"{r.name}: every run failed."]
+    first = order[0]
+    verdicts = {
+        p.second if p.first == first else p.first: p.better for p in pairs(r, "gap") if first in (p.first, p.second)
+    }
+    same = [name for name in order[1:] if verdicts[name] == NONE_SHOWN]
+    least, *others = (quantile(r.last(name, "gap"), 0.5) for name in order)
+    equal = [name for name, median in zip(order[1:], others, strict=True) if median == least]
+    level = f" (the same median: {', '.join(equal)})" if equal else ""
+    text = f"Smallest median gap after {r.counts[-1]:,} distinct evaluations: {first}, {percent(least)}{level}."
+    if any(can_show(r).values()):
+        text += f" No difference shown from it: {', '.join(same)}." if same else " Shown to be better than every other."
+    return [text]
+
+
+def baseline(r: StudyResult) -> list[str]:
+    """Which strategies are not shown to be better than random search."""
+    found = against(r, "gap", BASELINES[0])
+    if not found:
+        return []
+    words = {"better": [], "worse": [], NONE_SHOWN: []}  # type: dict[str, list[str]]
+    for pair in found:
+        words[NONE_SHOWN if pair.better == NONE_SHOWN else "better" if pair.better == pair.first else "worse"].append(
+            pair.first
+        )
+    parts = [
+        f"{label}: {', '.join(names)}"
+        for label, names in (
+            ("better", words["better"]),
+            ("worse", words["worse"]),
+            ("no difference shown", words[NONE_SHOWN]),
+        )
+        if names
+    ]
+    tests = " and ".join(sorted({pair.test for pair in found}))
+    return [f"Against {BASELINES[0]} search ({tests}, Holm, 5 %): {'; '.join(parts)}."]
+
+
+def volumes(r: StudyResult) -> list[str]:
+    """Median hypervolumes within the point and bounds that were given."""
+    if r.reference is None or r.reference.volume is None:
+        return []
+    best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
+    found = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
+    rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
+    return [f"Hypervolume as given (median of runs, largest first{rough}): {found}."]
+
+
+def whole(r: StudyResult) -> list[str]:
+    """What fidelity steps that a run of the study would take mean here."""
+    stepped = ", ".join(objective.name for objective in r.objectives if objective.fidelities)
+    return [f"{stepped}: every evaluation at the full fidelity, a comparison takes no steps."] if stepped else []
+
+
+NEEDED = {UNPAIRED: runs_needed, PAIRED: seeds_needed}
+
+
+def can_show(r: StudyResult) -> dict[str, bool]:
+    """By test, whether the runs are enough for it to show any difference, in the pair that has the most."""
+    found = pairs(r, "gap")
+    runs = {test: max(p.runs for p in found if p.test == test) for test in sorted({p.test for p in found})}
+    return {test: most >= NEEDED[test](len(found)) for test, most in runs.items()}
+
+
+def too_few(r: StudyResult) -> list[str]:
+    """Say so when no data could show a difference, of all pairs or of those of one test."""
+    found, enough = pairs(r, "gap"), can_show(r)
+    family = len(found)
+    seeded = all(run.seed is not None for run in r.runs)
+    said = []
+    for test in [test for test, can in enough.items() if not can]:
+        runs = max(p.runs for p in found if p.test == test)
+        have = (
+            f"{runs} {'seed' if runs == 1 else 'seeds'}" if seeded else f"{runs} {'run' if runs == 1 else 'runs'} each"
+        )
+        whom = f"of {len(r.strategies)} strategies ({family} {'pair' if family == 1 else 'pairs'})"
+        kind = f" that begin with {'the same' if test == PAIRED else 'different'} designs" if len(enough) > 1 else ""
+        said.append(
+            f"{have} cannot show a difference between any two {whom}{kind}: at least {NEEDED[test](family)} are needed."
+        )
+    return said
+
+
+def alike(r: StudyResult) -> list[str]:
+    """Which strategies begin with the same designs, so that they are level until then and not independent after."""
+    return [
+        f"A seed gives {', '.join(names)} the same first {count:,} designs: level until then"
+        + (f", and tested on pairs of seeds ({PAIRED})." if dependent(r, names[0], names[1]) else ".")
+        for names, count in same_starts(r)
+    ]
+
+
+def left_out(results: Sequence[StudyResult]) -> list[str]:
+    """Strategies that were skipped and runs that failed, each with its reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for r in results:
+        for strategy, reason in r.skipped.items():
+            reasons.setdefault((f"Skipped: {strategy}", reason), []).append(r.name)
+        for run, reason in r.failures.items():
+            reasons.setdefault((f"Failed: {run}", reason), []).append(r.name)
+    everywhere = len(results)
+    return [
+        f"{what}{'' if len(names) == everywhere else ' in ' + ', '.join(names)}: {reason}"
+        for (what, reason), names in reasons.items()
+    ]
+
+
+def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking], *, pictures: bool) -> str:
+    """The comparison as a Markdown page; nothing on it depends on the clock."""
+    parts = [f"# {name}"]
+    for r in results:
+        parts += [f"## {r.name}", " ".join(sentences(r))]
+        if r.reference is not None:
+            parts += map(_titled, (result_table(r), anytime_table(r), target_table(r)))
+        parts += [_picture(name, f"{r.name}-{name}") for name in r.pictures]
+    for ranking in rankings:
+        if len(results) > 1:
+            parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
+        if any(r.pictures for r in results if r.group == ranking.group):
+            parts.append(_picture("targets", named("targets", ranking.group)))
+        if ranking.shown:
+            parts.append(_titled(rank_table(course(results, ranking.group))))
+            parts += [_picture("ranks", named("ranks", ranking.group))] if can_draw() else []
+        if len(results) > 1:
+            parts.append(ranking.said())
+    if notes := left_out(results):
+        parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
+    return "\n\n".join(part for part in parts if pictures or not part.startswith("![")) + "\n"
+
+
+def _titled(table: Table) -> str:
+    return f"{table.title}.\n\n{table.markdown()}"
+
+
+def _picture(what: str, file: str) -> str:
+    return f"![{what}](plots/{file}.png)"

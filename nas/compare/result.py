@@ -1,0 +1,193 @@
+"""Everything that a study's runs came to: what tables and pictures are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from nas.compare.anytime import FIRST, LARGER_IS_BETTER, TARGETS, Measured
+from nas.compare.reference import Reference
+from nas.compare.statistics import LEVEL, a12, holm, paired_lead, paired_p, unpaired_p
+from nas.problem.objective import Objective
+from search_spaces.arrays import FloatArray, IntArray
+
+NONE_SHOWN = "no difference shown"
+UNPAIRED, PAIRED = "Mann-Whitney", "Wilcoxon"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two strategies on one measure: p corrected by Holm over the family, and what it shows at 5 %.
+
+    a12: how often the first's run is better than the second's, ties half; lead: above 0 where the test
+    speaks for the first; shared_start: first designs that both evaluate for every seed that both have.
+    """
+
+    first: str
+    second: str
+    test: str
+    runs: int
+    shared_start: int
+    a12: float
+    lead: float
+    p: float
+    p_holm: float
+
+    @property
+    def better(self) -> str:
+        """The strategy shown to be better, or `NONE_SHOWN`."""
+        if not self.p_holm <= LEVEL or self.lead == 0:
+            return NONE_SHOWN
+        return self.first if self.lead > 0 else self.second
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """A study's runs, measured at the same checkpoints against the same reference (None: nothing feasible)."""
+
+    name: str
+    group: str
+    what: str
+    objectives: tuple[Objective, ...]
+    reference: Reference | None
+    counts: IntArray
+    instants: FloatArray
+    runs: tuple[Measured, ...]
+    skipped: dict[str, str]
+    failures: dict[str, str]
+
+    def lost(self) -> list[str]:
+        """Strategies none of whose runs could be measured, each with the first reason."""
+        names = sorted({run.strategy for run in self.runs} - set(self.strategies))
+        reasons = {name: [why for run, why in self.failures.items() if run.startswith(f"{name} s")] for name in names}
+        return [
+            f"every run of {name} on {self.name} failed: {next(iter(why), 'no reason known')}"
+            for name, why in reasons.items()
+        ]
+
+    @cached_property
+    def strategies(self) -> list[str]:
+        """Strategies with a run that did not fail, by name."""
+        return sorted({run.strategy for run in self.runs if run.ended != "failed"})
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What is drawn of the study, in the order of its page."""
+        if self.reference is None or not self.strategies:
+            return ()
+        several, two = len(self.objectives) > 1, len(self.objectives) == 2
+        drawn = {"frontiers": several, "attainment": two, "difference": two and len(self.strategies) > 1}
+        return ("anytime", *(name for name, possible in drawn.items() if possible))
+
+    def of(self, strategy: str) -> list[Measured]:
+        """A strategy's runs that did not fail, in order."""
+        return [run for run in self.runs if run.strategy == strategy and run.ended != "failed"]
+
+    def failed(self, strategy: str) -> int:
+        """How many of a strategy's runs failed."""
+        return sum(run.strategy == strategy and run.ended == "failed" for run in self.runs)
+
+    def ended(self, strategy: str) -> str:
+        """Why runs of a strategy hold fewer designs than asked, with how many; "" when none does."""
+        marks = [run.ended for run in self.of(strategy) if run.ended]
+        counted = [(mark, marks.count(mark)) for mark in sorted(set(marks))]
+        every = len(self.of(strategy))
+        return ", ".join(mark if count == every else f"{mark} {count} of {every}" for mark, count in counted)
+
+    def carried(self, strategy: str, count: int) -> bool:
+        """Whether most runs of a strategy hold fewer designs than that, so that its values are carried forward."""
+        return float(np.median([run.evaluations for run in self.of(strategy)])) < count
+
+    def matrix(self, strategy: str, measure: str) -> FloatArray:
+        """A measure of a strategy's runs at every checkpoint, (runs, checkpoints)."""
+        return np.array([run.values[measure] for run in self.of(strategy)]).reshape(-1, len(self.counts))
+
+    def last(self, strategy: str, measure: str) -> FloatArray:
+        """A measure of a strategy's runs at the last checkpoint, (runs,)."""
+        return self.matrix(strategy, measure)[:, -1]
+
+    def reached(self, strategy: str) -> FloatArray:
+        """Designs to each target, NaN where never, (runs, targets)."""
+        return np.array([run.reached for run in self.of(strategy)]).reshape(-1, len(TARGETS))
+
+    def median_front(self, strategy: str) -> FloatArray:
+        """The front of a strategy's run whose gap is the (upper) median, (f, m)."""
+        order = np.argsort(self.last(strategy, "gap"), kind="stable")
+        return self.of(strategy)[int(order[len(order) // 2])].front
+
+    def starts(self, strategy: str) -> dict[int, IntArray]:
+        """Keys of the first designs of a strategy's runs, by seed."""
+        return {run.seed: run.start for run in self.of(strategy) if run.seed is not None}
+
+    def level(self, strategy: str, count: int) -> bool:
+        """Whether another strategy has evaluated the same designs for every seed until then, so that both are level by construction."""
+        return any(shared_start(self, strategy, other) >= count for other in self.strategies if other != strategy)
+
+    def ranking(self) -> list[str]:
+        """Strategies from the smallest median gap to the largest, then by name."""
+        return sorted(self.strategies, key=lambda name: (float(np.median(self.last(name, "gap"))), name))
+
+
+@lru_cache
+def pairs(result: StudyResult, measure: str) -> list[Pair]:
+    """Every pair of strategies; Holm's correction is over all of them."""
+    names = result.strategies
+    found = [compared(result, measure, a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    return corrected(found)
+
+
+def against(result: StudyResult, measure: str, baseline: str) -> list[Pair]:
+    """Every strategy with a baseline; Holm's correction is over these alone."""
+    if baseline not in result.strategies:
+        return []
+    return corrected([compared(result, measure, name, baseline) for name in result.strategies if name != baseline])
+
+
+def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair:
+    """Mann and Whitney's test, of independent runs; Wilcoxon's, on the seeds that both have, where a seed begins both alike."""
+    sign = -1.0 if measure in LARGER_IS_BETTER else 1.0
+    a, b = (sign * result.last(name, measure) for name in (first, second))
+    alike = shared_start(result, first, second)
+    if not dependent(result, first, second):
+        effect, runs = a12(a, b), min(len(a), len(b))
+        return Pair(first, second, UNPAIRED, runs, alike, effect, effect - 0.5, unpaired_p(a, b), np.nan)
+    seeds, others = ([run.seed for run in result.of(name)] for name in (first, second))
+    shared = sorted(set(seeds) & set(others), key=str)
+    a, b = a[[seeds.index(seed) for seed in shared]], b[[others.index(seed) for seed in shared]]
+    return Pair(first, second, PAIRED, len(shared), alike, a12(a, b), paired_lead(a, b), paired_p(a, b), np.nan)
+
+
+@lru_cache(maxsize=4096)
+def shared_start(result: StudyResult, first: str, second: str) -> int:
+    """How many first designs two strategies evaluate alike, in order, for each seed that both have; 0 without such seeds."""
+    one, two = result.starts(first), result.starts(second)
+    return min((prefix([one[seed], two[seed]]) for seed in one.keys() & two.keys()), default=0)
+
+
+def dependent(result: StudyResult, first: str, second: str) -> bool:
+    """Whether runs of one seed are no independent samples: both begin alike, to the first checkpoint at least, and otherwise for another seed."""
+    shared = shared_start(result, first, second)
+    return shared >= FIRST and prefix(list(result.starts(first).values())) < shared
+
+
+def same_starts(result: StudyResult) -> list[tuple[list[str], int]]:
+    """Strategies that begin with the same designs for every seed, and with how many (`START` at most)."""
+    groups: list[list[str]] = []
+    for name in result.strategies:
+        known = next((group for group in groups if shared_start(result, group[0], name) >= FIRST), None)
+        groups.append([name]) if known is None else known.append(name)
+    return [(group, min(shared_start(result, group[0], name) for name in group[1:])) for group in groups if group[1:]]
+
+
+def prefix(sequences: Sequence[IntArray]) -> int:
+    """How many first elements are the same in all sequences."""
+    length = min(map(len, sequences))
+    same = (np.array([each[:length] for each in sequences]) == sequences[0][:length]).all(axis=0)
+    return int(length if same.all() else same.argmin())
+
+
+def corrected(found: list[Pair]) -> list[Pair]:
+    """Pairs with Holm's correction over all of them."""
+    adjusted = holm([pair.p for pair in found])
+    return [replace(pair, p_holm=float(p)) for pair, p in zip(found, adjusted, strict=True)]

@@ -1,0 +1,269 @@
+"""Tables of a comparison: CSV in full precision, Markdown and LaTeX as read; clock times in files of their own."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.compare.anytime import SHOWN_TARGETS, shown
+from nas.compare.plan import BASELINES
+from nas.compare.ranking import Ranking, course
+from nas.compare.result import NONE_SHOWN, StudyResult, against, pairs
+from nas.compare.rows import (
+    CLOCK,
+    anytime_rows,
+    as_csv,
+    clock_rows,
+    overhead_rows,
+    pair_rows,
+    reached_rows,
+    result_rows,
+    run_rows,
+    target_rows,
+    volume_rows,
+)
+from nas.compare.statistics import bootstrap_interval, quantile
+from nas.files.own_files import inner_folder
+from nas.files.tables import write
+
+ENDED, LEVEL = "* ended before", "= the same designs as another"
+BAR = r"\|"  # in a cell of a Markdown table
+LATEX = str.maketrans(
+    {c: rf"\{c}" for c in "&%_#${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as a reader sees it: its title, a header and cells of text."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        lines = [f"| {' | '.join(c.replace('|', BAR) for c in cells)} |" for cells in (self.header, *self.rows)]
+        return "\n".join([lines[0], "|---" * len(self.header) + "|", *lines[1:]])
+
+    def latex(self) -> str:
+        """The table in LaTeX, for the package booktabs."""
+        lines = [" & ".join(map(_latex, cells)) + r" \\" for cells in (self.header, *self.rows)]
+        columns = "l" + "r" * (len(self.header) - 1)
+        return "\n".join(
+            [
+                r"\begin{table}",
+                rf"\caption{{{_latex(self.title)}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+            ]
+        )
+
+
+def _latex(text: str) -> str:
+    return text.translate(LATEX).replace("<=", r"$\le$")
+
+
+def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
+    """Every table that does not depend on the clock, then those that do."""
+    tables, timing = inner_folder(folder, "tables"), inner_folder(folder, "timing")
+    courses = [course(results, ranking.group) for ranking in rankings if ranking.shown]
+    for name, rows in (
+        ("runs", run_rows(results)),
+        ("anytime", anytime_rows(results)),
+        ("results", result_rows(results)),
+        ("targets", target_rows(results)),
+        ("reached", reached_rows(results)),
+        ("pairs", pair_rows(results)),
+        ("ranks", [row for stages in courses for ranking in stages for row in ranking.rows()]),
+    ):
+        write(tables / f"{name}.csv", as_csv(rows))
+    if any(r.reference is not None and r.reference.volume is not None for r in results):
+        write(tables / "hypervolume.csv", as_csv(volume_rows(results)))
+    _write_read(tables, "results", [result_table(r) for r in results])
+    _write_read(tables, "targets", [target_table(r) for r in results])
+    _write_read(tables, "pairs", [pair_table(r) for r in results])
+    _write_read(tables, "anytime", [anytime_table(r) for r in results])
+    _write_read(tables, "ranks", [rank_table(each) for each in courses])
+    write(timing / "overhead.csv", as_csv(overhead_rows(results)))
+    write(timing / "clock.csv", as_csv(clock_rows(results)))
+    _write_read(timing, "overhead", [overhead_table(r) for r in results])
+
+
+def _write_read(folder: Path, name: str, tables: Sequence[Table]) -> None:
+    write(folder / f"{name}.md", "\n\n".join(f"### {t.title}\n\n{t.markdown()}" for t in tables) + "\n")
+    write(folder / f"{name}.tex", "\n\n".join(t.latex() for t in tables) + "\n")
+
+
+def result_table(r: StudyResult) -> Table:
+    """Median and quartiles of every measure, the best first."""
+    verdicts = {p.first: p.better for p in against(r, "gap", BASELINES[0])}
+    header = ("strategy", "runs", "gap to exact" if _exact(r) else "gap to union", "95 % interval of it", "share found")
+    rows = [
+        (
+            s,
+            f"{len(r.of(s))}" + (f" ({r.failed(s)} failed)" if r.failed(s) else ""),
+            _spread(r, s, "gap", percent),
+            interval(r, s),
+            _spread(r, s, "share", percent),
+            _median(r, s, "igd_plus"),
+            _median(r, s, "epsilon"),
+            _median(r, s, "regret"),
+            *([against_word(verdicts.get(s), s)] if verdicts else []),
+            r.ended(s) or "-",
+        )
+        for s in r.ranking()
+    ]
+    closing = ("IGD+", "epsilon", "worst regret", *([f"against {BASELINES[0]}"] if verdicts else []), "ended")
+    return Table(titled(r), (*header, *closing), tuple(rows))
+
+
+def titled(r: StudyResult) -> str:
+    """What a table of a study is about."""
+    against_what = "nothing feasible" if r.reference is None else f"{r.reference.source} of {len(r.reference.keys):,}"
+    return f"{r.name}: {r.what}; {r.counts[-1]:,} distinct evaluations, against the {against_what}"
+
+
+def _exact(r: StudyResult) -> bool:
+    return r.reference is not None and r.reference.source.startswith("exact")
+
+
+def against_word(better: str | None, strategy: str) -> str:
+    """Better, worse, or no difference shown; a dash for the baseline itself."""
+    if better is None:
+        return "-"
+    return better if better == NONE_SHOWN else "better" if better == strategy else "worse"
+
+
+def interval(r: StudyResult, strategy: str) -> str:
+    """Bootstrap interval of the median gap."""
+    low, high = bootstrap_interval(r.last(strategy, "gap"))
+    return f"{percent(low)} to {percent(high)}"
+
+
+def _spread(r: StudyResult, strategy: str, measure: str, form: Any) -> str:
+    values = r.last(strategy, measure)
+    middle, low, high = (form(quantile(values, q)) for q in (0.5, 0.25, 0.75))
+    return str(middle) if low == high == middle else f"{middle} [{low}, {high}]"
+
+
+def _median(r: StudyResult, strategy: str, measure: str) -> str:
+    return number(quantile(r.last(strategy, measure), 0.5), "nothing fits" if measure == "regret" else "nothing found")
+
+
+def percent(value: float) -> str:
+    """A share in percent, two significant digits."""
+    if math.isnan(value):
+        return "-"
+    return "0 %" if value == 0 else f"{100 * value:.3g} %" if value >= 0.1 else f"{100 * value:.2g} %"
+
+
+def number(value: float, infinite: str = "infinite") -> str:
+    """Two significant digits; words for what is infinite."""
+    return "-" if math.isnan(value) else infinite if math.isinf(value) else f"{value:.2g}"
+
+
+def target_table(r: StudyResult) -> Table:
+    """Expected evaluations to each shown target, and how many runs reached it."""
+    known = {(row["strategy"], row["target"]): row for row in target_rows([r])}
+    header = ("strategy", *(f"gap {percent(target)}" for target in SHOWN_TARGETS))
+    rows = [(s, *(_target_cell(known[s, target]) for target in SHOWN_TARGETS)) for s in r.ranking()]
+    return Table(f"{r.name}: expected distinct evaluations to a gap (runs that reached it)", header, tuple(rows))
+
+
+def _target_cell(row: dict[str, Any]) -> str:
+    expected = row["expected_evaluations"]
+    return f"{'never' if math.isinf(expected) else f'{expected:,.0f}'} ({row['reached']} of {row['runs']})"
+
+
+def pair_table(r: StudyResult) -> Table:
+    """Which of two strategies has the smaller gap, Holm-corrected, with A12 of the row's strategy."""
+    known = {(p.first, p.second): p for p in pairs(r, "gap")}
+    names = r.ranking()
+    rows = [(a, *(_pair_cell(known.get((a, b)), known.get((b, a))) for b in names)) for a in names]
+    tests = " and ".join(sorted({p.test for p in known.values()}))
+    title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: A12 (p of {tests or 'no test'} after Holm)"
+    return Table(title, ("strategy", *names), tuple(rows))
+
+
+def _pair_cell(forward: Any, backward: Any) -> str:
+    pair = forward or backward
+    if pair is None:
+        return ""
+    better = pair.a12 if forward else 1 - pair.a12
+    mark = "=" if pair.better == NONE_SHOWN else "+" if (pair.better == pair.first) == bool(forward) else "-"
+    return f"{mark} {better:.2f} ({pair.p_holm:.2g})"
+
+
+def anytime_table(r: StudyResult) -> Table:
+    """Median gap on the way, the best in the end first."""
+    columns = shown(r.counts)
+    rows = tuple(
+        (
+            s,
+            *(
+                _marked(
+                    percent(quantile(r.matrix(s, "gap")[:, i], 0.5)),
+                    ended=r.carried(s, r.counts[i]),
+                    level=r.level(s, r.counts[i]),
+                )
+                for i in columns
+            ),
+        )
+        for s in r.ranking()
+    )
+    title = f"{r.name}: median gap after distinct evaluations{_legend(rows)}"
+    return Table(title, ("strategy", *_counts(r.counts[columns])), rows)
+
+
+def rank_table(course: Sequence[Ranking]) -> Table:
+    """Mean ranks over studies on the way, the best in the end first."""
+    ranks = [dict(ranking.ordered()) for ranking in course]
+    rows = tuple(
+        (
+            s,
+            *(
+                _marked(f"{known[s]:.2f}", ended=s in ranking.ended, level=s in ranking.level)
+                for known, ranking in zip(ranks, course, strict=True)
+            ),
+        )
+        for s, _ in course[-1].ordered()
+    )
+    return Table(
+        f"{course[-1].title()}; by distinct evaluations{_legend(rows)}",
+        ("strategy", *_counts([ranking.evaluations for ranking in course])),
+        rows,
+    )
+
+
+def _marked(text: str, *, ended: bool, level: bool) -> str:
+    return f"{text} *" if ended else f"{text} =" if level else text
+
+
+def _legend(rows: Iterable[tuple[str, ...]]) -> str:
+    """What the marks in a table's cells mean, of those that are in it."""
+    used = {cell[-2:] for row in rows for cell in row[1:]}
+    marks = [meaning for meaning in (ENDED, LEVEL) if f" {meaning[0]}" in used]
+    return f" ({'; '.join(marks)})" if marks else ""
+
+
+def _counts(counts: Iterable[int]) -> list[str]:
+    return [f"{count:,}" for count in counts]
+
+
+def overhead_table(r: StudyResult) -> Table:
+    """What a strategy costs by itself."""
+    known = {(row["strategy"], row["what"]): row for row in overhead_rows([r])}
+    rows = [
+        (s, *(number(known[s, what]["median"]) for what in CLOCK))
+        for s in sorted(r.strategies, key=lambda s: (known[s, CLOCK[0]]["median"], s))
+    ]
+    header = ("strategy", "ms of strategy per distinct evaluation", "ms of objectives", "s of a run")
+    return Table(f"{r.name}: medians over runs, on this machine", header, tuple(rows))

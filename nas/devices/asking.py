@@ -1,0 +1,280 @@
+"""From flags, a file or a table to the cases that are asked for."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from nas.devices.case_table import table_rows
+from nas.devices.request import CASE_KEYS, EVERYTHING, SHIPPED, Asked, DevicesConfig, Request, Row
+from nas.errors import UsageError
+from nas.files.faults import Faults, unknown
+from nas.files.faults import Path as Place
+from nas.problem.energy_words import METRICS
+from nas.study import entry_points
+from nas.study.catalogue import is_file, load_device, named_device
+from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
+from nas.study.layers import flag_name, from_file, over
+from nas.study.written_budgets import split_budgets
+from nas.study.written_values import split_names
+from objectives.device import Device
+from objectives.plugins import documents, normalised
+from objectives.scenario import PRECISIONS, precision
+
+CROSSING = ("devices", "precisions", "workloads")
+WORKLOAD = re.compile(r"^(?:(\d[\d_]*)/)?(\d[\d_]*)/(\d[\d_]*)$")
+FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens"
+MOST = 10_000
+ENERGY = "energy"
+CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
+
+
+def asked(request: Request) -> Asked:
+    """The base study and the cases.
+
+    Raises:
+        UsageError: what was typed or written cannot be done, all faults of a file at once.
+    """
+    crossing = [name for name in CROSSING if name in request.own]
+    if request.table is not None and crossing:
+        typed = ", ".join(flag_name(name) for name in crossing)
+        raise UsageError(
+            f"--table: expected the cases in {request.table}, got {typed} as well; write them into the table"
+        )
+    shipped = request.config is None and request.table is None and "devices" not in request.own
+    file = SHIPPED if shipped else request.config
+    content, origins = from_file(file, "devices") if file else ({}, {})
+    flags: dict[str, Any] = {"algo": "exact", **request.flags}
+    raw, origins = over(content, origins, flags, request.settings)
+    config = _own(raw, origins, request)
+    raw["applications"], chosen = _applications(raw, request)
+    rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
+    if len(rows) > MOST:
+        raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
+    if config.models_under is not None:
+        models_raw = {**raw, **config.models_under}
+    elif "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys()):
+        models_raw = raw
+    else:
+        there, _ = over(content, dict(origins), {**flags, "preset": "device"}, request.settings)
+        models_raw = {key: value for key, value in there.items() if key not in DevicesConfig.model_fields}
+        models_raw["applications"] = raw["applications"]
+    return Asked(raw, origins, _labelled(rows), devices, config, models_raw, tuple(notices), tuple(faults))
+
+
+def _rows(
+    request: Request,
+    config: DevicesConfig,
+    raw: Mapping[str, Any],
+    origins: Mapping[Place, str],
+    applications: list[str],
+) -> tuple[list[Row], dict[str, Device], list[str], list[tuple[str, str]]]:
+    """The cases, devices that are known already, notices, and faults of a table."""
+    devices = _own_devices(config, raw, origins)
+    if request.table is not None:
+        rows, faults = table_rows(request.table)
+        return rows, devices, [], faults
+    crossing = any(name in request.own for name in CROSSING) or request.applications is not None
+    if config.cases is not None and not crossing:
+        rows, faults = _recorded(config.cases, origins)
+        return rows, devices, [], faults
+    rows, notices, devices = _crossed(config, raw, origins, applications)
+    return rows, devices, notices, []
+
+
+def _own(raw: dict[str, Any], origins: dict[Place, str], request: Request) -> DevicesConfig:
+    """The keys that are no study's, taken out of the raw study; flags win."""
+    given = {name: raw.pop(name) for name in DevicesConfig.model_fields if name in raw}
+    if given.get("precisions") == []:  # as a run records it: its space holds them
+        del given["precisions"]
+    faults = Faults({**origins, **{(name,): flag_name(name) for name in request.own}})
+    try:
+        return DevicesConfig.model_validate({**given, **request.own})
+    except ValidationError as error:
+        faults.add_validation(error, model=DevicesConfig)
+        faults.raise_if_any()
+        raise
+
+
+def _applications(raw: Mapping[str, Any], request: Request) -> tuple[dict[str, Any], list[str]]:
+    """Every application that may be named, and those that cases are crossed with."""
+    own = raw.get("applications")
+    known = own if isinstance(own, dict) and own else PAPER_APPLICATIONS
+    if request.applications is None:
+        return known, list(own) if isinstance(own, dict) else []
+    names = list(known) if request.applications == EVERYTHING else split_names(request.applications)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--applications: {unknown('an application', name, known)}, or all")
+    return known, names
+
+
+def _recorded(
+    cases: Sequence[Mapping[str, Any]], origins: Mapping[Place, str]
+) -> tuple[list[Row], list[tuple[str, str]]]:
+    """Cases as a file lists them, and keys that all cases share, which one of them cannot have otherwise."""
+    rows, faults = [], Faults(origins)
+    for i, case in enumerate(cases):
+        inside = {place[2:]: origin for place, origin in origins.items() if place[:2] == ("cases", i)}
+        values = {key: value for key, value in case.items() if key not in ("case", "application", "budgets")}
+        for key in values.keys() - {"device", *CASE_KEYS}:
+            faults.add(
+                ("cases", i, key),
+                f"{unknown('a key of a case', key, ('device', *CASE_KEYS))}; all cases share the others",
+            )
+        label, application = (str(case.get(key) or "") for key in ("case", "application"))
+        rows.append(Row(values, case.get("budgets") or {}, application, label, inside))
+    return rows, faults.lines
+
+
+def _crossed(
+    config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str], applications: list[str]
+) -> tuple[list[Row], list[str], dict[str, Device]]:
+    """Every device in every precision and workload under every application; what a device cannot do is left out and said."""
+    devices = _devices(config, raw, origins)
+    precisions = _precisions(config, raw)
+    workloads = [_workload(text) for text in config.workloads or []] or [{}]
+    several = (len(precisions) > 1, len(workloads) > 1, len(applications) > 1)
+    rows, left_out, joules = [], dict[str, dict[str, None]](), _asks_for_energy(raw)
+    for (name, device), kind, workload, application in product(devices, precisions, workloads, applications or [""]):
+        if not _can(device, kind):
+            left_out.setdefault(kind, {})[name] = None
+            continue
+        if joules and not any(known.mode == device.mode for known in device.energy):
+            left_out.setdefault(ENERGY, {})[name] = None
+            continue
+        words = (kind, "/".join(str(n) for n in workload.values()), application)
+        label = " ".join([_short(name), *(word for word, shown in zip(words, several, strict=True) if shown)])
+        rows.append(Row({"device": name, "precision": kind, **workload}, {}, application, label))
+    without = [(kind, f"no {_lacking(kind)} for {', '.join(names)}") for kind, names in left_out.items()]
+    if not rows:
+        flag = "--devices" if ENERGY in left_out else "--precisions"
+        got = "; ".join(f"{kind} ({why})" for kind, why in without)
+        raise UsageError(f"{flag}: expected one that a device has, got {got}; choose another")
+    said = [f"{kind} is left out where the device has none: {why}" for kind, why in without]
+    return rows, said, dict(devices)
+
+
+def _lacking(kind: str) -> str:
+    return "coefficients are known" if kind == ENERGY else f"{precision(kind).linear_peak} peak is stated"
+
+
+def _asks_for_energy(raw: Mapping[str, Any]) -> bool:
+    """Whether objectives, budgets or columns of the shared study name a metric of energy."""
+    named = [name for key in ("objectives", "columns") for name in split_names(raw.get(key) or [])]
+    with suppress(ValueError):
+        named += split_budgets(raw.get("budgets") or {})
+    return any(str(name).partition("@")[0] in METRICS for name in named)
+
+
+def _devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str]) -> list[tuple[str, Device]]:
+    """Devices by name, each once; `all` is every shipped one, `NAME@all` one in its default and every power mode.
+
+    Raises:
+        UsageError: unknown names, all at once.
+    """
+    own = _own_devices(config, raw, origins)
+    if isinstance(config.devices, dict) or (own and config.devices is None):
+        return list(own.items())
+    names = config.devices or [raw.get("device", StudyConfig.model_fields["device"].default)]
+    found: dict[str, Device] = {}
+    faults: list[str] = []
+    for name in names:
+        try:
+            found |= {one: load_device(one) for one in _expanded(name)}
+        except UsageError as error:
+            faults += [line.replace("--device:", "--devices:") for line in str(error).splitlines()]
+    if faults:
+        raise UsageError("\n".join(dict.fromkeys(faults)))
+    return list(found.items())
+
+
+def _own_devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str]) -> dict[str, Device]:
+    """Devices that the file holds itself: labelled ones, or the study's own."""
+    if isinstance(config.devices, dict):
+        return _written_out(config.devices, {place[1:]: o for place, o in origins.items() if place[:1] == ("devices",)})
+    own = raw.get("device")
+    if not isinstance(own, dict):
+        return {}
+    label = str(own.get("name", "device"))
+    return _written_out(
+        {label: own}, {(label, *place[1:]): o for place, o in origins.items() if place[:1] == ("device",)}
+    )
+
+
+def _written_out(content: Mapping[str, Any], origins: Mapping[Place, str]) -> dict[str, Device]:
+    """Devices by label from their content; `origins` by label and path inside.
+
+    Raises:
+        UsageError: one is no device, with the line.
+    """
+    found = {}
+    for label, figures in content.items():
+        faults = Faults({("device", *place[1:]): origin for place, origin in origins.items() if place[:1] == (label,)})
+        device = named_device({"device": figures}, faults)
+        faults.raise_if_any()
+        assert device is not None
+        found[label] = device
+    return found
+
+
+def _expanded(name: str) -> list[str]:
+    """A name of `--devices` as devices' ids."""
+    if name == EVERYTHING:
+        return list(documents(entry_points.SHIPPED["devices"]))
+    base, at, mode = name.rpartition("@")
+    if is_file(name) or (base or name).endswith((".yaml", ".yml")):
+        known = name
+    else:
+        known, base, mode = normalised(name), normalised(base), normalised(mode)
+    return [base, *(f"{base}@{own}" for own in load_device(base).modes)] if at and mode == EVERYTHING else [known]
+
+
+def _precisions(config: DevicesConfig, raw: Mapping[str, Any]) -> list[str]:
+    for name in config.precisions or []:
+        if name not in PRECISIONS:
+            raise UsageError(f"--precisions: {unknown('a precision', name, PRECISIONS)}")
+    return list(
+        dict.fromkeys(config.precisions or [raw.get("precision", StudyConfig.model_fields["precision"].default)])
+    )
+
+
+def _workload(text: str) -> dict[str, int]:
+    form = WORKLOAD.match(text)
+    if form is None:
+        raise UsageError(f"--workloads: expected {FORM}, got {text!r}; write 1024/16 or 8/1024/16")
+    names = ("batch", "input_tokens", "output_tokens")
+    return {name: int(part) for name, part in zip(names, form.groups(), strict=True) if part is not None}
+
+
+def _can(device: Device, kind: str) -> bool:
+    """Whether a device states the peak that a precision's linear operators run at; what is no precision is said later."""
+    if kind not in PRECISIONS:
+        return True
+    peak = precision(kind).linear_peak
+    return peak in ("fp16", "int8") or peak in device.other_peaks
+
+
+def _short(name: str) -> str:
+    """A device's name in a label: a file's without folders and ending."""
+    path, _, mode = name.partition("@")
+    return (Path(path).stem if path.endswith((".yaml", ".yml")) else path) + (f"@{mode}" if mode else "")
+
+
+def _labelled(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Rows with a label each; those without one, or with another's, are called after their number too."""
+    seen = Counter(row.label for row in rows)
+    return tuple(
+        row if row.label and seen[row.label] == 1 else replace(row, label=f"{i}: {row.label or _device_of(row)}")
+        for i, row in enumerate(rows, 1)
+    )
+
+
+def _device_of(row: Row) -> str:
+    return _short(str(row.values.get("device", "device")))

@@ -1,0 +1,140 @@
+"""The work of `devices`: cases solved and compared, models ranked, printed, drawn and kept in a folder."""
+
+import time
+from pathlib import Path
+
+from nas.devices import model_screen, screen
+from nas.devices.asking import asked
+from nas.devices.cases import Cases, built
+from nas.devices.layout import wrapped
+from nas.devices.models import Priced, ranked
+from nas.devices.page import devices_page
+from nas.devices.recording import resolved
+from nas.devices.request import Asked, Request
+from nas.devices.result import DeviceStudy, Models, studied
+from nas.devices.tables import described, write_tables
+from nas.errors import InfeasibleError
+from nas.files import yaml_source
+from nas.files.own_files import drawing
+from nas.files.tables import write
+from nas.record import folder as run_folder
+from nas.record.folder import Manifest
+from nas.study.layers import parsed_settings
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.progress import Stages, Ticker
+
+
+def answer(request: Request) -> None:
+    """Solve, compare, rank, write, print.
+
+    Raises:
+        UsageError: what was asked for cannot be done.
+        InfeasibleError: nothing fits in any case.
+        PlasError: the folder cannot be written.
+    """
+    begin, stage = time.monotonic(), Stages(quiet=request.quiet)
+    wanted = asked(request)
+    cases = built(wanted)
+    if not request.quiet:
+        for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(cases.cases)]:
+            notice(text)
+    models = _models(request, wanted)
+    folder = _folder(request, cases)
+    try:
+        study = None if request.models_only else _studied(cases, quiet=request.quiet)
+    except BaseException:
+        if folder is not None:
+            run_folder.discard(folder)
+        raise
+    if folder is not None:
+        _keep(folder, request, wanted, cases, study, models, stage, begin)
+    stage.close()
+    _say(request, study, models, folder)
+    _refuse_nothing(study, models)
+
+
+def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
+    ticker = Ticker(len(cases.cases) * cases.base.problem.space.size, quiet=quiet)
+    study = studied(cases, ticker.settled)
+    ticker.close()
+    return study
+
+
+def _models(request: Request, wanted: Asked) -> Models:
+    """Published models under their own conventions, each with its own vocabulary unless one was given."""
+    given = {*request.flags, *parsed_settings(request.settings)}
+    cases = built(wanted.for_models()).cases
+    models, left_out = Priced.of(wanted.config.models).covered(cases)
+    if left_out and not request.quiet:
+        notice(
+            f"Warning: the closed form does not cover {', '.join(left_out)}: left out, --latency operator prices them"
+        )
+    return ranked(models, cases, own_vocabulary="vocabulary" not in given)
+
+
+def _folder(request: Request, cases: Cases) -> Path | None:
+    """A new folder; a question about models alone leaves none unless it was named."""
+    if request.models_only and request.out is None:
+        return None
+    return run_folder.create(f"devices-{cases.base.config.name}", request.out)
+
+
+def _keep(
+    folder: Path,
+    request: Request,
+    wanted: Asked,
+    cases: Cases,
+    study: DeviceStudy | None,
+    models: Models,
+    stage: Stages,
+    begin: float,
+) -> None:
+    """Configuration, tables, pictures, manifest."""
+    manifest = Manifest(folder, {"command": "devices", "state": "running", "started": run_folder.now()})
+    manifest.update(versions=run_folder.versions(), cases=len(cases.cases))
+    content = resolved(wanted, cases)
+    write(folder / "config.yaml", yaml_source.dump(content))
+    stage("writing tables")
+    write_tables(folder, study, models)
+    if request.plots:
+        stage("drawing pictures and page")
+        if study is not None:
+            _draw(folder, study)
+        write(folder / "report.html", devices_page(folder.resolve().name, study, models, content))
+    manifest.update(state="finished", ended=run_folder.now(), seconds=round(time.monotonic() - begin, 3))
+
+
+def _draw(folder: Path, study: DeviceStudy) -> None:
+    from nas.devices.pictures import draw_all
+
+    with drawing(folder, "tables") as plots:
+        draw_all(study, plots)
+
+
+def _say(request: Request, study: DeviceStudy | None, models: Models, folder: Path | None) -> None:
+    if request.json:
+        say_json(({} if folder is None else {"folder": str(folder)}) | described(study, models))
+        return
+    if request.quiet:
+        return
+    further = (
+        [f"{len(models[0])} published models are ranked in models.csv; --models-only shows them."] if study else []
+    )
+    if folder is not None:
+        further += wrapped(
+            f"Tables, {'report.html, ' if request.plots else ''}and config.yaml that repeats it: {folder}"
+        )
+    for line in [*(model_screen.lines_of(models) if study is None else screen.lines_of(study, len(further))), *further]:
+        say(line)
+
+
+def _refuse_nothing(study: DeviceStudy | None, models: Models) -> None:
+    """Exit code 3 where nothing at all fits.
+
+    Raises:
+        InfeasibleError: with the first reason.
+    """
+    if study is not None and not study.optima:
+        raise InfeasibleError("devices: nothing fits in any case; cases.csv says which limit is short and by how much")
+    if study is None and not any(row.fits for rows in models for row in rows):
+        raise InfeasibleError("devices: no published model fits any of the devices")

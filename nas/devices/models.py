@@ -1,0 +1,184 @@
+"""Published models on each device: how fast, how much memory, whether they fit, and the loss where the law can tell it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nas.answer.device_times import speeds
+from nas.answer.model_remarks import blind_spots
+from nas.devices.cases import Case
+from nas.devices.request import EVERYTHING
+from nas.errors import UsageError
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.problem.questions import Baseline
+from nas.study.baselines import baseline
+from objectives.plugins import documents, normalised
+from search_spaces.architectures import Architectures
+
+MEMORY = ("memory_gb", "resident_gb")
+METRICS = (
+    "prefill_ms",
+    "decode_ms",
+    "tpot_ms",
+    "total_ms",
+    "memory_gb",
+    "resident_gb",
+    "params_total",
+    "params_active",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRow:
+    """A published model in a case, with its own vocabulary and tying.
+
+    tokens_per_second: of all sequences together, 1000·batch/tpot_ms. fits: within the case's limits on memory, else
+    within the device's. missed: limits on anything else that it exceeds. loss: what the law predicts of its shape, NaN
+    where the law cannot tell; `extrapolates` marks predictions outside what it was fitted on. remarks: what costs and
+    law do not know of it.
+    """
+
+    case: Case
+    model: str
+    id: str
+    vocabulary: int
+    metrics: dict[str, float]
+    tokens_per_second: float
+    fits: bool
+    missed: tuple[Budget, ...]
+    loss: float
+    extrapolates: bool
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Published models with their ids, as one batch."""
+
+    ids: tuple[str, ...]
+    known: tuple[Baseline, ...]
+    architectures: Architectures
+
+    @classmethod
+    def of(cls, items: Sequence[str | dict[str, Any]]) -> "Priced":
+        """The models that were asked for.
+
+        Raises:
+            UsageError: an unknown one.
+        """
+        names = list(documents("search_spaces.models")) if EVERYTHING in items else list(items)
+        try:
+            known = tuple(baseline(name) for name in names)
+        except (UsageError, ValueError) as error:
+            raise UsageError(f"--models: {error}") from None
+        ids = tuple(normalised(name) if isinstance(name, str) else str(name.get("name", "custom")) for name in names)
+        return cls(ids, known, Architectures.concatenate([model.architecture for model in known]))
+
+    def covered(self, cases: Sequence[Case]) -> tuple["Priced", list[str]]:
+        """The models that the latency model covers in every case, and the names of the others.
+
+        Raises:
+            UsageError: it covers none.
+        """
+        closed = [case.problem for case in cases if case.problem.scenario.latency == "closed_form"]
+        rows = [
+            i for i in range(len(self.known)) if all(_covers(problem, self.architectures[[i]]) for problem in closed)
+        ]
+        if not rows:
+            raise UsageError("--models: expected one that the closed form covers, got none; use --latency operator")
+        chosen = (tuple(self.ids[i] for i in rows), tuple(self.known[i] for i in rows))
+        left_out = [known.label for i, known in enumerate(self.known) if i not in rows]
+        return Priced(*chosen, self.architectures[rows]), left_out
+
+
+def ranked(models: Priced, cases: Sequence[Case], *, own_vocabulary: bool) -> tuple[tuple[ModelRow, ...], ...]:
+    """Per device and format the models: those that fit first, then those within all limits, then the faster decoding.
+
+    Cases that differ in their application alone are one. `own_vocabulary`: each model has its own, else the study's.
+    """
+    distinct = {(case.named, case.format): case for case in reversed(cases)}
+    wanted = [case for case in cases if distinct[case.named, case.format] is case]
+    return tuple(tuple(sorted(_rows(case, models, own_vocabulary), key=_rank)) for case in wanted)
+
+
+def _covers(problem: Problem, model: Architectures) -> bool:
+    try:
+        problem.assess(problem.headed(model))["total_ms"]
+    except ValueError:
+        return False
+    return True
+
+
+def _rank(row: ModelRow) -> tuple[bool, bool, float]:
+    return not row.fits, bool(row.missed), -row.tokens_per_second
+
+
+def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
+    problem, scenario = case.problem, case.problem.scenario
+    own = own_vocabulary and scenario.latency == "operator"
+    chosen = models.architectures if own else problem.headed(models.architectures)
+    limits = _limits(case)
+    found = problem.assess(chosen)
+    metrics = {name: found[name] for name in (*METRICS, *(budget.metric for budget in limits))}
+    over = [~(budget.violation(metrics[budget.metric]) <= 0.0) for budget in limits]
+    beyond = scenario.law.extrapolates(chosen)
+    return [
+        _row(
+            case,
+            models.ids[i],
+            int(chosen.vocabulary[i]),
+            known,
+            {name: float(column[i]) for name, column in metrics.items()},
+            [budget for budget, misses in zip(limits, over, strict=True) if misses[i]],
+            float(found["loss"][i]),
+            bool(beyond[i]),
+        )
+        for i, known in enumerate(models.known)
+    ]
+
+
+def _row(
+    case: Case,
+    name: str,
+    vocabulary: int,
+    known: Baseline,
+    metrics: dict[str, float],
+    over: list[Budget],
+    loss: float,
+    beyond: bool,
+) -> ModelRow:
+    scenario = case.problem.scenario
+    remarks = tuple(blind_spots(known, scenario))
+    return ModelRow(
+        case,
+        known.label,
+        name,
+        vocabulary,
+        metrics,
+        1000.0 * scenario.batch / metrics["tpot_ms"],
+        not any(budget.metric in MEMORY for budget in over),
+        tuple(budget for budget in over if budget.metric not in MEMORY),
+        float("nan") if remarks else loss,
+        beyond and not remarks,
+        remarks,
+    )
+
+
+def _limits(case: Case) -> Sequence[Budget]:
+    """The case's limits that a model can be held against: none of a user's own functions, not the time of another model."""
+    own = {function.name for function in case.problem.functions}
+    asked = () if case.question.baseline else case.question.budgets
+    limits = [budget for budget in (*case.problem.budgets, *asked) if budget.metric not in own]
+    held = any(budget.metric in MEMORY for budget in limits)
+    return limits if held else [*limits, Budget("resident_gb", case.device.memory_gb)]
+
+
+def memory_limit(case: Case) -> Budget:
+    """The tightest limit on memory of those that decide whether a model fits."""
+    return min((b for b in _limits(case) if b.metric in MEMORY), key=lambda b: b.limit)
+
+
+def speed_note(case: Case) -> str:
+    """How fast the device is taken to be: calibrated and how, or datasheet peaks and why."""
+    return case.note if case.problem.scenario.calibration is None else speeds(case.problem.scenario)

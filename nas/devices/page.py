@@ -1,0 +1,185 @@
+"""The page of a device study: every case's pick, designs in each other's place, frontiers, published models ranked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nas.answer.palette import label
+from nas.answer.sentences import count, describe
+from nas.devices.answers import Answer
+from nas.devices.cases import Case
+from nas.devices.models import ModelRow
+from nas.devices.reasons import architecture, what_is_short
+from nas.devices.result import DeviceStudy, Models
+from nas.devices.screen import binding, cell, head, reading, short, speed_lines, warnings, workload
+from nas.devices.tables import model_columns
+from nas.devices.universal import Optimum
+from nas.pages.embedding import column
+from nas.pages.markup import configuration, element, footer, paragraphs, section, table, text
+from nas.pages.page import page
+from nas.terminal.program import command
+from objectives.written_text import in_a_command
+
+SCRIPTS = ("series.js", "devices.js")
+MOST_CASES = 60  # columns of designs in each other's place, and frontiers that are drawn
+MOST_MEMBERS = 500  # designs of one frontier that are drawn
+TONES = 5  # steps of shade between no loss and the largest
+MODEL_COLUMNS = {
+    "model_name": "model",
+    "tokens_per_second": "tokens/s",
+    "ttft_ms": "TTFT ms",
+    "resident_gb": "resident GB",
+    "fits": "fits",
+    "missed": "over",
+    "params_total": "parameters",
+    "loss": "loss",
+    "remarks": "remarks",
+}
+
+
+def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved: Mapping[str, Any]) -> str:
+    """A device study as one HTML file; nothing on it depends on the clock. Without a study: its models alone.
+
+    Raises:
+        PlasError: no BokehJS in this environment.
+    """
+    parts = [] if study is None else [_answer(study), _frontiers(study), _designs(study)]
+    main = element("main", *parts, _models(models), _repeat(name, resolved), id="main")
+    top = paragraphs([] if study is None else head(study), "quiet")
+    body = element("header", element("h1", text(name)), top) + main + footer()
+    return page(name, body, {"metrics": [], **({} if study is None else frontier_data(study))}, SCRIPTS)
+
+
+def _answer(study: DeviceStudy) -> str:
+    """What is to be read from the study, and a row per case."""
+    design = study.design_of()
+    header = ("case", "device", "precision", "workload", "loss", "binds", "design", "architecture")
+    rows = [(*_on(a.case), *_found(a, design.get(i))) for i, a in enumerate(study.rows)]
+    why = [f"Design {number}: {said}." for number, said in enumerate(study.reasons, 1)]
+    cases = [answer.case for answer in study.rows]
+    speeds = [line for line in speed_lines(cases) if len(cases) <= MOST_CASES]
+    return section(
+        "Answer",
+        paragraphs([*reading(study), *why]),
+        table(header, rows),
+        paragraphs([*speeds, *warnings(cases)], "quiet"),
+    )
+
+
+def _on(case: Case) -> tuple[str, ...]:
+    mode = f" @{case.device.mode}" if case.device.mode else ""
+    return case.label, f"{case.device.name}{mode}", case.config.precision, workload(case)
+
+
+def _found(answer: Answer, design: int | None) -> tuple[str, ...]:
+    """The pick of a case: loss, what binds, its number and shape; else why nothing fits."""
+    if answer.pick is None:
+        return "none fits", what_is_short(answer), "", ""
+    chosen = architecture(answer)
+    star = "*" * bool(answer.case.problem.scenario.law.extrapolates(chosen)[0])
+    return f"{answer.loss:.4f}{star}", binding(answer), str(design), describe(chosen)
+
+
+def _frontiers(study: DeviceStudy) -> str:
+    """The chart of all frontiers; drawn by the page's script."""
+    said = (
+        "The exact frontier of every case: loss over cost; the picks are marked. cases.csv and frontiers.csv hold it."
+    )
+    chart = element("div", id="frontiers", class_="chart", role="img", aria_label=said)
+    legend = element("div", id="legend", class_="legend", role="group", aria_label="Cases shown")
+    hint = "A name hides and shows its case, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
+    more = f"The first {MOST_CASES} of {len(study.rows):,} cases." if len(study.rows) > MOST_CASES else ""
+    return section(
+        "Frontiers side by side",
+        legend,
+        chart,
+        paragraphs(["Marks: the picks.", more], "quiet"),
+        paragraphs([hint], "quiet keys"),
+    )
+
+
+def _designs(study: DeviceStudy) -> str:
+    """Distinct designs by cases: nats lost, in shades, or per cent over a limit, hatched."""
+    if not study.optima or len(study.rows) > MOST_CASES:
+        return (
+            section("Designs in each other's place", paragraphs(["transfer.csv holds them."])) if study.optima else ""
+        )
+    t, firsts = study.transfer, [optimum.cases[0] for optimum in study.optima]
+    highest = float(np.max(np.where(t.within, np.clip(t.regret, 0.0, None), 0.0)[firsts]))
+    named = [element("th", text(name), scope="col") for name in ("design", *(a.case.label for a in study.rows))]
+    body = []
+    for number, optimum in enumerate(study.optima, 1):
+        title = f"{number}: {short(architecture(study.rows[optimum.cases[0]]))}"
+        cells = (_cell(study, optimum, at, highest) for at in range(len(study.rows)))
+        body.append(element("tr", element("th", text(title), scope="row"), *cells))
+    inside = element("table", element("thead", element("tr", *named)), element("tbody", *body), class_="heat")
+    said = (
+        "Nats lost against the design picked there (=), the darker the more; hatched: by how much a limit is exceeded."
+    )
+    return section("Designs in each other's place", paragraphs([said], "quiet"), element("div", inside, class_="wide"))
+
+
+def _cell(study: DeviceStudy, optimum: Optimum, at: int, highest: float) -> str:
+    """A cell with its shade: 0 (nothing lost) to `TONES` (the highest loss of all), or over a limit."""
+    t, row, own = study.transfer, optimum.cases[0], at in optimum.cases
+    if study.rows[at].pick is None or own:
+        tone = "tone0"
+    elif t.violation[row, at] > 0.0:
+        tone = "over"
+    else:
+        tone = f"tone{int(np.ceil(TONES * max(float(t.regret[row, at]), 0.0) / highest)) if highest > 0.0 else 0}"
+    return element("td", text(cell(study, row, at, own)), class_=tone)
+
+
+def _models(models: Models) -> str:
+    """Published models on each device, the first shown, the others folded."""
+    shown = (
+        element("details", element("summary", text(_title(rows))), _ranking(rows), open=rows is models[0])
+        for rows in models
+    )
+    said = "Loss: what the law predicts of a shape, not the published model's own; * extrapolates; empty where it cannot tell."
+    return section("Published models", *shown, paragraphs([said] if models else [], "quiet"))
+
+
+def _title(rows: Sequence[ModelRow]) -> str:
+    return ", ".join(_on(rows[0].case)[1:])
+
+
+def _ranking(rows: Sequence[ModelRow]) -> str:
+    columns = model_columns((tuple(rows),))
+    body = [[_shown(name, columns, i) for name in MODEL_COLUMNS] for i in range(len(rows))]
+    return table(tuple(MODEL_COLUMNS.values()), body)
+
+
+def _shown(name: str, columns: Mapping[str, Sequence[Any]], i: int) -> str:
+    value = columns[name][i]
+    if name == "loss":
+        return "" if not np.isfinite(value) else f"{value:.3f}{'*' if columns['extrapolates'][i] else ''}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 1000.0 else f"{value:.4g}"
+    return count(value) if isinstance(value, int) else str(value)
+
+
+def _repeat(name: str, resolved: Mapping[str, Any]) -> str:
+    """The command that repeats the study, and its configuration."""
+    return section(
+        "Repeat it",
+        element("pre", text(f"{command('devices')} --config {in_a_command(name)}")),
+        configuration(resolved),
+    )
+
+
+def frontier_data(study: DeviceStudy) -> dict[str, Any]:
+    """Cost and loss of every case's frontier, dearer last, and of its pick, for the chart."""
+    cost = study.transfer.cost
+    cases = []
+    for answer in study.rows[:MOST_CASES]:
+        order = np.argsort(answer.frontier.metrics[cost], kind="stable")
+        kept = order[np.unique(np.linspace(0, max(len(order) - 1, 0), min(len(order), MOST_MEMBERS)).astype(int))]
+        pick = [] if answer.pick is None else [float(answer.pick.metrics[name][0]) for name in (cost, "loss")]
+        values = {axis: column(answer.frontier.metrics[name][kept]) for axis, name in (("x", cost), ("y", "loss"))}
+        cases.append({"name": answer.case.label, "n": len(kept), **values, "pick": pick})
+    return {"cases": cases, "xLabel": label(cost), "yLabel": label("loss")}

@@ -1,0 +1,139 @@
+"""Pictures of a device study, PNG and SVG: the transfer matrix as a heat map, frontiers side by side."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
+
+from nas.answer.palette import INK, LABELS, STYLE
+from nas.devices.layout import cut
+from nas.devices.result import DeviceStudy
+from nas.files.figures import save, styled
+from nas.files.own_files import inner_folder
+
+MOST_NAMED = 40  # cases whose names and numbers are written
+MOST_WRITTEN = 16  # cases whose cells hold a number
+MOST_LINES = 16
+LONGEST_NAME = 30
+OVER = "#d9d9d9"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195", "#555555")  # Okabe and Ito
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)))
+
+
+def draw_all(study: DeviceStudy, folder: Path) -> None:
+    """Both pictures; the heat map where a case has a pick."""
+    inner_folder(folder.parent, folder.name)
+    with styled({**STYLE, "text.parse_math": False}):
+        if study.optima:
+            save(transfer_figure(study), folder / "transfer")
+        if any(len(answer.frontier) for answer in study.rows):
+            save(frontiers_figure(study), folder / "frontiers")
+
+
+def transfer_figure(study: DeviceStudy) -> Figure:
+    """Rows: the case that a design is picked for; columns: the case that it runs on; colour: nats lost, grey: over a limit."""
+    n = len(study.rows)
+    side = min(max(0.48 * n, 2.2), 9.0)
+    left, top = 2.3 if n <= MOST_NAMED else 0.7, 0.62
+    bottom = 1.95 if n <= MOST_NAMED else 0.7
+    figure = Figure(figsize=(side + left + 1.1, side + bottom + top))
+    width, height = figure.get_size_inches()
+    ax = figure.add_axes((left / width, bottom / height, side / width, side / height))
+    t = study.transfer
+    over, regret = t.violation > 0.0, np.clip(t.regret, 0.0, None)
+    shown = np.where(over | ~np.isfinite(t.regret), np.nan, regret)
+    ax.imshow(np.where(over, 1.0, np.nan), cmap=ListedColormap([OVER]), vmin=0, vmax=1, interpolation="nearest")
+    highest = float(np.nanmax(shown)) if np.isfinite(shown).any() else 0.0
+    drawn = ax.imshow(shown, cmap="cividis_r", vmin=0.0, vmax=highest or 1e-3, interpolation="nearest")
+    if n <= MOST_WRITTEN:
+        _write_cells(ax, study, shown, highest)
+    bar = figure.add_axes(((left + side + 0.15) / width, bottom / height, 0.14 / width, side / height))
+    figure.colorbar(drawn, cax=bar, label="Loss over the best design there (nats)")
+    _name_axes(ax, study)
+    ax.legend(
+        handles=[Patch(facecolor=OVER, label="over a limit there, by how much")],
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+    )
+    figure.text(
+        left / width,
+        1 - 0.18 / height,
+        f"Designs of {n} cases in each other's place: {len(study.optima)} distinct optima",
+        color=INK,
+    )
+    return figure
+
+
+def _write_cells(ax: Axes, study: DeviceStudy, shown: Any, highest: float) -> None:
+    design = study.design_of()
+    for row, column in np.ndindex(shown.shape):
+        violation = study.transfer.violation[row, column]
+        if not np.isfinite(study.transfer.regret[row, column]):
+            text = ""
+        elif design[row] == design.get(column):
+            text = "="
+        elif violation > 0.0:
+            text = f"+{100 * violation:.0f}%" if violation < 9.995 else f"{1 + violation:.0f}×"
+        else:
+            text = f"{shown[row, column]:.3f}".lstrip("0")
+        dark = np.isfinite(shown[row, column]) and shown[row, column] > 0.5 * highest > 0.0
+        ax.text(column, row, text, ha="center", va="center", fontsize=6.5, color="white" if dark else INK)
+
+
+def _name_axes(ax: Axes, study: DeviceStudy) -> None:
+    labels = [cut(answer.case.label, LONGEST_NAME) for answer in study.rows]
+    ax.set_ylabel("Design picked for")
+    ax.set_xlabel("Runs on")
+    if len(labels) > MOST_NAMED:
+        return
+    ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor", fontsize=7)
+    ax.set_yticks(range(len(labels)), labels, fontsize=7)
+    ax.tick_params(length=0)
+
+
+def frontiers_figure(study: DeviceStudy) -> Figure:
+    """Loss over cost of every case's exact frontier, its pick as a ring; names beside the lines of up to 16 cases."""
+    cost = study.transfer.cost
+    figure = Figure(figsize=(8.6, 4.4))
+    figure.subplots_adjust(left=0.08, right=0.7, bottom=0.12, top=0.93)
+    ax = figure.add_subplot()
+    handles = []
+    for i, answer in enumerate(study.rows):
+        if len(answer.frontier) == 0:
+            continue
+        colour, dashes = _stroke(i, len(study.rows))
+        order = np.argsort(answer.frontier.metrics[cost], kind="stable")
+        x, y = answer.frontier.metrics[cost][order], answer.frontier.metrics["loss"][order]
+        ax.plot(x, y, color=colour, linestyle=dashes, linewidth=1.1, drawstyle="steps-post")
+        if answer.pick is not None:
+            ax.plot(
+                answer.pick.metrics[cost],
+                answer.pick.metrics["loss"],
+                "o",
+                color=colour,
+                markersize=5,
+                markerfacecolor="white",
+                markeredgewidth=1.3,
+            )
+        handles.append(Line2D([], [], color=colour, linestyle=dashes, label=cut(answer.case.label, LONGEST_NAME)))
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    ax.set_xlabel(LABELS.get(cost, cost))
+    ax.set_ylabel(LABELS["loss"])
+    ax.set_title(f"Exact frontiers of {len(study.rows)} cases; rings: the picks", loc="left")
+    if len(handles) <= MOST_LINES:
+        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.705, 0.94), fontsize=7)
+    return figure
+
+
+def _stroke(i: int, n: int) -> tuple[str, Any]:
+    """Colours that the colour-blind can tell, first solid, then dashed; one grey where lines are too many to name."""
+    if n > MOST_LINES:
+        return COLOURS[-1], "-"
+    return COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]

@@ -1,0 +1,285 @@
+"""The work of `export`: candidates chosen, rounded if asked for, written for every stack, and said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer.sentences import count, describe, hardware, workload
+from nas.errors import UsageError
+from nas.export.candidates import Chosen, chosen, with_vocabulary
+from nas.export.families import family_of, refuse_stack
+from nas.export.gguf_types import FORMATS
+from nas.export.launch_list import FILE, launch_columns
+from nas.export.layer_order import order_in_words
+from nas.export.manifest import MANIFEST, manifest
+from nas.export.model import Model, Workload
+from nas.export.readme import README, readme, recipe_line
+from nas.export.recipe import load_recipe
+from nas.export.rounding import Rounded, changes, to_multiple
+from nas.export.stack_protocol import KIND, shown, stack, stack_names
+from nas.export.tokenizer import refuse_larger, tokenizer_for
+from nas.export.writing import folder_names, whole_folder
+from nas.files.faults import unknown
+from nas.files.tables import write, write_json
+from nas.record.candidates import write_candidates
+from nas.study.entry_points import refuse_contested
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.program import command
+from nas.terminal.tables import table
+from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.written_text import in_a_command
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray
+
+EVERY_STACK = "every stack"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `export` was asked for."""
+
+    source: Path
+    how: str | None
+    stacks: str
+    out: Path
+    recipe: str
+    tokenizer: str
+    weights: bool
+    gguf: str | None
+    multiple: int
+    config: str | None
+    settings: list[str]
+    flags: Mapping[str, Any]
+    seed: int
+    quiet: bool
+    json: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """Everything that is written, in memory."""
+
+    chosen: Chosen
+    stacks: tuple[str, ...]
+    models: list[Model]
+    rounded: list[Rounded | None]
+    columns: dict[str, AnyArray]
+
+    def cautions(self) -> dict[tuple[str, str], list[str]]:
+        """Every caution once, by stack (or every one) and text, with the candidates that it concerns."""
+        said: dict[tuple[str, str], list[str]] = {}
+        for model in self.models:
+            for text in tokenizer_cautions(model):
+                said.setdefault((EVERY_STACK, text), []).append(model.id)
+            for name in self.stacks:
+                for text in stack(name).cautions(model):
+                    said.setdefault((shown(name), text), []).append(model.id)
+        return said
+
+    @property
+    def headless(self) -> bool:
+        """Whether predicted times leave out embedding and LM head, which the exported parameters count."""
+        return not self.chosen.study.problem.has_head
+
+
+def tokenizer_cautions(model: Model) -> list[str]:
+    """That the tokenizer leaves most of the vocabulary unused."""
+    used, vocabulary = model.tokenizer.size, model.column("vocabulary")
+    if used == vocabulary:
+        return []
+    return [
+        f"the tokenizer in hf uses {used:,} of {vocabulary:,} ids: for training give --tokenizer FOLDER with one of that size, "
+        "a smaller --vocabulary, or data of token ids"
+    ]
+
+
+def export(request: Request) -> None:
+    """Choose, write, show.
+
+    Raises:
+        UsageError: anything asked for that cannot be done; nothing was written.
+        InfeasibleError: nothing to export.
+        PlasError: no space left; nothing was kept.
+    """
+    prepared = prepare(request)
+    needed = sum(stack(name).size(model) for model in prepared.models for name in prepared.stacks)
+    with whole_folder(request.out, needed) as folder:
+        for number, model in enumerate(prepared.models, 1):
+            write_model(folder, prepared.stacks, model)
+            if request.weights and not request.quiet:
+                notice(f"{number:,} of {len(prepared.models):,} candidates written")
+        write_candidates(folder / FILE, prepared.columns)
+        page = readme(prepared.models, prepared.stacks, prepared.cautions(), [*_every(prepared), *_doubts(prepared)])
+        write(folder / README, page)
+        write_json(
+            folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _said(prepared))
+        )
+    _show(request, prepared)
+
+
+def prepare(request: Request) -> Export:
+    """Everything but the files, so that whatever is wrong is said before anything is written.
+
+    Raises:
+        UsageError: unknown names, an architecture that no class holds, a tokenizer that does not fit.
+        InfeasibleError: nothing to export.
+    """
+    stacks, recipe = stack_names(request.stacks), load_recipe(request.recipe)
+    for name in stacks:
+        refuse_contested(KIND, name, "to: ")
+        stack(name)  # an installed package's that is none is refused before anything is worked out
+    if request.gguf is not None:
+        refuse_format(request.gguf, stacks)
+    tokenizer = tokenizer_for(request.tokenizer)
+    if request.flags.get("vocabulary") == 0:
+        raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
+    found = chosen(request.source, request.how, request.config, request.settings, request.flags)
+    given = None if request.tokenizer == "bytes" else tokenizer.size
+    asked = with_vocabulary(found.architectures, request.flags.get("vocabulary"), given)
+    exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
+    scenario = found.study.problem.scenario
+    workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
+    models: list[Model] = []
+    refused: list[str] = []
+    for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
+        how = (tokenizer, recipe, workload, request.weights, request.seed, request.gguf or "f16")
+        model = Model(name, folder, exported[i : i + 1], *how)
+        refused += _impossible(model, stacks)
+        models.append(model)
+    if refused:
+        more = f" ({len(refused) - 1:,} more of the {len(models):,} candidates are refused)" if len(refused) > 1 else ""
+        raise UsageError(f"{refused[0]}{more}")
+    columns = launch_columns(found.study.problem, models)
+    return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
+
+
+def refuse_format(gguf: str, stacks: tuple[str, ...]) -> None:
+    """Refuse a weight format that no GGUF is written in here, or that nothing would be written in.
+
+    Raises:
+        UsageError: with the choices.
+    """
+    if gguf not in FORMATS:
+        raise UsageError(f"--gguf: {unknown('a weight format', gguf, FORMATS)}")
+    if "llama_bench" not in stacks:
+        raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
+
+
+def _impossible(model: Model, stacks: tuple[str, ...]) -> list[str]:
+    """Why a model cannot be exported to the stacks, if it cannot: the first reason."""
+    try:
+        family_of(model.architecture)
+        for name in stacks:
+            refuse_stack(model.architecture, name)
+        refuse_larger(model.tokenizer, model.column("vocabulary"))
+    except UsageError as error:
+        return [f"{model.id}: {error}"]
+    return []
+
+
+def write_model(folder: Path, stacks: tuple[str, ...], model: Model) -> None:
+    """One candidate's folder with a folder per stack.
+
+    Raises:
+        OSError: no space left.
+    """
+    for name in stacks:
+        place = folder / model.folder / shown(name)
+        place.mkdir(parents=True)
+        stack(name).emit(model, place)
+
+
+def _said(prepared: Export) -> dict[str, Any]:
+    """Cautions, roundings and orders of layers for the manifest."""
+    rounded = {m.id: r.mapping() for m, r in zip(prepared.models, prepared.rounded, strict=True) if r}
+    cautions = [{"stack": s, "text": t, "candidates": ids} for (s, t), ids in prepared.cautions().items()]
+    orders = {m.id: order for m in prepared.models if (order := order_in_words(m.architecture))}
+    return {"rounded": rounded, "cautions": cautions} | ({"layer_order": orders} if orders else {})
+
+
+def _show(request: Request, prepared: Export) -> None:
+    if request.json:
+        rows = [
+            dict(zip(prepared.columns, row, strict=True))
+            for row in zip(*map(list, prepared.columns.values()), strict=True)
+        ]
+        say_json({"candidates": [{k: _plain(v) for k, v in row.items()} for row in rows], **_said(prepared)})
+        return
+    recipe, models = prepared.models[0].recipe, prepared.models
+    names = ", ".join(shown(name) for name in prepared.stacks)
+    say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
+    say(f"  {recipe_line(models)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
+    study = prepared.chosen.study
+    place = hardware(study.problem, study.config, study.calibration_note)
+    say(f"  Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}")
+    _table(prepared)
+    for model, change in zip(models, prepared.rounded, strict=True):
+        if change is not None:
+            say(f"Rounded {model.id}: {change}")
+    for line in _doubts(prepared):
+        say(line)
+    if not request.quiet:
+        for (name, text), ids in prepared.cautions().items():
+            whom = (
+                ""
+                if len(ids) == len(models)
+                else f" ({', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''})"
+            )
+            say(f"Caution, {name}{whom}: {text}")
+    say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
+
+
+def _table(prepared: Export, most: int = 20) -> None:
+    c, body, outside = prepared.columns, [], _outside(prepared)
+    for i, model in enumerate(prepared.models[:most]):
+        sizes = (count(float(c["params_total"][i])), count(float(c["params_active"][i])))
+        cost = (f"{c['training_flops'][i]:.3g}", f"{c['gpu_hours'][i]:.4g}")
+        shown_row = (
+            model.id,
+            f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}",
+            f"{c['total_ms'][i]:.5g}",
+            *sizes,
+            *cost,
+        )
+        body.append((*shown_row, f"{model.schedule.peak:.3g}", describe(model.architecture)))
+    time = "total_ms, layers" if prepared.headless else "total_ms"
+    header = ("id", "loss", time, "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
+    table(header, body)
+    if len(prepared.models) > most:
+        say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")
+
+
+def _every(prepared: Export) -> list[str]:
+    """Cautions that concern no stack more than another."""
+    return [text for (name, text) in prepared.cautions() if name == EVERY_STACK]
+
+
+def _outside(prepared: Export) -> list[bool]:
+    """Which exported candidates lie outside the loss law's range."""
+    exported = Architectures.concatenate([model.architecture for model in prepared.models])
+    outside: list[bool] = prepared.chosen.study.problem.scenario.law.extrapolates(exported).tolist()
+    return outside
+
+
+def _doubts(prepared: Export) -> list[str]:
+    """Times without the head, extrapolated losses, budgets that candidates exceed."""
+    problem, said = prepared.chosen.study.problem, []
+    if prepared.headless:
+        said.append(
+            "Predicted times and memory_gb leave out embedding and LM head, which the parameters count; --preset device or "
+            "--vocabulary N includes them in the times"
+        )
+    law = problem.scenario.law
+    said += [line for line in (origin_line(law), verdict_line(law)) if line]
+    if any(_outside(prepared)):
+        said.append(f"* outside the range that law {law.name} was fitted on")
+    for budget in problem.budgets:
+        over = int((budget.violation(prepared.columns[budget.metric]) > 0).sum())
+        if over:
+            said.append(f"Over budget {budget}: {over:,} of {len(prepared.models):,}")
+    return said
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,267 @@
+"""Which Hugging Face model class holds an architecture exactly, or why none does."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from nas.errors import UsageError
+from nas.export.layer_order import mixers, sharing_within
+from nas.export.stack_sizes import unlike
+from search_spaces.architectures import Architectures
+from search_spaces.columns import QK_NORMS
+from search_spaces.mixes import in_words
+
+#: Stacks that read the model directory as transformers does, beside it.
+DIRECTORY = ("hf", "trainer", "llamafactory")
+TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
+EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
+
+
+@dataclass(frozen=True)
+class Family:
+    """A transformers model class by its `model_type`, with what it fixes of an architecture.
+
+    mixers: kinds of layers that may stand beside full attention, "" none; gate: an output gate of attention; shared: sizes
+    of a shared expert, "no", "gated" or "plain"; dense_first: whether first layers may have a dense FFN; norms: in a layer;
+    kv_shared: whether the last layers read the KV caches of others; stacks: ours that hold the class, `plas train` among them.
+    """
+
+    model_type: str
+    class_name: str
+    sparse: bool
+    qk_norm: str = "head"
+    qkv_bias: bool = False
+    mixers: tuple[str, ...] = ("",)
+    gate: bool = False
+    shared: tuple[str, ...] = ("no",)
+    dense_first: bool = False
+    norms: int = 2
+    kv_shared: bool = False
+    stacks: tuple[str, ...] = EVERY
+
+
+#: Those that hold the same are told apart by the keys of `model_type` and experts.
+FAMILIES = (
+    Family("qwen3", "Qwen3ForCausalLM", sparse=False),
+    Family("qwen3_moe", "Qwen3MoeForCausalLM", sparse=True),
+    Family("qwen2", "Qwen2ForCausalLM", sparse=False, qk_norm="no", qkv_bias=True),
+    Family("llama", "LlamaForCausalLM", sparse=False, qk_norm="no"),
+    Family(
+        "qwen2_moe",
+        "Qwen2MoeForCausalLM",
+        sparse=True,
+        qk_norm="no",
+        qkv_bias=True,
+        shared=("gated",),
+        stacks=("hf", "trainer"),
+    ),
+    Family("olmoe", "OlmoeForCausalLM", sparse=True, qk_norm="full", stacks=("hf", "trainer")),
+    Family(
+        "gemma2",
+        "Gemma2ForCausalLM",
+        sparse=False,
+        qk_norm="no",
+        mixers=("local",),
+        norms=4,
+        stacks=("hf", "trainer"),
+    ),
+    # Qwen3-MoE puts every layer within the window, whatever layer_types says. vLLM's Qwen3-Next wants experts; LLaMA-Factory turns
+    # no auxiliary loss on for Mellum, Qwen3-Next, LFM2-MoE and Granite.
+    Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN, "vllm")),
+    Family(
+        "mellum",
+        "MellumForCausalLM",
+        sparse=True,
+        mixers=("local",),
+        stacks=("hf", "trainer", TRAIN, "vllm", "llama_bench"),
+    ),
+    Family(
+        "qwen3_next",
+        "Qwen3NextForCausalLM",
+        sparse=False,
+        mixers=("deltanet",),
+        gate=True,
+        stacks=DIRECTORY,
+    ),
+    Family(
+        "qwen3_next",
+        "Qwen3NextForCausalLM",
+        sparse=True,
+        mixers=("deltanet",),
+        gate=True,
+        shared=("gated",),
+        stacks=("hf", "trainer", "vllm", "llama_bench"),
+    ),
+    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=(*DIRECTORY, "vllm", "llama_bench")),
+    Family(
+        "lfm2_moe",
+        "Lfm2MoeForCausalLM",
+        sparse=True,
+        mixers=("conv",),
+        dense_first=True,
+        stacks=("hf", "vllm", "llama_bench"),
+    ),
+    Family(
+        "granitemoehybrid",
+        "GraniteMoeHybridForCausalLM",
+        sparse=False,
+        qk_norm="no",
+        mixers=("mamba2",),
+        stacks=(*DIRECTORY, "vllm", "llama_bench"),
+    ),
+    Family(
+        "granitemoehybrid",
+        "GraniteMoeHybridForCausalLM",
+        sparse=True,
+        qk_norm="no",
+        mixers=("mamba2",),
+        shared=("no", "plain"),
+        stacks=("hf", "trainer", "vllm", "llama_bench"),
+    ),
+    Family(
+        "gemma3_text",
+        "Gemma3ForCausalLM",
+        sparse=False,
+        mixers=("local",),
+        norms=4,
+        stacks=(*DIRECTORY, "vllm", "llama_bench"),
+    ),
+    Family(
+        "gemma4_text",
+        "Gemma4ForCausalLM",
+        sparse=False,
+        mixers=("local",),
+        norms=4,
+        kv_shared=True,
+        stacks=(*DIRECTORY, "vllm", "llama_bench"),
+    ),
+)
+
+
+@lru_cache(maxsize=64)  # an export asks for every tensor of a model
+def family_of(architecture: Architectures) -> Family:
+    """The class for one architecture (n = 1).
+
+    Raises:
+        UsageError: no class has these parameters: what the nearest would need.
+    """
+    faults = {family: _faults(family, architecture) for family in FAMILIES}
+    nearest = min(FAMILIES, key=lambda family: sum(weight for *_, weight in faults[family]))
+    if not faults[nearest]:
+        return nearest
+    wanted = ", ".join(want for want, _, _ in faults[nearest])
+    got = ", ".join(got for _, got, _ in faults[nearest])
+    remedy = 'search with --budget "kv_shared<=0"' if architecture.n_kv_shared.any() else "change it"
+    raise UsageError(
+        f"architecture: expected one that a Hugging Face class holds exactly, {wanted} for the nearest, "
+        f"{nearest.class_name}, got {got}; {remedy} or leave the candidate out"
+    )
+
+
+def _faults(family: Family, architecture: Architectures) -> list[tuple[str, str, int]]:
+    """What a class has otherwise: wanted, given, and how far that is; kinds of layers weigh more than experts, these more than flags."""
+    a = architecture
+    kinds, sparse = mixers(a), bool(a.n_experts[0] > 1)
+    shared = ("gated" if a.shared_gate[0] else "plain") if a.shared_expert_size[0] else "no"
+    wanted_kinds = family.mixers[0] or "every layer full"
+    said = [
+        (kinds in [(m,) if m else () for m in family.mixers], f"layers {wanted_kinds}", in_words(a)[0], 100),
+        (sparse == family.sparse, _experts(family.sparse), _experts(sparse), 10),
+        (_qk(a) == family.qk_norm, f"qk_norm {family.qk_norm}", f"qk_norm {_qk(a)}", 1),
+        (
+            bool(a.qkv_bias[0]) == family.qkv_bias,
+            _with("QKV bias", family.qkv_bias),
+            _with("QKV bias", not family.qkv_bias),
+            1,
+        ),
+        (
+            bool(a.attention_gate[0]) == family.gate,
+            f"attention_gate {_yes(family.gate)}",
+            f"attention_gate {_yes(not family.gate)}",
+            1,
+        ),
+        (shared in family.shared, f"shared expert {' or '.join(family.shared)}", f"shared expert {shared}", 1),
+        (
+            a.norms_per_layer[0] == family.norms,
+            f"norms_per_layer {family.norms}",
+            f"norms_per_layer {a.norms_per_layer[0]}",
+            2,
+        ),
+        (bool(a.n_kv_shared[0]) == family.kv_shared, *_sharing(family, a), 5),
+        (family.dense_first or not a.n_dense[0], "n_dense 0", f"n_dense {a.n_dense[0]}", 1),
+        (not a.further_parameters[0], "further_parameters 0", f"further_parameters {a.further_parameters[0]}", 1),
+        *_shape_faults(family, a),
+    ]
+    return [(want, got, weight) for good, want, got, weight in said if not good]
+
+
+def _sharing(family: Family, a: Architectures) -> tuple[str, str]:
+    """Layers that share KV caches, wanted and given."""
+    return f"n_kv_shared {'above ' * family.kv_shared}0", f"n_kv_shared {a.n_kv_shared[0]}"
+
+
+def _shape_faults(family: Family, a: Architectures) -> list[tuple[bool, str, str, int]]:
+    """Sizes that a class derives from others, and routing that would be dead in it."""
+    said = [(bool(a.n_full[0]) or not mixers(a), "a layer of full attention", "none", 1)]
+    if family.model_type == "granitemoehybrid":
+        inner, width = int(a.linear_heads[0] * a.linear_value_dim[0]), int(a.width[0])
+        said.append((inner % width == 0, f"Mamba2 features a multiple of width {width}", f"{inner}", 1))
+        # the softmax over the chosen expert alone is 1: its router would not learn
+        said.append((not family.sparse or a.top_k[0] > 1, "top_k above 1", f"top_k {a.top_k[0]}", 1))
+    if family.model_type == "olmoe":
+        size, width = int(a.query_dim[0]), int(a.width[0])
+        said.append((size == width, f"heads that fill the width of {width}", f"{size} features", 1))
+    if family.model_type in ("gemma2", "gemma3_text"):
+        whole = a.width[0] % a.n_heads[0] == 0
+        said.append((bool(whole), f"n_heads a divisor of width {a.width[0]}", f"n_heads {a.n_heads[0]}", 1))
+    if family.kv_shared:
+        local, found = int(a.n_kv_shared_local[0]), sharing_within(a)
+        said.append((found == local, f"n_kv_shared_local {found} of the last {a.n_kv_shared[0]} layers", f"{local}", 1))
+    return said
+
+
+def _qk(a: Architectures) -> str:
+    return QK_NORMS[int(a.qk_norm[0])]
+
+
+def _experts(sparse: bool) -> str:
+    return "experts" if sparse else "dense"
+
+
+def _with(name: str, there: bool) -> str:
+    return f"{'with' if there else 'no'} {name}"
+
+
+def _yes(there: bool) -> str:
+    return "yes" if there else "no"
+
+
+def refuse_stack(architecture: Architectures, stack: str) -> None:
+    """Refuse a stack of ours that does not know the architecture's layers, or fixes something of them otherwise.
+
+    Raises:
+        UsageError: with the stacks that do, or naming what it fixes.
+    """
+    family = family_of(architecture)
+    if stack in EVERY and stack not in family.stacks:
+        known = ", ".join(name.replace("_", "-") for name in family.stacks if name != "train")
+        raise UsageError(
+            f"{stack.replace('_', '-')}: expected a design whose layers it knows, got {in_words(architecture)[0]} "
+            f"of {family.class_name}, for which --to takes {known}; leave out the stack or the candidate"
+        )
+    for wanted, got, whose in unlike(architecture, family.model_type, stack):
+        raise UsageError(
+            f"{stack.replace('_', '-')}: expected {wanted}, as {whose} has {family.class_name}, got {got}; leave out the stack or the candidate"
+        )
+
+
+def family_in(model_type: object, *, sparse: bool, windows: bool) -> Family:
+    """The class with this `model_type`, with or without experts; with or without windows where it may have either.
+
+    Raises:
+        ValueError: none of ours.
+    """
+    found = [family for family in FAMILIES if (family.model_type, family.sparse) == (model_type, sparse)]
+    if not found:
+        known = ", ".join(dict.fromkeys(f.model_type for f in FAMILIES))
+        raise ValueError(f"model_type: expected one of {known}, got {model_type!r}{' with experts' if sparse else ''}")
+    return found[-1] if windows else found[0]

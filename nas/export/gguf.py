@@ -1,0 +1,235 @@
+"""GGUF files for llama.cpp with random weights and no tokenizer: speed can be measured, text cannot be made.
+
+The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms, routers,
+convolutions and decays are 32-bit. Source: the GGUF specification, version 3.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from nas.export.families import family_of
+from nas.export.gguf_blocks import encoded
+from nas.export.gguf_classes import NAMES, Floats, Piece, attention_layers, class_name, further, pieces, shaped, sizes
+from nas.export.gguf_types import FORMATS, TYPES, Mixture, Type
+from nas.export.model import Model
+from nas.export.tensors import Tensor, tensors
+from nas.export.weights import blocks
+from objectives import outside
+
+MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+QUANTISATION_VERSION = 2  # of the layouts of blocks
+
+
+@dataclass
+class Entry:
+    """A GGUF tensor made of one checkpoint tensor, or of one per expert."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: Type
+    piece: Piece
+    parts: list[tuple[int, Tensor]]
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the data, without padding."""
+        return self.kind.size(self.size)
+
+
+def holds(model: Model) -> bool:
+    """Whether this writer knows the class: Llama's q and k would have to be permuted."""
+    return family_of(model.architecture).model_type in NAMES
+
+
+def entries(model: Model) -> list[Entry]:
+    """Every tensor, the experts of a layer stacked."""
+    found: dict[str, Entry] = {}
+    types = mixture(model)
+    for number, tensor in enumerate([*tensors(model), *further(model)]):
+        expert = ".experts." in tensor.name
+        for piece in pieces(model, tensor):
+            name, flat = piece.name, shaped(piece.name, tensor.shape, piece)
+            shape = (model.column("n_experts"), *flat) if expert else flat
+            made = found.setdefault(name, Entry(name, shape, types.type_of(name, shape), piece, []))
+            made.parts.append((number, tensor))
+    return list(found.values())
+
+
+def mixture(model: Model) -> Mixture:
+    """What decides the types of its tensors."""
+    tied, layers = bool(model.architecture.tied[0]), attention_layers(model)
+    return Mixture(model.gguf, model.column("depth"), model.column("n_experts"), tied, class_name(model), layers)
+
+
+def fallbacks(model: Model) -> dict[tuple[int, Type, Type], list[str]]:
+    """Tensors whose rows the format's blocks do not divide: row length, wanted and written type, and which they are."""
+    found: dict[tuple[int, Type, Type], list[str]] = {}
+    types = mixture(model)
+    for entry in entries(model):
+        wanted = types.wanted(entry.name, entry.shape)
+        if wanted is not entry.kind:
+            part = entry.name.removesuffix(".weight").rpartition(".")[2]
+            names = found.setdefault((entry.shape[-1], wanted, entry.kind), [])
+            names += [part] * (part not in names)
+    return found
+
+
+def bits_per_weight(model: Model) -> float:
+    """Bits of the whole file's data per parameter."""
+    held = entries(model)
+    return 8 * sum(entry.bytes for entry in held) / sum(entry.size for entry in held)
+
+
+def keys(model: Model) -> dict[str, Any]:
+    """The metadata."""
+    name = class_name(model)
+    return {
+        "general.architecture": name,
+        "general.name": model.folder,
+        "general.file_type": FORMATS[model.gguf][1],
+        **({} if model.gguf == "f16" else {"general.quantization_version": QUANTISATION_VERSION}),
+        **{f"{name}.{key}": value for key, value in sizes(model).items()},
+        "tokenizer.ggml.model": "none",
+    }
+
+
+def write_gguf(path: Path, model: Model) -> None:
+    """The file, its data in bounded memory.
+
+    Raises:
+        OSError: no space left, not writable.
+    """
+    held = entries(model)
+    with path.open("wb") as file:
+        file.write(_head(keys(model), held))
+        _pad(file)
+        for entry in held:
+            for block in _data(entry, model.seed):
+                file.write(block)
+            _pad(file)
+
+
+def _head(metadata: dict[str, Any], held: list[Entry]) -> bytes:
+    out = MAGIC + struct.pack("<IQQ", VERSION, len(held), len(metadata))
+    for key, value in metadata.items():
+        out += _text(key) + _value(value)
+    offset = 0
+    for entry in held:
+        dimensions = entry.shape[::-1]
+        out += _text(entry.name) + struct.pack(f"<I{len(dimensions)}Q", len(dimensions), *dimensions)
+        out += struct.pack("<IQ", entry.kind.number, offset)
+        offset += entry.bytes + -entry.bytes % ALIGNMENT
+    return out
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def _value(value: Any) -> bytes:
+    if isinstance(value, str):
+        return struct.pack("<I", STRING) + _text(value)
+    if isinstance(value, list):
+        kind, form = (BOOL, "?") if isinstance(value[0], bool) else (INT32, "i")
+        return struct.pack(f"<IIQ{len(value)}{form}", ARRAY, kind, len(value), *value)
+    return struct.pack("<If", FLOAT32, value) if isinstance(value, float) else struct.pack("<II", UINT32, value)
+
+
+def _pad(file: BinaryIO) -> None:
+    file.write(b"\0" * (-file.tell() % ALIGNMENT))
+
+
+def _data(entry: Entry, seed: int) -> Iterator[bytes]:
+    for number, part in entry.parts:
+        for values in _grouped(part, entry.piece, seed, number):
+            yield encoded(values, entry.kind)
+
+
+def _grouped(part: Tensor, piece: Piece, seed: int, number: int) -> Iterator[Floats]:
+    """A checkpoint tensor's values block by block; of a piece that changes them group by group."""
+    stream = ((bits.astype(np.uint32) << np.uint32(16)).view(np.float32) for bits in blocks(part, seed, number))
+    if piece.change is None:
+        yield from stream
+        return
+    size, held = part.size // piece.groups, np.zeros(0, np.float32)
+    for values in stream:
+        held = np.concatenate([held, values])
+        while len(held) >= size:
+            yield piece.change(held[:size])
+            held = held[size:]
+
+
+def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[int, ...]]]]:
+    """Metadata, and type and shape per tensor, of a file that `write_gguf` wrote.
+
+    Raises:
+        ValueError: another format, or a file that is cut short.
+    """
+    with outside.opened(path) as file:
+        if file.read(4) != MAGIC:
+            raise ValueError(f"{path.name}: expected a GGUF file, got another format")
+        _, tensor_count, key_count = _unpack(file, "<IQQ")
+        metadata = {_read_text(file): _read_value(file) for _ in range(key_count)}
+        held, end = {}, 0
+        for _ in range(tensor_count):
+            name, (rank,) = _read_text(file), _unpack(file, "<I")
+            shape = _unpack(file, f"<{rank}Q")[::-1]
+            kind, offset = _unpack(file, "<IQ")
+            held[name] = (kind, shape)
+            end = max(end, offset + _type(kind).size(prod(shape)))
+        wanted = file.tell() + -file.tell() % ALIGNMENT + end
+    if path.stat().st_size < wanted:
+        raise ValueError(f"{path.name}: expected {wanted} bytes, got {path.stat().st_size}")
+    return metadata, held
+
+
+def _type(number: int) -> Type:
+    if number not in TYPES:
+        raise ValueError(f"expected tensor types {', '.join(t.name for t in TYPES.values())}, got number {number}")
+    return TYPES[number]
+
+
+def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:
+    try:
+        return struct.unpack(form, _taken(file, struct.calcsize(form)))
+    except struct.error:
+        raise ValueError("expected a GGUF file, got lengths that no file has") from None
+
+
+def _taken(file: BinaryIO, size: int) -> bytes:
+    """The next bytes, no more of which are asked for than are there."""
+    if size > os.fstat(file.fileno()).st_size - file.tell():
+        raise ValueError("expected a whole GGUF file, got one cut short")
+    return file.read(size)
+
+
+def _read_text(file: BinaryIO) -> str:
+    (length,) = _unpack(file, "<Q")
+    return _taken(file, length).decode()
+
+
+def _read_value(file: BinaryIO) -> Any:
+    (kind,) = _unpack(file, "<I")
+    if kind == STRING:
+        return _read_text(file)
+    if kind == ARRAY:
+        of, count = _unpack(file, "<IQ")
+        if of not in (INT32, BOOL):
+            raise ValueError(f"expected arrays of types {INT32} or {BOOL}, got {of}")
+        return list(_unpack(file, f"<{count}{'?' if of == BOOL else 'i'}"))
+    if kind not in (UINT32, FLOAT32):
+        raise ValueError(f"expected types {UINT32}, {FLOAT32}, {STRING} or {ARRAY}, got {kind}")
+    return _unpack(file, "<f" if kind == FLOAT32 else "<I")[0]

@@ -1,0 +1,94 @@
+"""export.json: how an export was made, so that it can be checked and repeated."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.errors import UsageError
+from nas.export.gguf_types import FORMATS
+from nas.export.model import Model, Workload
+from nas.export.recipe import Recipe
+from nas.export.stack_protocol import KIND, installed, shown, stack_names
+from nas.record.identity import section
+from nas.search.assembly import Study
+from nas.study.entry_points import shipped
+from nas.study.identity_marks import ALWAYS
+from objectives import outside
+from objectives.installed import DISTRIBUTION, version_of
+from objectives.loss_law.origin import origin_line
+from objectives.plugins import normalised
+
+MANIFEST = "export.json"
+LAYOUT = 1
+
+
+def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: dict[str, Any]) -> dict[str, Any]:
+    """The content of export.json."""
+    first, scenario = models[0], study.problem.scenario
+    return {
+        "layout": LAYOUT,
+        "plas": version_of(DISTRIBUTION),
+        "stacks": [shown(name) for name in stacks],
+        "plugins": installed(stacks),
+        "recipe": first.recipe.model_dump(mode="json"),
+        "workload": {
+            "batch": first.workload.batch,
+            "input_tokens": first.workload.input_tokens,
+            "output_tokens": first.workload.output_tokens,
+        },
+        "weights": first.weights,
+        "seed": first.seed,
+        "gguf": first.gguf,
+        "tokenizer": first.tokenizer.kind,
+        "predictions": {
+            "device": scenario.device.name,
+            "precision": scenario.precision.name,
+            "latency": scenario.latency,
+            "calibration": study.calibration_note,
+            "vocabulary": "each design's own" if study.problem.space.own_heads else study.problem.vocabulary,
+            "law": scenario.law.name,
+            "law_origin": origin_line(scenario.law) or None,
+            "scenario": section(study.resolved(), ALWAYS.name),
+        },
+        **said,
+    }
+
+
+@dataclass(frozen=True)
+class Written:
+    """What export.json says of the files beside it: our stacks, and those of installed packages with their distributions."""
+
+    stacks: tuple[str, ...]
+    plugins: dict[str, str]
+    recipe: Recipe
+    workload: Workload
+    weights: bool
+    seed: int
+    gguf: str
+
+
+def read_manifest(folder: Path) -> Written:
+    """What verification needs of export.json.
+
+    Raises:
+        UsageError: no export, one of another layout, or with stacks that this version does not have.
+    """
+    try:
+        content = outside.json_of(folder / MANIFEST, outside.MB, own=True)
+        if content["layout"] != LAYOUT:
+            raise ValueError(f"layout {content['layout']}")
+        recipe, workload = Recipe.model_validate(content["recipe"]), Workload(**content["workload"])
+        known = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
+        theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
+        recorded = installed(normalised(name) for name in theirs if name not in known) | known
+        stacks = tuple(name for name in content["stacks"] if name not in recorded)
+        gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
+        if gguf not in FORMATS:
+            raise ValueError(f"gguf {gguf}")
+        how = (recipe, workload, bool(content["weights"]), int(content["seed"]), gguf)
+        return Written(stack_names(",".join(stacks)), recorded, *how)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]
+        raise UsageError(
+            f"{folder}: expected the folder of an export, got {MANIFEST} ({reason}); check the path"
+        ) from None

@@ -1,0 +1,120 @@
+"""README.md of an export: what lies where, how each stack is started, and what to know before."""
+
+from collections.abc import Mapping, Sequence
+
+from nas.answer.sentences import describe, tokens_in_words
+from nas.export.families import family_of
+from nas.export.launch_list import FILE
+from nas.export.layer_order import order_in_words
+from nas.export.model import Model
+from nas.export.recipe import training_tokens
+from nas.export.stack_protocol import TRAINING, shown, stack
+from search_spaces.architectures import Architectures
+
+README = "README.md"
+
+
+def readme(
+    models: Sequence[Model],
+    stacks: Sequence[str],
+    cautions: Mapping[tuple[str, str], list[str]],
+    assumptions: Sequence[str],
+) -> str:
+    """The page as Markdown.
+
+    Args:
+        models: exported candidates.
+        stacks: modules of `nas/export/stacks`.
+        cautions: by stack and text, the candidates that they concern.
+        assumptions: what the predictions of the launch list leave out or exceed.
+    """
+    lines = [*_contents(models, assumptions), *_training(stacks), *_start(models[0])]
+    for name in stacks:
+        lines += [*_stack(name, models, cautions), ""]
+    if {"vllm", "llama_bench"} & set(stacks):
+        lines += ["When benches have run: `plas calibrate . --device DEVICE` from this folder reads their results.", ""]
+    return "\n".join(lines)
+
+
+def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
+    return [
+        "# Exported candidates",
+        "",
+        f"`{FILE}` lists them with predictions, parameters and training cost; `export.json` holds the recipe and what the",
+        "predictions assume. Check the files with `plas export --verify .`.",
+        "",
+        *(f"- {text}" for text in assumptions),
+        "",
+        "| folder | candidate | architecture |",
+        "|---|---|---|",
+        *(
+            f"| `{m.folder}` | {_cell(m.id)} | {describe(m.architecture)}, vocabulary {m.column('vocabulary'):,} |"
+            for m in models
+        ),
+        "",
+        *_orders(models),
+    ]
+
+
+def _orders(models: Sequence[Model]) -> list[str]:
+    """In which order each candidate's layers of several kinds stand; columns only count them."""
+    said = [
+        f"- `{m.folder}`, {family_of(m.architecture).class_name}: {order}."
+        for m in models
+        if (order := order_in_words(m.architecture))
+    ]
+    return [*said, ""] if said else []
+
+
+def _start(first: Model) -> list[str]:
+    return [
+        "## How to start",
+        "",
+        f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line([first])}.",
+        "",
+    ]
+
+
+def _training(stacks: Sequence[str]) -> list[str]:
+    """With which command a large run starts, and what trains the same candidates in small."""
+    own = [f"**{shown(name)}**" for name in TRAINING if name in stacks]
+    every = ", ".join(shown(name) for name in TRAINING)
+    large = (
+        f"with the command of {' or '.join(own)} below"
+        if own
+        else f"with a training stack: none is in this export; `plas export {FILE} --to {TRAINING[2]} --out FOLDER` adds one ({every})"
+    )
+    return [
+        "## To train",
+        "",
+        f"- A large run: {large}.",
+        f"- A validation run on one machine: `plas train {FILE} --data TEXT --tokens N` in this folder trains all of them on the same data",
+        "  in the same order and writes the table that `plas fit` reads. It is not made for large runs.",
+        "",
+    ]
+
+
+def _stack(name: str, models: Sequence[Model], cautions: Mapping[tuple[str, str], list[str]]) -> list[str]:
+    """A stack's commands for the first candidate, then what to mind, naming candidates where it is not all of them."""
+    first, every = models[0], {model.id for model in models}
+    lines = [f"**{shown(name)}**", "", "```bash", f"cd {first.folder}", stack(name).launch(first), "```"]
+    said = [(text, ids) for (whose, text), ids in cautions.items() if whose == shown(name)]
+    lines += [""] * bool(said)
+    for text, ids in said:
+        lines.append(f"- {text}" + ("" if set(ids) == every else f" ({', '.join(map(_cell, ids))})"))
+    return lines
+
+
+def recipe_line(models: Sequence[Model]) -> str:
+    """The recipe of some models in a line, with their tokens."""
+    recipe = models[0].recipe
+    rate, exported = recipe.learning_rate, Architectures.concatenate([model.architecture for model in models])
+    return (
+        f"{tokens_in_words(training_tokens(exported, recipe).tolist())} in batches of {recipe.global_batch} x {recipe.sequence_length:,}, AdamW {recipe.beta1:g}/{recipe.beta2:g}, "
+        f"decay {recipe.weight_decay:g}, learning rate {rate.peak:g} to {rate.final:g} by width^{rate.width_exponent:g} depth^{rate.depth_exponent:g}"
+    )
+
+
+def _cell(text: str) -> str:
+    """A candidate's name inside a table or a line."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")

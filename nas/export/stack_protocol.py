@@ -1,0 +1,105 @@
+"""What a stack provides, how it is found: a module of `nas/export/stacks/` by its file name, an installed package's by its entry point."""
+
+import importlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+from nas.errors import UsageError
+from nas.export.model import Model
+from nas.files.faults import unknown
+from nas.study import entry_points
+from nas.study.blame import blamed
+from objectives.plugins import normalised
+
+KIND = "stacks"
+PIVOT = "hf"
+TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")  # of the shipped ones
+WHAT = ("emit", "launch", "size", "cautions", "fields", "read")
+
+
+class Stack(Protocol):
+    """A training or inference stack; every file lies in the stack's own folder beside the pivot `hf`.
+
+    Commands are run in the candidate's folder, so that `hf` names the Hugging Face directory.
+    """
+
+    def emit(self, model: Model, folder: Path) -> None:
+        """Write the stack's files into its folder."""
+
+    def launch(self, model: Model) -> str:
+        """The command to run in the candidate's folder."""
+
+    def size(self, model: Model) -> int:
+        """Bytes of its large files, to compare with the free space."""
+
+    def cautions(self, model: Model) -> list[str]:
+        """What the stack cannot represent or will do otherwise."""
+
+    def fields(self, model: Model) -> dict[str, Any]:
+        """What `read` must find."""
+
+    def read(self, folder: Path) -> dict[str, Any]:
+        """Every field, parsed back from the written files; ValueError where they are none."""
+
+
+def stack_names(given: str) -> tuple[str, ...]:
+    """Stacks from `hf,llama-bench`: the pivot first, each once; nothing is imported.
+
+    Raises:
+        UsageError: an unknown one.
+    """
+    known = entry_points.named(KIND)
+    asked = [part.strip() for part in given.split(",") if part.strip()]
+    for name in asked:
+        if normalised(name) not in known:
+            raise UsageError(f"to: {unknown('a stack', name, map(shown, known))}")
+    return tuple(dict.fromkeys([PIVOT, *(normalised(name) for name in asked)]))
+
+
+def shown(name: str) -> str:
+    """A stack's name and folder as people write it."""
+    return name.replace("_", "-")
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """Stacks of installed packages among some, each with its distribution; nothing is imported.
+
+    Raises:
+        UsageError: several packages have one of them.
+    """
+    found = {name: entry_points.found(KIND, name) for name in names}
+    return {shown(name): plug_in.distribution for name, plug_in in found.items() if plug_in is not None}
+
+
+@cache
+def stack(name: str) -> Stack:
+    """The module of a stack; an installed package's is imported, so the user must have named it.
+
+    Raises:
+        UsageError: an installed package's that cannot be imported, or that is no stack.
+    """
+    plug_in = entry_points.found(KIND, name)
+    if plug_in is None:
+        return cast(Stack, importlib.import_module(f"{entry_points.SHIPPED[KIND]}.{name}"))
+    module = plug_in.module()
+    missing = [what for what in WHAT if not callable(getattr(module, what, None))]
+    if missing:
+        raise UsageError(f"{plug_in}: expected {', '.join(WHAT)} in {plug_in.place}, got no {' and no '.join(missing)}")
+    return cast(Stack, _Foreign(module, str(plug_in)))
+
+
+class _Foreign:
+    """An installed package's stack, whose exceptions are said in one line with their place and distribution."""
+
+    def __init__(self, module: ModuleType, whose: str) -> None:
+        self.module, self.whose = module, whose
+
+    def __getattr__(self, what: str) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            with blamed(self.whose, what, self.module):
+                return getattr(self.module, what)(*arguments)
+
+        return called

@@ -1,0 +1,137 @@
+"""llama.cpp: llama-bench on a GGUF file with random weights (--weights), prefill and decode apart; inference."""
+
+from pathlib import Path
+from typing import Any
+
+from nas.export.command_line import HEAD, command, number, parsed
+from nas.export.families import family_of
+from nas.export.fields import architecture_fields
+from nas.export.gguf import bits_per_weight, entries, fallbacks, holds, read_gguf, write_gguf
+from nas.export.gguf_reading import architecture_in
+from nas.export.gguf_types import format_numbered
+from nas.export.model import Model
+from nas.export.named_directory import PIVOT_PATH, referred_architecture
+from objectives import outside
+
+FILE, GGUF = "bench.sh", "model.gguf"
+PATH = f"llama-bench/{GGUF}"
+CONVERT = 'python "${LLAMA_CPP:?folder of llama.cpp}/convert_hf_to_gguf.py"'
+PROGRAM, QUANTISE = "llama-bench", "llama-quantize"
+HALF = "llama-bench/f16.gguf"
+ROW = 256  # elements of a row that K-quants divide
+
+
+def _written(model: Model) -> bool:
+    return model.weights and holds(model)
+
+
+def emit(model: Model, folder: Path) -> None:
+    """bench.sh, and model.gguf if weights are asked for; without them, the script converts what was trained."""
+    script = HEAD
+    if _written(model):
+        write_gguf(folder / GGUF, model)
+    else:
+        script += _converted(model)
+    w = model.workload
+    flags = [("-m", PATH), ("-p", w.input_tokens), ("-n", w.output_tokens), ("-r", 5), ("-o", "json")]
+    script += command(PROGRAM, flags).rstrip() + " > llama-bench/result.json\n"
+    (folder / FILE).write_text(script, encoding="utf-8")
+    (folder / FILE).chmod(0o755)
+
+
+def _converted(model: Model) -> str:
+    """Commands that make the GGUF of what was trained: 16 bits first, then the format."""
+    half = PATH if model.gguf == "f16" else HALF
+    text = command(CONVERT, [("--outfile", half), ("--outtype", "f16")]).rstrip() + f" \\\n  {PIVOT_PATH}\n"
+    return text if model.gguf == "f16" else f"{text}{QUANTISE} {half} {PATH} {model.gguf}\n"
+
+
+def launch(_: Model) -> str:
+    """The result beside it, which `plas calibrate` reads."""
+    return f"llama-bench/{FILE}"
+
+
+def size(model: Model) -> int:
+    """Bytes of the GGUF file, without padding."""
+    return sum(entry.bytes for entry in entries(model)) if _written(model) else 0
+
+
+def cautions(model: Model) -> list[str]:
+    """Routing, conversion, quantisation, batches."""
+    said = []
+    if model.sparse and model.column("top_k") == 1:
+        said.append(
+            "llama.cpp always renormalises routing weights, to 1 for one expert per token: speed is right, text is not"
+        )
+    if not _written(model):
+        said.append(
+            "no GGUF written: bench.sh converts hf once it holds trained weights"
+            + ("" if model.tokenizer.kind != "bytes" else ", which needs a tokenizer that llama.cpp knows, not bytes")
+        )
+        if family_of(model.architecture).model_type == "granitemoehybrid":
+            said.append(
+                "llama.cpp's converter drops the rotation of Granite's attention: speed is right, trained text is not"
+            )
+    said += _larger_types(model)
+    if model.workload.batch > 1:
+        said.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")
+    return said
+
+
+def _larger_types(model: Model) -> list[str]:
+    """Which tensors are larger than the format says, as llama-quantize makes them too, because of their rows."""
+    short = model.column("expert_size") % ROW or model.column("width") % ROW
+    if model.gguf == "f16" and short:
+        return [f"rows are no multiple of {ROW}: K-quants fall back to larger types; --expert-multiple {ROW} rounds"]
+    if not holds(model) or not (found := fallbacks(model)):
+        return []
+    parts = [
+        f"rows of {length} ({', '.join(names)}) {have.name} instead of {want.name}"
+        for (length, want, have), names in found.items()
+    ]
+    return [
+        f"{model.gguf} has blocks of {ROW} or 32 weights: {'; '.join(parts)}; {bits_per_weight(model):.2f} bits per weight in all; "
+        f"--expert-multiple {ROW} rounds expert sizes"
+    ]
+
+
+def fields(model: Model) -> dict[str, Any]:
+    """The architecture, from the GGUF file's own metadata where there is one, every tensor, the workload."""
+    held = {e.name: (e.kind.number, e.shape) for e in entries(model)} if _written(model) else {}
+    return {
+        **architecture_fields(model.architecture),
+        "tensors": held,
+        "input_tokens": model.workload.input_tokens,
+        "output_tokens": model.workload.output_tokens,
+        "model": PATH,
+        "format": model.gguf,
+    }
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The same, from the script and the GGUF file."""
+    script = outside.text(folder / FILE, outside.MB).replace(" > llama-bench/result.json", "")
+    (flags,) = parsed(script, PROGRAM)
+    held: dict[str, tuple[int, tuple[int, ...]]] = {}
+    if (folder / GGUF).exists():
+        metadata, held = read_gguf(folder / GGUF)
+        architecture = architecture_fields(architecture_in(metadata, held))
+        kind = format_numbered(metadata["general.file_type"])
+    else:
+        kind = _asked(script)
+        named = script.split("--outtype f16", 1)[-1].split("\n")[1].strip()
+        architecture = referred_architecture(folder, named)
+    return {
+        **architecture,
+        "tensors": held,
+        "input_tokens": number(flags, "-p"),
+        "output_tokens": number(flags, "-n"),
+        "model": flags["-m"],
+        "format": kind,
+    }
+
+
+def _asked(script: str) -> str:
+    """The format that a converting script ends with."""
+    lines = [line.split() for line in script.splitlines() if line.startswith(QUANTISE)]
+    return lines[0][-1] if lines else "f16"

@@ -1,4 +1,0 @@
-"""Candidates made into what training and inference stacks read: recipes, tensors, tokenizers, manifests, their verification.
-
-The stacks themselves are in `nas.stacks`, one file each.
-"""

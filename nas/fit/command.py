@@ -1,0 +1,278 @@
+"""The work of `fit`: a table in, a law file, a report and designs out."""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.faults import unknown
+from nas.files.report_json import stamped
+from nas.files.tables import write
+from nas.fit.frontier_check import frontier_check, under_draws
+from nas.fit.next_designs import GOALS, Asked, Proposal, designs, said_of
+from nas.fit.page import fit_page
+from nas.fit.request import (
+    Request,
+    delta_of,
+    fixed_exponent,
+    flops_of,
+    form_of,
+    law_name,
+    max_params_of,
+    named_or_own,
+    positive,
+    refuse_places,
+    repeated,
+    table_of,
+    tables_of,
+    tokens_of,
+    unit_of,
+)
+from nas.fit.text import aligned, headed, terminal
+from nas.fit.text import planned as plan_lines
+from nas.fit.verdict import verdict
+from nas.fit.worth import STOP, worth
+from nas.pages.from_report import write_page
+from nas.record.candidates import write_candidates
+from nas.search.assembly import Study, assemble
+from nas.study.catalogue import load_law
+from nas.study.layers import layered
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.progress import Stages
+from objectives.fitting.beyond_rows import beyond_rows
+from objectives.fitting.design import assumed_by, known_by
+from objectives.fitting.estimate import Fit, Method, fitted
+from objectives.fitting.intervals import intervals
+from objectives.fitting.law_file import law_of
+from objectives.fitting.loss_unit import doubt
+from objectives.fitting.report import report
+from objectives.fitting.several_tables import read_tables
+from objectives.fitting.validation import Validation, rivals
+from objectives.loss_law.form import named_form
+from objectives.loss_law.law import Law
+from objectives.plugins import importable
+
+RIVAL_STARTS = 8
+
+
+def execute(request: Request) -> None:
+    """Fit, show and write; without a table, the first designs to train.
+
+    Raises:
+        UsageError: a table, form or option that cannot be used.
+    """
+    refuse_places(request)
+    given, asked = load_law(request.law), _asked(request)
+    study_of(request, given)  # a fault of the study is said before the fit
+    if not request.runs:
+        _first_designs(request, given, asked)
+        return
+    done = worked_out(request, given, asked)
+    content = stamped("fit", done.content | {"table": tables_of(request), "command": repeated(request)})
+    _write(request, done, content)
+    if request.json:
+        say_json(content)
+    else:
+        for line in terminal(content):
+            say(line)
+    _candidates(request, asked, done.planned, content)
+    if not request.quiet:
+        for line in next_lines(request, done):
+            notice(line)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkedOut:
+    """A fit with all that is said of it: the law, the report, the designs asked for, the study they are about."""
+
+    law: Law
+    content: dict[str, Any]
+    fit: Fit
+    planned: Proposal | None
+    study: Study
+
+
+def worked_out(request: Request, given: Law, asked: Asked | None) -> WorkedOut:
+    """Fit the tables asked for, and everything that follows.
+
+    Raises:
+        UsageError: a table, form or option that cannot be used.
+    """
+    name, form, fixed = form_of(request)
+    method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
+    stage = Stages(quiet=request.quiet)
+    try:
+        tables = [table_of(path) for path in request.runs]
+        table = read_tables(tables, request.rename, request.where, request.last, unit_of(request))
+        stage(f"{len(table):,} rows from {request.starts} starts")
+        fit = fitted(name, form, table, method)
+        stage(f"{request.bootstraps:,} resamplings")
+        known = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
+        others = rivals_of(fit, stage)
+        fits = {each: found[0] for each, found in others.items() if not isinstance(found, str)}
+        own, tokens = named_or_own(name, form), tokens_of(request, table, form)
+        beyond = beyond_rows(fit, request.seed)
+        law = law_of(fit, known, law_name(request), own, tokens, fits, beyond)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    study = study_of(request, law)
+    planned = None if asked is None else designs_after(asked, study, law, fit)
+    content = report(fit, known, others, given, beyond, stage)
+    content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
+    stage("the frontier under the draws")
+    judged = under_draws(study, law)
+    content["frontier"] = frontier_check(judged)
+    content["next_shrink"] = next_shrink(fit, study, law, planned)
+    content |= {} if asked is None or planned is None else _next(asked, planned, study)
+    content["worth"] = None if planned is None else worth(judged, planned.trainings, request.stop_below, request.seed)
+    _refuse_undecided(request, content["worth"])
+    content = {"verdict": verdict(content, shlex.join(map(str, request.runs))), **content}
+    stage.close()
+    origin = law.provenance | {"verdict": content["verdict"][0]}
+    return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
+
+
+def _refuse_undecided(request: Request, known: dict[str, Any] | None) -> None:
+    """A limit that nothing can be held against is no silent "go on".
+
+    Raises:
+        UsageError: the drop per FLOP is unknown.
+    """
+    if request.stop_below is None or known is None or known.get("decision") is not None:
+        return
+    reason = known.get("reason") or "unknown training tokens (give --tokens)"
+    raise UsageError(
+        f"stop_below: expected an expected drop of regret per FLOP, got none: {reason}; leave --stop-below out"
+    )
+
+
+def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
+    """Every other form that a fit finds, fitted to the same rows, or why it cannot be."""
+    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
+    forms = {name: form for name, form in shipped.items() if form.fitted and name != fit.form_name}
+    method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
+    return rivals(forms, fit.table, method, stage)
+
+
+def designs_after(asked: Asked, study: Study, law: Law, fit: Fit) -> Proposal:
+    """What to train after a fit."""
+    trained = fit.table.feature("tokens") if fit.table.has("tokens") else None
+    return designs(asked, study, law, lambda candidates: known_by(fit), trained)
+
+
+def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> dict[str, float]:
+    """How many models to train next, as asked or as many as coefficients, and what becomes of the standard errors."""
+    if planned is None:
+        n = min(max(len(fit.vector), 5), study.problem.space.size)
+        try:
+            planned = designs_after(Asked(n, "coefficients", None, fit.method.seed), study, law, fit)
+        except UsageError:
+            return {}
+    return {"models": len(planned.plan.rows), "shrink": planned.plan.shrink}
+
+
+def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
+    """What to train before there is a table, under a law given beforehand."""
+    if asked is None:
+        raise UsageError(
+            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
+        )
+    for flag in ("out", "report", "stop_below"):
+        if getattr(request, flag) is not None:
+            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
+    fixed = dict(fixed_exponent(pair) for pair in request.fix)
+    if "alpha_m" in given.law_form.exponents and request.kv != "free":
+        fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
+    if request.tokens is not None:
+        given = given.model_copy(update={"tokens": positive("tokens", request.tokens)})
+    study = study_of(request, given)
+    planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
+    found = _next(asked, planned, study, first=True)
+    if request.json:
+        say_json({"next": found["next"]})
+    else:
+        for line in headed(*plan_lines(found["next_said"], aligned)):
+            say(line)
+    _candidates(request, asked, planned, found)
+    unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
+    if asked.n <= unknown_coefficients and not request.quiet:
+        notice(
+            f"{asked.n} models cannot determine this law's {unknown_coefficients} coefficients; plan {2 * unknown_coefficients} or more"
+        )
+
+
+def _asked(request: Request) -> Asked | None:
+    if request.next is None:
+        return None
+    if request.goal not in GOALS:
+        raise UsageError(f"goal: {unknown('a goal', request.goal, GOALS)}")
+    return Asked(
+        request.next, request.goal, request.candidates, request.seed, flops_of(request), max_params_of(request)
+    )
+
+
+def study_of(request: Request, law: Law) -> Study:
+    """The study whose space, frontier and picks the designs and the check are about, under the law."""
+    flags = {"law": law.mapping(), "baselines": [], **({} if request.space is None else {"space": request.space})}
+    return assemble(*layered(flags, [], request.config))
+
+
+def _next(asked: Asked, planned: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
+    """The designs as columns, and what is said of them."""
+    law = study.problem.scenario.law
+    noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
+    return {
+        "next": {name: column.tolist() for name, column in planned.columns.items()},
+        "next_said": said_of(asked, planned, study, noise, first=first),
+    }
+
+
+def _candidates(request: Request, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
+    """The designs as a candidate file, unless the loop is to stop."""
+    if asked is None or planned is None or asked.out is None:
+        return
+    if stops(content):
+        said = f"{asked.out} is not written: nothing is left that is worth training"
+    else:
+        write_candidates(asked.out, planned.columns)
+        said = f"{asked.n} candidates written to {asked.out}"
+    if not request.quiet:
+        notice(said)
+
+
+def stops(content: dict[str, Any]) -> bool:
+    """Whether the limit that was asked for says to train no more."""
+    return bool(content.get("worth")) and content["worth"].get("decision") == STOP
+
+
+def _write(request: Request, done: WorkedOut, content: dict[str, Any]) -> None:
+    if request.out is not None:
+        write(request.out, "# Fitted by plas fit.\n" + yaml_source.dump(done.law.mapping()))
+        if not request.quiet:
+            notice(f"law written to {request.out}")
+    if request.report is not None:
+        from nas.fit.files import write_report
+
+        write_report(request.report, content, done.fit)
+        page = write_page(request.report, "fit", fit_page)
+        if not request.quiet:
+            notice(f"report written to {request.report}/ (report.json, report.md, plots/); {page} opens in a browser")
+
+
+def next_lines(request: Request, done: WorkedOut) -> list[str]:
+    """What to type next, as it can be pasted: train what was proposed and fit again, or search with the law."""
+    asked = [("--config", request.config), ("--space", request.space)]
+    same = [text for flag, value in asked if value is not None for text in (flag, value)]
+    lines = []
+    if request.candidates is not None and not stops(done.content):
+        tokens = [] if done.law.tokens is None else ["--tokens", f"{done.law.tokens:g}"]
+        lines.append(
+            shlex.join(["plas", "train", str(request.candidates), *tokens, "--out", "trained", "--data", "YOUR_TEXT"])
+        )
+    if request.out is not None:
+        lines.append(shlex.join(["plas", "run", "--algo", "exact", "--law", str(request.out), *same]))
+    return [f"{'Next:' if number == 0 else '     '} {line}" for number, line in enumerate(lines)]

@@ -1,0 +1,113 @@
+"""Whether a fit's uncertainty reaches the answer: the frontier and picks of a study under the law's draws."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nas.answer.sentences import describe
+from nas.problem.blind_axes import blind_axes
+from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.picks import best_row
+from nas.problem.problem import Problem
+from nas.problem.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
+from nas.search.assembly import Study
+from objectives.loss_law.law import Law
+from search_spaces.arrays import FloatArray, IntArray
+
+MOST = 50_000  # architectures, each under every draw
+BUDGETS = 5
+EQUAL = 1e-12  # relative; losses so close are ties
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Every architecture of a study's space, evaluated under a law, and its losses under the law's draws."""
+
+    study: Study
+    law: Law
+    found: Evaluations
+    drawn: Uncertainty
+
+
+def under_draws(study: Study, law: Law) -> Judged | str:
+    """A study's space under a law's draws, or why it cannot be had."""
+    problem = study.problem
+    if problem.space.size > MOST:
+        return (
+            f"not said for spaces of more than {MOST:,} architectures ({problem.space.size:,}); name a smaller --space"
+        )
+    found = problem.evaluate(np.concatenate(list(problem.space.enumerate())))
+    drawn = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    if drawn is None or len(drawn.rows) == 0:
+        why = "without draws (--bootstraps 0)" if not law.draws else "as nothing is feasible, or no objective is a loss"
+        return f"not said {why}"
+    return Judged(study, law, found, drawn)
+
+
+def frontier_check(judged: Judged | str) -> dict[str, Any]:
+    """What of the frontier and of picks along it stays under the draws; a `reason` where that cannot be said.
+
+    jaccard: members that two frontiers share over members of either, of each draw's against the
+    fit's. Per pick: share of draws that pick the same, and what its loss exceeds the best by, nats.
+    alike: every draw orders all feasible designs as the fit does, so that no two of them can disagree on a pick; sees: the form's quantities.
+    blind: axes that the law does not see; boundary: share of members at an end of each axis; outside: beyond the range that was fitted.
+    """
+    if isinstance(judged, str):
+        return {"reason": judged}
+    problem, law, found, drawn = judged.study.problem, judged.law, judged.found, judged.drawn
+    members = frontier_rows(found)
+    shared = [len(np.intersect1d(rows, members)) / len(np.union1d(rows, members)) for rows in drawn.frontiers()]
+    genotypes, sizes = found.genotypes[members], problem.space.gene_sizes
+    at_end = (genotypes == 0) | (genotypes == sizes - 1)
+    outside = law.outside(problem.architectures(genotypes))
+    second = cost_among(found.objectives)
+    return {
+        "study": f"{problem.space.name} space on {problem.scenario.device.name}",
+        "objectives": list(found.objectives),
+        "members": len(members),
+        "draws": len(drawn.losses),
+        "jaccard": {"mean": float(np.mean(shared)), **_ends(np.array(shared))},
+        "alike": _alike(found.metrics["loss"][drawn.rows], drawn.losses),
+        "sees": [name for name in law.law_form.features if name != "tokens"],
+        "budget": second,
+        "picks": [_pick(problem, found, drawn, Budget(second, limit)) for limit in _limits(found, members, second)],
+        "blind": list(blind_axes(problem.space, law)),
+        "boundary": {gene: float(at_end[:, i].mean()) for i, gene in enumerate(problem.space.genes) if sizes[i] > 2},
+        "outside": {name: float(flags.mean()) for name, flags in outside.items()},
+    }
+
+
+def _limits(found: Evaluations, members: IntArray, metric: str) -> list[float]:
+    """Budgets spread over the frontier's members, (BUDGETS,)."""
+    values = np.sort(found.metrics[metric][members])
+    return [float(values[round(share * (len(values) - 1))]) for share in np.linspace(0.1, 0.9, BUDGETS)]
+
+
+def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budget) -> dict[str, Any]:
+    """The fit's pick within a budget, how often draws pick it, and its regret under them."""
+    row = best_row(found, budget)
+    assert row is not None  # a member of the frontier meets the budget
+    within = (found.metrics[budget.metric] <= budget.limit)[drawn.rows]
+    losses, place = drawn.losses[:, within], int(np.searchsorted(drawn.rows[within], row))
+    lost = losses[:, place] - losses.min(axis=1)
+    return {
+        "limit": budget.limit,
+        "pick": describe(problem.architectures(found.genotypes[[row]])),
+        "same": float((lost == 0).mean()),
+        "regret": float(lost.mean()),
+        "regret_high": float(np.quantile(lost, ENDS[1])),
+    }
+
+
+def _alike(fitted: FloatArray, drawn: FloatArray) -> bool:
+    """Whether each draw's losses (draws, n) rise, or stay, in the order of the fit's, (n,)."""
+    rising = np.diff(drawn[:, np.argsort(fitted, kind="stable")], axis=1)
+    return bool((rising >= -EQUAL * np.abs(drawn).max()).all())
+
+
+def _ends(values: FloatArray) -> dict[str, float]:
+    low, high = np.quantile(values, ENDS)
+    return {"low": float(low), "high": float(high)}

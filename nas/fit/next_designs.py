@@ -1,0 +1,243 @@
+"""Which architectures of a space to train next, as a candidate file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from nas.errors import UsageError
+from nas.exact.solution import quick_frontier
+from nas.fit.trainings import Trainings, counts_of, on_counts
+from nas.search.assembly import Study
+from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk
+from objectives.loss_law.features import feature
+from objectives.loss_law.law import Law
+from objectives.loss_law.layer_deltas import SHARES, share_of
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.layer_kinds import COUNTS
+from search_spaces.space import SearchSpace
+from search_spaces.specification import OF_HEADS
+
+GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
+MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
+SHOWN = (
+    *("id", "depth", *COUNTS, "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
+    *("tokens", "seed", "predicted_loss", "purpose"),
+)
+SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
+NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are doubted
+DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
+DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
+HALVINGS = 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How many designs, for which goal, into which file; training FLOP of all together and parameters of each at most."""
+
+    n: int
+    goal: str
+    out: Path | None
+    seed: int
+    flops: float | None = None
+    max_params: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Trainings in the order of a plan, the plan, and the columns of their candidate file."""
+
+    trainings: Trainings
+    plan: Plan
+    columns: dict[str, AnyArray]
+
+
+def designs(
+    asked: Asked,
+    study: Study,
+    law: Law,
+    knowledge: Callable[[Architectures], Knowledge],
+    trained: FloatArray | None = None,
+) -> Proposal:
+    """What to train next of the study's space and, by goal, for its frontier.
+
+    `knowledge` says what is known, given the candidates; `trained` are the token counts of a table, where it has them.
+
+    Raises:
+        UsageError: more designs than the space has.
+    """
+    chosen, found = chosen_trainings(asked, study, law, knowledge, trained)
+    columns: dict[str, AnyArray] = {
+        "id": np.array([f"next-{i}" for i in range(len(chosen))], dtype=object),
+        **chosen.architectures.columns(),
+        "purpose": np.array(found.purpose, dtype=object),
+        "seed": found.seed,
+        "predicted_loss": chosen.losses(law),
+    }
+    if chosen.tokens is not None and "tokens" in law.law_form.features:
+        columns["tokens"] = chosen.tokens.astype(np.int64)
+    if chosen.tokens is not None:
+        columns["training_flops"] = chosen.flops
+    return Proposal(chosen, found, columns)
+
+
+def chosen_trainings(
+    asked: Asked,
+    study: Study,
+    law: Law,
+    knowledge: Callable[[Architectures], Knowledge],
+    trained: FloatArray | None,
+) -> tuple[Trainings, Plan]:
+    """The trainings of a plan in its order, and the plan.
+
+    Raises:
+        UsageError: more designs than the space has.
+    """
+    generator = np.random.default_rng(asked.seed)
+    candidates = candidates_of(study.problem.space, generator)
+    if asked.n > len(candidates):
+        raise UsageError(
+            f"next: expected at most {len(candidates):,} designs, the space's size, got {asked.n}; ask for fewer"
+        )
+    candidates = trainable(asked, study, candidates)
+    targets = frontier_of(study) if asked.goal == "frontier" else None
+    try:
+        every = on_counts(candidates, counts_of(law, trained))
+        every, found = planned(asked, every, targets, knowledge(candidates), generator)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return every[found.rows], found
+
+
+def trainable(asked: Asked, study: Study, candidates: Architectures) -> Architectures:
+    """Candidates within the study's budgets of memory and size, and the parameters asked for.
+
+    Raises:
+        UsageError: none is.
+    """
+    assessed = study.problem.assess(study.problem.headed(candidates))
+    keep = np.ones(len(candidates), dtype=bool)
+    said = []
+    for budget in study.problem.budgets:
+        if budget.metric in SIZES:
+            keep &= assessed[budget.metric] <= budget.limit
+            said.append(str(budget))
+    if asked.max_params is not None:
+        keep &= feature(candidates, "parameters") <= asked.max_params
+        said.append(f"parameters <= {asked.max_params:g}")
+    if not keep.any():
+        raise UsageError(f"next: expected architectures within {' and '.join(said)}, got none; relax one of them")
+    return candidates[np.flatnonzero(keep)]
+
+
+def planned(
+    asked: Asked, candidates: Trainings, targets: Architectures | None, known: Knowledge, generator: Generator
+) -> tuple[Trainings, Plan]:
+    """Candidates and the plan that numbers them; within a budget of FLOP, the most telling of plans with ever smaller models.
+
+    Raises:
+        ValueError: fewer candidates than designs, or none so cheap.
+    """
+
+    def plan_of(within: Trainings) -> Plan:
+        own = generator if asked.flops is None else np.random.default_rng(asked.seed)
+        return plan(known, within.architectures, asked.n, asked.goal, targets, within.tokens, own)  # type: ignore[arg-type]
+
+    if asked.flops is None:
+        return candidates, plan_of(candidates)
+    if candidates.tokens is None:
+        raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
+    found = affordable(candidates, asked.flops, asked.n, plan_of)
+    if not found:
+        least = float(np.sort(candidates.flops)[: asked.n].sum())
+        raise ValueError(
+            f"flops: expected a budget in which {asked.n} models of the space fit, got {asked.flops:g}; "
+            f"the {asked.n} cheapest need {least:.3g}"
+        )
+    usual = _information(known, candidates) * asked.n / len(candidates)
+    return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0][pair[1].rows])))
+
+
+def affordable(
+    candidates: Trainings, flops: float, n: int, plan_of: Callable[[Trainings], Plan]
+) -> list[tuple[Trainings, Plan]]:
+    """Plans within a budget, from trainings of at most all of it, half of it, a quarter …"""
+    found: list[tuple[Trainings, Plan]] = []
+    cost = candidates.flops
+    for halved in range(HALVINGS):
+        limit = max(flops / 2.0**halved, flops / n)
+        rows = np.flatnonzero(cost <= limit)
+        if len(rows) < n:
+            break
+        within = candidates[rows]
+        each = plan_of(within)
+        found += [(within, each)] if cost[rows][each.rows].sum() <= flops else []
+        if limit * n <= flops:
+            break
+    return found
+
+
+def _information(known: Knowledge, trainings: Trainings) -> FloatArray:
+    """What is known once these are trained, (p, p)."""
+    sensitivities = known.sensitivities(trainings.architectures, trainings.tokens)
+    return known.information + sensitivities.T @ sensitivities
+
+
+def candidates_of(space: SearchSpace, generator: np.random.Generator) -> Architectures:
+    """Every architecture of a space, or a random sample of a large one."""
+    if space.size <= MOST:
+        return space.architectures(np.concatenate(list(space.enumerate())))
+    return space.architectures(space.sample(MOST, generator))
+
+
+def frontier_of(study: Study) -> Architectures:
+    """The exact frontier of a study, under its law.
+
+    Raises:
+        UsageError: it takes more than seconds.
+    """
+    solved = quick_frontier(study.problem)
+    if solved is None or len(solved.frontier) == 0:
+        raise UsageError(
+            f"goal: expected a study whose frontier is found in seconds, got {study.problem.space.name} space; "
+            "choose coefficients or cost"
+        )
+    return study.problem.architectures(solved.frontier.genotypes)
+
+
+def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None, *, first: bool) -> dict[str, Any]:
+    """Title, table and notes; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
+    columns, shrink = proposal.columns, proposal.plan.shrink
+    after = f"are {shrink:.2f} of random designs'" if first else f"become {shrink:.2f} of what they are"
+    when = "first" if first else "next"
+    free = bool((proposal.trainings.architectures.query_dim != proposal.trainings.architectures.width).any())
+    names = [name for name in SHOWN if name in columns and (free or name not in OF_HEADS)]
+    parts = [f"largest {feature(proposal.trainings.architectures, 'parameters').max():.3g} parameters"]
+    parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
+    parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
+    notes = ["; ".join(parts), *([] if first else _unaimed(proposal, study.problem.scenario.law))]
+    if asked.goal == "frontier" and noise is not None and noise >= NOISY:
+        why = DOUBTED_FIRST if first else DOUBTED
+        notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
+    return {
+        "title": f"Train {when}: {asked.n} of the {study.problem.space.name} space; standard errors {after}",
+        "header": names,
+        "rows": [[_cell(columns[name][i]) for name in names] for i in range(asked.n)],
+        "notes": notes,
+    }
+
+
+def _unaimed(proposal: Proposal, law: Law) -> list[str]:
+    """Kinds of layers that the designs have and the rows do not."""
+    architectures = proposal.trainings.architectures
+    found = [kind for kind in SHARES.values() if kind not in law.layer_deltas and share_of(architectures, kind).any()]
+    named = ", ".join(found)
+    return [f"No row has layers of {named}: these designs were not chosen to learn what they cost"] if found else []
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

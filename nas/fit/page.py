@@ -1,0 +1,150 @@
+"""The page of a fit: the verdict first, rows to explore, coefficients and terms, what the rows cannot tell, how to repeat it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nas.fit.text import sections
+from nas.pages.embedding import column, numbers
+from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
+from nas.pages.page import page
+
+SCRIPTS = ("series.js", "linked.js", "fit.js")
+LINE = "line of the table"  # head of a column of rows that can be shown
+
+
+class Finished(str):
+    """HTML among lines of text."""
+
+    __slots__ = ()
+
+
+def fit_page(name: str, content: Mapping[str, Any]) -> str:
+    """A fit as one HTML file, from its report.json alone.
+
+    Raises:
+        PlasError: no BokehJS in this environment.
+        KeyError, TypeError, ValueError: content that `fit` did not write.
+    """
+    said = dict(_sections(content))
+    verdict, provenance = said.pop("Verdict"), said.pop("Provenance")
+    head = f"{content['form']} fitted to {content['data']['rows']:,} trained models of {content['table']}"
+    main = element(
+        "main",
+        section("Verdict", element("p", element("strong", text(verdict[0]))), paragraphs(verdict[1:])),
+        section("Predicted and observed", _explore(content)),
+        section("Residuals against each factor", element("div", id="residuals", class_="several"), _quiet(_LINKED)),
+        *(section(title, _beside(title, content), *_html(lines)) for title, lines in said.items()),
+        section("Provenance", paragraphs(provenance)),
+        _repeat(content),
+        id="main",
+    )
+    body = element("header", element("h1", text(name)), paragraphs([head], "quiet")) + main + footer()
+    return page(name, body, fit_data(content), SCRIPTS)
+
+
+def _quiet(line: str) -> str:
+    return paragraphs([line], "quiet")
+
+
+_LINKED = "A click marks the row in every picture. What bends or fans out is a shape that the form does not have."
+_KEYS = (
+    "Click a point, or focus the picture and press <kbd>←</kbd> <kbd>→</kbd> <kbd>Page Up</kbd> <kbd>Page Down</kbd> "
+    "<kbd>Home</kbd> <kbd>End</kbd> <kbd>Esc</kbd>. Drag to zoom; point to read."
+)
+
+
+def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The report's sections, tables as HTML; a row of the table can be shown where its line is told."""
+    places = {str(line): row for row, line in enumerate(content["rows"]["line"])}
+
+    def drawn(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+        indices = [places.get(row[0]) for row in rows] if header[0] == LINE else []
+        return [Finished(table(header, rows, indices=indices))] if rows else []
+
+    return sections(dict(content), drawn)
+
+
+def _html(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        yield line if isinstance(line, Finished) else paragraphs([line])
+
+
+def _explore(content: Mapping[str, Any]) -> str:
+    """The chart of all rows with its panel; drawn by the page's script."""
+    label = "Predicted and observed losses. Arrow keys walk along the predictions, Home and End go to the ends, Escape selects nothing."
+    chart = element("div", id="predicted", class_="chart", tabindex=0, role="application", aria_label=label)
+    charts = element(
+        "div",
+        element("div", id="by", class_="controls"),
+        chart,
+        element("p", _KEYS, class_="quiet keys"),
+        element("p", id="said", class_="quiet", aria_live="polite"),
+        element("noscript", element("p", "The pictures need JavaScript; the tables do not.")),
+    )
+    panel = element("aside", id="panel", class_="panel", aria_label="Selected row")
+    return element("div", charts, element("div", panel, class_="side"), class_="explore")
+
+
+def _beside(title: str, content: Mapping[str, Any]) -> str:
+    """What the page has beyond the report's words in a section."""
+    if title.startswith("Coefficients"):
+        label = "Each coefficient's 95 % intervals over its value; the table below holds the figures."
+        chart = element("div", id="intervals", class_="chart", role="img", aria_label=label)
+        hint = "Intervals over the value, cut at −2 and 4: one that reaches 0 does not settle its coefficient."
+        return chart + _quiet(hint)
+    if title == "Terms":
+        form = content["formula"]
+        named = (("As the law file holds it", form["raw"]), ("About the reference design", form["reference"]))
+        return "".join(element("h3", text(name)) + element("pre", text(formula)) for name, formula in named)
+    return ""
+
+
+def _repeat(content: Mapping[str, Any]) -> str:
+    where = f"In the folder that holds {content['table']}, whose SHA-256 stands above."
+    return section("Repeat it", paragraphs([where]), element("pre", text(content["command"])))
+
+
+def fit_data(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows as columns, and the intervals of the coefficients.
+
+    Raises:
+        ValueError: columns of different lengths.
+    """
+    rows = content["rows"]
+    n = len(rows["line"])
+    names = [shown(str(name)) for name in rows["name"]] or [""] * n
+    single = {name: numbers(rows[name], n) for name in ("observed", "predicted", "unseen", "residual", "design")}
+    return {
+        "metrics": [],
+        "n": n,
+        "lines": [shown(str(line)) for line in rows["line"]],
+        "names": names if len(names) == n else [""] * n,
+        "rows": {name: column(values) for name, values in single.items()},
+        "factors": _named(rows["factors"], n),
+        "terms": _named(rows["terms"], n),
+        "ofLog": content["adds_up_to"] == "log_loss",
+        "inLog": content["provenance"]["residuals"] == "log_loss",
+        "sd": float(content["quality"]["robust_sd"]),
+        "influential": [rows["line"].index(row["line"]) for row in content["influence"] if row["line"] in rows["line"]],
+        "coefficients": _intervals(content["coefficients"]),
+    }
+
+
+def _named(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
+    return [{"name": shown(name), "values": column(numbers(values, n))} for name, values in columns.items()]
+
+
+def _intervals(coefficients: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Ends of both intervals of each fitted coefficient over its value, where it has one that is not zero."""
+    return [
+        {
+            "name": shown(name),
+            "value": float(each["value"]),
+            **{
+                kind: sorted(float(end) / float(each["value"]) for end in each[kind])
+                for kind in ("linear", "bootstrap")
+            },
+        }
+        for name, each in coefficients.items()
+        if not each["fixed"] and each["value"]
+    ]

@@ -1,0 +1,281 @@
+"""A fit's report in words and tables, for the terminal and as Markdown."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from nas.fit.kinds import kind_lines
+from nas.fit.numbers_in_words import number, span
+from nas.fit.worth import worth_lines
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import fitted
+
+Rows = Sequence[Sequence[str]]
+Drawn = Callable[[Sequence[str], Rows], list[str]]
+
+
+def terminal(content: dict[str, Any]) -> list[str]:
+    """Lines of plain text."""
+    return [line for title, body in sections(content, aligned) for line in ("", *headed(title, body))][1:]
+
+
+def headed(title: str, body: Sequence[str]) -> list[str]:
+    """A title, and lines indented below it."""
+    return [Styled(title, TITLE), *(f"  {line}" for line in body)]
+
+
+def markdown(content: dict[str, Any], plots: Sequence[str] = ()) -> str:
+    """The report as a Markdown page, with the plots' files."""
+    lines = [f"# Fit of {content['form']}", ""]
+    for title, body in sections(content, piped):
+        lines += [f"## {title}", "", *_apart(body), ""]
+    for name in plots:
+        lines += [f"![{name}](plots/{name}.png)", ""]
+    return "\n".join(lines)
+
+
+def _apart(body: Sequence[str]) -> Iterator[str]:
+    """Lines of Markdown, an empty one where text and a table meet."""
+    for before, line in zip(("", *body), body, strict=False):
+        if before and before.startswith("|") != line.startswith("|"):
+            yield ""
+        yield line if line.startswith("|") else f"{line}  "
+
+
+def aligned(header: Sequence[str], rows: Rows) -> list[str]:
+    """A table with aligned columns that fit the screen; the indent is the section's."""
+    return ["".join(line).removeprefix("  ") for line in fitted(header, rows)[0]]
+
+
+def piped(header: Sequence[str], rows: Rows) -> list[str]:
+    """A Markdown table."""
+    return ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+
+
+def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[str]]]:
+    """Title and lines of each section."""
+    yield "Verdict", content["verdict"]
+    yield "Data", _data(content["data"], drawn)
+    yield "Coefficients (95 % intervals)", _coefficients(content, drawn)
+    if content.get("kinds"):
+        yield "Kinds of layers (nats where all layers are of the kind)", kind_lines(content["kinds"], drawn)
+    yield "Terms", _terms(content["terms"], drawn)
+    yield "What the data cannot tell", _doubts(content)
+    yield "Quality", _quality(content)
+    yield "Rows not seen by the fit", [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
+    yield "Forms under the same validation", _forms(content["forms"], drawn)
+    if content["given_law"] is not None:
+        yield "A law given beforehand", _given(content["given_law"])
+    if content["frontier"] is not None:
+        yield "Does the uncertainty reach the answer", _frontier(content["frontier"], drawn)
+    yield "Rows that matter most", _influence(content["influence"], drawn)
+    yield "Provenance", _provenance(content["provenance"])
+    if "next_said" in content:
+        yield planned(content["next_said"], drawn)
+    if content.get("worth"):
+        yield "What these trainings are worth", [*worth_lines(content["worth"]), *_approximated(content["worth"])]
+
+
+def planned(said: dict[str, Any], drawn: Drawn) -> tuple[str, list[str]]:
+    """Title and lines of the designs to train."""
+    return said["title"], [*drawn(said["header"], said["rows"]), *said["notes"]]
+
+
+def _approximated(known: dict[str, Any]) -> list[str]:
+    return [f"worked out with {known['approximation']}"] if "approximation" in known else []
+
+
+def _provenance(known: dict[str, Any]) -> list[str]:
+    tables = [f"{each['rows']} rows of {each['name']}, SHA-256 {each['sha256']}" for each in known["tables"]]
+    return [*tables, *(f"{key}: {value}" for key, value in known.items() if key != "tables")]
+
+
+def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
+    lines = [
+        f"{data['rows']} rows, {data['designs']} designs",
+        *data["notes"],
+        *(data[name] for name in ("unit", "tokens") if data[name]),
+    ]
+    rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
+    lines += drawn(("quantity", "from", "to", "levels"), rows)
+    lines += [
+        f"{a} and {b} move together in this table: correlation {r:.2f} of logarithms"
+        for a, b, r in data["correlations"]
+    ]
+    noise = data["replicates"]
+    if noise is None:
+        return [*lines, "no design was trained twice: noise and the best possible R² are unknown"]
+    return [
+        *lines,
+        f"replicates: {noise['designs']} designs, sd {number(noise['sd'])} nats on {noise['freedom']} degrees of freedom; "
+        f"no law can exceed R² {noise['ceiling_r2']:.5f}",
+    ]
+
+
+def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
+    rows = [
+        [
+            name,
+            number(c["value"]),
+            "fixed" if c["fixed"] else number(c["standard_error"]),
+            span(c["linear"]),
+            span(c["bootstrap"]),
+        ]
+        for name, c in content["coefficients"].items()
+    ]
+    p, b = content["provenance"], content["bootstrap"]
+    lines = [content["formula"]["names"]]
+    lines += drawn(("coefficient", "value", "standard error", "linear theory", "bootstrap"), rows)
+    lines.append(
+        f"{p['starts_agreeing']} of {p['starts']} starts end here; condition number {content['condition']:.3g}"
+    )
+    if b["restarts_checked"]:
+        lines.append(
+            f"{b['draws']} resamplings from warm starts; of {b['restarts_checked']} also fitted from scratch, "
+            f"{b['restarts_checked'] - b['restarts_agreeing']} found something better"
+        )
+    return lines
+
+
+def _terms(terms: dict[str, Any], drawn: Drawn) -> list[str]:
+    reference = ", ".join(f"{name} {value:.4g}" for name, value in terms["reference_design"].items())
+    rows = [
+        [name, *(number(t[key]) for key in ("at_reference", "standard_error", "low", "high"))]
+        for name, t in terms.items()
+        if name != "reference_design"
+    ]
+    header = ("term", "at reference", "standard error", "least", "most")
+    return [*drawn(header, rows), f"reference design: {reference}"]
+
+
+def _doubts(content: dict[str, Any]) -> list[str]:
+    lines = list(content["identifiability"])
+    lines += [f"{a} and {b} are estimated together: correlation {r:.4f}" for a, b, r in content["alike"]]
+    shape = content["lack_of_fit"]
+    if shape is None:
+        lines.append("lack of fit: too few rows to test")
+    else:
+        verdict = (
+            "the form does not fit: residuals have a shape"
+            if shape["rejected"]
+            else "no shape is seen in the residuals"
+        )
+        verdict += f"; at these rows it sees a misfit of {number(shape['visible'])} nats (RMS) four times of five"
+        lines.append(
+            f"lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']}, p {shape['p_value']:.2g}: {verdict}"
+        )
+    return lines
+
+
+def _quality(content: dict[str, Any]) -> list[str]:
+    q = content["quality"]
+    return [
+        f"R² {q['r2']:.5f}, RMSE {number(q['rmse'])}, MAE {number(q['mae'])}, largest {number(q['largest'])} nats",
+        f"residual sd {number(q['residual_sd'])}, robust {number(q['robust_sd'])} nats; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}",
+    ]
+
+
+def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
+    rows = [["10 random folds", *_errors(known["folds"])]]
+    rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
+    rows += [["largest fifth from the rest", *_errors(known["largest"])]] if known["largest"] else []
+    lines = drawn(("left out", "RMSE", "bias", "rows"), rows)
+    lines.append(f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}")
+    if (near := known["near_frontier"]) is not None:
+        lines.append(
+            f"near the lowest loss for its size, {near['right']:.0%} of {near['pairs']:,} pairs in the right order"
+        )
+    return lines
+
+
+def _beyond(known: dict[str, Any] | None) -> list[str]:
+    """What the draws are worth outside the rows."""
+    if known is None:
+        return [
+            "outside the rows: how much too narrow the draws are is unknown, as too few rows are left without the largest"
+        ]
+    return [
+        f"outside the rows: the draws' 90 % intervals hold {known['covered']:.0%} of the largest fifth by {known['by']} ({known['rows']:,} "
+        f"rows) predicted from the rest; there loss@q and intervals are {known['factor']:.2g} times as wide"
+    ]
+
+
+def _given(law: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{law['law']} ranks these rows with Spearman {law['spearman']:.3f}, Kendall {law['kendall']:.3f}",
+        f"a nat that it predicts is {law['slope']:.2f} nats here; it is off by {number(law['as_is_rmse'])} nats as it is (RMSE), "
+        f"{number(law['offset_rmse'])} with a constant added, {number(law['line_rmse'])} through a line",
+    ]
+    if law["assumed"]:
+        held = ", ".join(f"{name} {value:.4g}" for name, value in law["assumed"].items())
+        lines.append(f"the table does not hold, and it was asked with: {held}")
+    return lines
+
+
+def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
+    if "reason" in known:
+        return [known["reason"]]
+    stays, objectives = known["jaccard"], ", ".join(known["objectives"])
+    lines = [
+        f"{known['study']}: {known['members']:,} members of the frontier of {objectives}; "
+        f"{known['draws']} draws share {stays['mean']:.2f} with it (Jaccard, {stays['low']:.2f} to {stays['high']:.2f})",
+    ]
+    rows = [
+        [
+            f"{known['budget']} <= {pick['limit']:.4g}",
+            pick["pick"],
+            f"{pick['same']:.0%}",
+            number(pick["regret"]),
+            number(pick["regret_high"]),
+        ]
+        for pick in known["picks"]
+    ]
+    lines += drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
+    lines += ["every draw orders all designs alike: the agreement is no evidence"] if known["alike"] else []
+    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
+    if known["blind"]:
+        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
+    lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
+    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
+    return lines + (
+        [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
+    )
+
+
+def _errors(errors: dict[str, Any]) -> list[str]:
+    return [number(errors["rmse"]), f"{errors['bias']:+.4f}", str(errors["rows"])]
+
+
+def _forms(forms: dict[str, Any], drawn: Drawn) -> list[str]:
+    names = ("coefficients", "r2", "bic", "weight", "folds_rmse")
+    further = ("worst_level_rmse", "largest_rmse", "largest_bias", "spearman")
+    fits = {name: row for name, row in forms.items() if not isinstance(row, str)}
+    rows = [
+        [
+            name,
+            *(number(fits[name][key]) for key in names),
+            _apart_by(fits[name]),
+            *(number(fits[name][key]) for key in further),
+        ]
+        for name in sorted(fits, key=lambda name: fits[name]["bic"])
+    ]
+    lines = drawn(("form", *names, "above this fit", *further), rows)
+    return lines + [f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str)]
+
+
+def _apart_by(row: dict[str, Any]) -> str:
+    """Difference of errors on unseen rows with its standard error; none for the fit itself."""
+    return f"{row['folds_excess']:+.2g} ± {row['folds_excess_error']:.1g}" if row["folds_excess"] else "-"
+
+
+def _influence(rows: list[dict[str, float]], drawn: Drawn) -> list[str]:
+    body = [
+        [
+            str(row["line"]),
+            number(row["residual"]),
+            number(row["robust_sds"]),
+            number(row["leverage"]),
+            number(row["cook"]),
+        ]
+        for row in rows
+    ]
+    return drawn(("line of the table", "residual", "in robust sds", "leverage", "Cook's distance"), body)

@@ -1,0 +1,121 @@
+"""What the next trainings are worth: the drop in the picks' expected regret, and what it costs in training FLOP.
+
+The regret of a pick is its loss minus that of the best design within the pick's budgets. Now: the fit's picks, with each
+draw of the law as the truth. After: each draw as the truth, the trainings simulated under it with the fit's residual sd,
+every loss updated by the best linear predictor that the draws' covariances give (of a law that is linear in its
+coefficients with normal draws this is the refit itself), the picks made anew. Source: preposterior analysis, Raiffa and
+Schlaifer 1961; linear Bayes, Goldstein and Wooff 2007. What no form of the law can hold is in neither figure.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from nas.fit.frontier_check import Judged
+from nas.fit.trainings import Trainings
+from search_spaces.arrays import BoolArray, FloatArray
+
+PER = 1e18  # training FLOP that a rate is told for
+LEAST_SD = 1e-6
+GO_ON, STOP = "go on", "stop"
+APPROXIMATION = (
+    "each draw as the truth; trainings simulated with the residual sd; losses updated linearly by the draws' covariances; "
+    "a form that is wrong is not seen"
+)
+
+
+def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, seed: int) -> dict[str, Any]:
+    """Expected regret of a study's picks now and after the trainings, nats, per FLOP, and whether to go on.
+
+    The decision is `stop` where the drop per 1e18 training FLOP is below `stop_below`; None without a limit.
+    A `reason` where it cannot be said.
+    """
+    if isinstance(judged, str):
+        return {"reason": judged}
+    asked = _asked(judged)
+    now, after = regrets(judged, trainings, list(asked.values()), np.random.default_rng(seed))
+    drop = (now - after).mean(axis=1)
+    flops = None if trainings.tokens is None else float(trainings.flops.sum())
+    rate = None if flops is None else float(drop.mean()) / flops * PER
+    return {
+        "picks": list(asked),
+        "draws": len(drop),
+        "models": len(trainings),
+        "regret_now": float(now.mean()),
+        "regret_after": float(after.mean()),
+        "drop": float(drop.mean()),
+        "drop_error": float(drop.std(ddof=1) / np.sqrt(len(drop))) if len(drop) > 1 else None,
+        "training_flops": flops,
+        "drop_per_1e18_flop": rate,
+        "stop_below": stop_below,
+        "decision": None if stop_below is None or rate is None else STOP if rate < stop_below else GO_ON,
+        "approximation": APPROXIMATION,
+    }
+
+
+def _asked(judged: Judged) -> dict[str, BoolArray]:
+    """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
+    metrics, rows = judged.found.metrics, judged.drawn.rows
+    found = {}
+    for question in judged.study.problem.questions:
+        budget = question.budget
+        within = np.ones(len(rows), dtype=bool) if budget is None else (metrics[budget.metric] <= budget.limit)[rows]
+        if not question.baseline and within.any():
+            found[question.label] = within
+    return found
+
+
+def regrets(
+    judged: Judged, trainings: Trainings, asked: list[BoolArray], generator: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Regret of each pick under each draw, now and after the trainings, nats, each (draws, picks)."""
+    truths = judged.drawn.losses
+    told = judged.found.metrics["loss"][judged.drawn.rows]
+    at = trainings.drawn_losses(judged.law)[: len(truths)]
+    sd = max(judged.law.residual_sd or 0.0, LEAST_SD)
+    gain = _gain(truths, at, sd)
+    noise = sd * generator.normal(size=at.shape)
+    surprise = at - trainings.losses(judged.law)
+    now = _regret(truths, np.broadcast_to(told, truths.shape), asked)
+    after = [_regret(truths, told + (surprise + each) @ gain, asked) for each in (noise, -noise)]
+    return now, np.asarray((after[0] + after[1]) / 2)
+
+
+def _gain(truths: FloatArray, at: FloatArray, sd: float) -> FloatArray:
+    """What a nat of surprise at each training moves each design's loss by, (trainings, designs)."""
+    away, off = at - at.mean(axis=0), truths - truths.mean(axis=0)
+    freedom = max(len(truths) - 1, 1)
+    spread = away.T @ away / freedom + sd**2 * np.eye(at.shape[1])
+    return np.asarray(np.linalg.solve(spread, away.T @ off / freedom))
+
+
+def _regret(truths: FloatArray, told: FloatArray, asked: list[BoolArray]) -> FloatArray:
+    """Loss of what is told to be the best within each budget minus that of the true best, nats, (draws, picks)."""
+    found = np.empty((len(truths), len(asked)))
+    draws = np.arange(len(truths))
+    for i, within in enumerate(asked):
+        true = truths[:, within]
+        found[:, i] = true[draws, told[:, within].argmin(axis=1)] - true.min(axis=1)
+    return found
+
+
+def worth_lines(known: dict[str, Any]) -> list[str]:
+    """What is said of it, the decision last."""
+    if "reason" in known:
+        return [f"expected regret {known['reason']}"]
+    error = "" if known["drop_error"] is None else f" ± {known['drop_error']:.1g}"
+    lines = [
+        f"expected regret of the study's {len(known['picks'])} picks: {known['regret_now']:.3g} nats now, "
+        f"{known['regret_after']:.3g} after these {known['models']} (drop {known['drop']:.2g}{error} over {known['draws']} draws)"
+    ]
+    if known["training_flops"] is None:
+        return [*lines, "their training FLOP are unknown: give --tokens"]
+    rate = f"{known['drop_per_1e18_flop']:.2g} nats per 1e18 training FLOP ({known['training_flops']:.3g} in all)"
+    if known["decision"] is None:
+        return [*lines, f"they save {rate}; --stop-below NATS decides by it whether to go on"]
+    below = known["decision"] == STOP
+    said = "Stop: these save" if below else "Go on: these save"
+    return [
+        *lines,
+        f"{said} {rate}, {'less than' if below else 'at least'} the {known['stop_below']:g} of --stop-below",
+    ]

@@ -1,0 +1,196 @@
+"""What `measure` was asked for, carried out and printed."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nas.answer.model_remarks import windowed
+from nas.errors import PlasError, UsageError
+from nas.export.chosen import chosen, rows_of_run
+from nas.files.faults import unknown
+from nas.measure import power, summary
+from nas.measure.agreement import TIMES, agreement, questions
+from nas.measure.engine import PRECISIONS
+from nas.measure.hardware import measure_hardware
+from nas.measure.machine import busy_cores
+from nas.measure.session import Plan, measure, workload
+from nas.record.process import Answer
+from nas.study.baselines import baseline
+from nas.terminal.console import notice, say
+from nas.terminal.program import command
+from nas.terminal.tables import table
+from objectives.written_text import in_a_command
+
+REASONS = 3  # of failures, shown
+IDLE = 0.3  # processors that other programs may have
+
+
+@dataclass(frozen=True)
+class Request:
+    """Candidates, workload and engine of a measurement; threads 0 are as many as there are cores."""
+
+    source: Path | None
+    out: Path
+    how: str = "frontier"
+    models: Sequence[str] = ()
+    vocabulary: int | None = None
+    batch: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    backend: str = "torch"
+    interpreter: str | None = None
+    files: Path | None = None
+    device: str = ""
+    torch_device: str = "cpu"
+    power: str = "auto"
+    precision: str | None = None
+    threads: int = 0
+    rounds: int = 3
+    repetitions: int = 5
+    warmup: int = 1
+    timeout: float = 600.0
+    memory_gb: float | None = None
+    retry_failed: bool = False
+    seed: int = 0
+    quiet: bool = False
+
+
+def rates(request: Request) -> None:
+    """Measure the machine itself."""
+    refuse_unknown(request)
+    interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
+    say(measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout))
+
+
+def carry_out(request: Request) -> None:
+    """Measure, and of a run say how its predictions agree.
+
+    Raises:
+        UsageError: what cannot be done as asked, before anything is measured.
+        PlasError: every measurement failed.
+    """
+    refuse_unknown(request)
+    plan = plan_of(request)
+
+    def report(name: str, turn: int, answer: Answer) -> None:
+        if not request.quiet:
+            why = f", {answer.reason}" if answer.reason else ""
+            notice(f"round {turn}, {name}: {answer.state}{why}, {answer.seconds:.1f} s")
+
+    if not request.quiet:
+        say_if_busy()
+    record = measure(plan, report)
+    failed = sum(line["state"] != "ok" for line in record.lines)
+    if failed == len(record.lines):
+        raise PlasError(f"{request.out}: expected times, got {failed} failed measurements: {states(record.lines)}")
+    say(
+        f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
+        f"next: {command('calibrate')} {in_a_command(request.out / 'measured.csv')}"
+    )
+    for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
+        if window := windowed(known.architecture):
+            say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
+    if request.source is not None and request.source.is_dir():
+        print_agreement(request.source, request.how, record.lines, plan.settings)
+    else:
+        table(summary.TIMES, summary.times(record.lines))
+
+
+def say_if_busy() -> None:
+    """A line where other programs have processors that the measurement should have."""
+    busy = busy_cores()
+    if busy is not None and busy > IDLE:
+        notice(
+            f"the machine is not idle: other programs have {busy:.1f} of {os.cpu_count()} processors; "
+            "times will be too long, and rows that suffer are marked as contended"
+        )
+
+
+def states(lines: Sequence[dict[str, Any]]) -> str:
+    """How measurements ended, each reason once with its number, the most frequent first."""
+    counts = Counter(f"{line['state']}, {line['reason']}" if line["reason"] else line["state"] for line in lines)
+    return "; ".join(f"{n} {how}" for how, n in counts.most_common(REASONS))
+
+
+def refuse_unknown(request: Request) -> None:
+    """Refuse a backend, place or precision that does not exist, and llama-bench without its program.
+
+    Raises:
+        UsageError: with the choices.
+    """
+    choices = [
+        ("--backend", "a backend", request.backend, tuple(PRECISIONS)),
+        ("--torch-device", "a place", request.torch_device, ("cpu", "cuda")),
+    ]
+    if request.precision is not None and request.backend in PRECISIONS:
+        known = PRECISIONS[request.backend]
+        choices.append(("--precision", f"a precision of {request.backend}", request.precision, known))
+    for flag, what, given, names in choices:
+        if given not in names:
+            raise UsageError(f"{flag}: {unknown(what, given, names)}")
+    if request.backend == "llama-bench" and request.interpreter is None:
+        raise UsageError("--interpreter: expected the llama-bench program, got nothing; name it")
+
+
+def plan_of(request: Request) -> Plan:
+    """Candidates by id, and the settings that a continued measurement must repeat."""
+    lengths = workload(request.source, request.batch, request.input_tokens, request.output_tokens)
+    settings = {
+        "backend": request.backend,
+        "device": request.device,
+        "precision": request.precision or PRECISIONS[request.backend][0],
+        **lengths,
+        "warmup": request.warmup,
+        "repetitions": request.repetitions,
+        "rounds": request.rounds,
+        "threads": request.threads or os.cpu_count() or 1,
+        "seed": request.seed,
+        "torch_device": request.torch_device,
+    }
+    if power := _power(request):
+        settings["power"] = power
+    return Plan(
+        chosen(request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"),
+        settings,
+        request.out,
+        request.interpreter or sys.executable,
+        request.timeout,
+        request.memory_gb,
+        request.files,
+        request.retry_failed,
+    )
+
+
+def _power(request: Request) -> str:
+    """What meters the energy: as asked, else what is here; "" is nothing.
+
+    Raises:
+        UsageError: what was asked for is not here.
+    """
+    if request.power in ("auto", "none"):
+        return power.source(request.torch_device) if request.power == "auto" else ""
+    if request.power not in power.SOURCES:
+        raise UsageError(f"--power: {unknown('a source', request.power, ('auto', 'none', *power.SOURCES))}")
+    if not power.present(request.power):
+        raise UsageError(
+            f"--power: expected {request.power} on this machine, got none that can be read; choose auto or none"
+        )
+    return request.power
+
+
+def print_agreement(source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:
+    """Predicted against measured of a run's candidates, and the picks that change."""
+    run, rows = rows_of_run(source, how)
+    found = agreement(run, rows, lines, settings["output_tokens"])
+    if found is None:
+        return
+    say("Predicted by the run, and measured (ms)")
+    pairs = zip(found.names, found.predicted.tolist(), found.measured.tolist(), strict=True)
+    body = [[name, *(f"{p:.4g} / {m:.4g}" for p, m in zip(ours, clock, strict=True))] for name, ours, clock in pairs]
+    table(("candidate", *TIMES), body)
+    changes = found.changes(questions(run))
+    say("Picks among these that measurement changes: " + ("; ".join(changes) or "none"))

@@ -1,0 +1,139 @@
+"""Latency measured on the worker's device with random weights, ms; the key measure says how. Takes seconds to minutes."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from nas.errors import NotRunError, PlasError, UsageError
+from nas.export.chosen import columns
+from nas.export.gguf import write_gguf
+from nas.export.model import Model, Workload
+from nas.export.recipe import load_recipe
+from nas.export.tokenizer import byte_level
+from nas.files.faults import unknown
+from nas.measure.engine import PRECISIONS, refuse_missing
+from nas.measure.session import Plan, command, job
+from nas.record.process import Answer, run_worker
+from nas.search._refusals import refuse_layers, refuse_settings
+from nas.study.configuration import StudyConfig
+from nas.study.costly_settings import MeasureSettings
+from nas.study.own_modules import in_run_folder
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+from search_spaces.space import SearchSpace
+
+UNIT, LOG_SCALE, PRIOR = "ms", True, "total_ms"
+COST_S = 10.0  # of a small design; formulas come first whatever it is
+NAME = "design"
+
+
+def settled(config: StudyConfig, space: SearchSpace) -> tuple[MeasureSettings, str, list[str]]:
+    """The study's settings with the precision; the shipped metric that approximates it; what is to be said of it.
+
+    Raises:
+        UsageError: what cannot be measured.
+    """
+    asked = config.measure or MeasureSettings()
+    refuse_settings("measure", space)
+    refuse_layers("measure", space)
+    known = PRECISIONS[asked.backend]
+    if asked.precision is not None and asked.precision not in known:
+        raise UsageError(f"measure.precision: {unknown(f'a precision of {asked.backend}', asked.precision, known)}")
+    if asked.backend == "llama-bench":
+        _refuse_without_files(asked, config)
+    if asked.interpreter is not None and in_run_folder(Path(asked.interpreter).absolute()):
+        raise UsageError(
+            f"measure.interpreter: expected a program outside run folders, got {asked.interpreter}; name another"
+        )
+    if config.workers is not None and config.workers > 1 and config.executor is None:
+        raise UsageError(
+            f"workers: expected 1 with measure, got {config.workers}, which would slow each other; drop the others, or name "
+            "--executor with a worker on each device"
+        )
+    return asked.model_copy(update={"precision": asked.precision or known[0]}), asked.metric, []
+
+
+def _refuse_without_files(asked: MeasureSettings, config: StudyConfig) -> None:
+    if asked.interpreter is None:
+        raise UsageError("measure.interpreter: expected the llama-bench program, got nothing; name it")
+    if not config.vocabulary:
+        raise UsageError("measure: expected a vocabulary for llama-bench, got none; add --vocabulary 32000")
+
+
+def refuse_here(settings: Mapping[str, Any]) -> None:
+    """Refuse to begin without the engine.
+
+    Raises:
+        UsageError: naming what to install or where to point.
+    """
+    try:
+        refuse_missing(settings["backend"], settings["interpreter"] or sys.executable)
+    except UsageError as error:
+        raise UsageError(str(error).replace("--interpreter:", "measure.interpreter:")) from None
+
+
+def measure(architectures: Architectures, scenario: Scenario, *, settings: Mapping[str, Any]) -> list[float]:
+    """Measured time of each architecture in the study's workload, ms, (n,), one after another.
+
+    prefill: the median of all samples; a token: likewise; decoding: output_tokens of them; total: the sum.
+
+    Raises:
+        NotRunError: this machine lacks the engine.
+        PlasError: no process answered, with the state and reason of the last.
+    """
+    asked = MeasureSettings.model_validate(dict(settings))
+    try:
+        refuse_missing(asked.backend, asked.interpreter or sys.executable, scenario.batch)
+    except UsageError as error:
+        raise NotRunError(str(error)) from None
+    return [_ms(asked, scenario, architectures[i : i + 1]) for i in range(len(architectures))]
+
+
+def _ms(asked: MeasureSettings, scenario: Scenario, architecture: Architectures) -> float:
+    with TemporaryDirectory(prefix="plas-measure-") as scratch:
+        plan = _plan(asked, scenario, architecture, Path(scratch))
+        if asked.backend == "llama-bench":
+            _write_file(plan, scenario, architecture)
+        told, line = job(plan, NAME), command(plan)
+        answers = [run_worker(line, told, asked.timeout, None) for _ in range(asked.rounds)]
+    return _of_workload(answers, scenario.output_tokens)[asked.metric]
+
+
+def _plan(asked: MeasureSettings, scenario: Scenario, architecture: Architectures, folder: Path) -> Plan:
+    workload = {name: getattr(scenario, name) for name in ("batch", "input_tokens", "output_tokens")}
+    given = asked.model_dump(
+        include={"backend", "precision", "warmup", "repetitions", "threads", "seed", "torch_device"}
+    )
+    program = asked.interpreter or sys.executable
+    return Plan({NAME: columns(architecture)}, given | workload, folder, program, asked.timeout, None, folder, False)
+
+
+def _write_file(plan: Plan, scenario: Scenario, architecture: Architectures) -> None:
+    """The GGUF file that llama-bench reads, with random weights."""
+    workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
+    precision, seed = plan.settings["precision"], plan.settings["seed"]
+    model = Model(NAME, NAME, architecture, byte_level(), load_recipe("small"), workload, True, seed, precision)
+    try:
+        write_gguf(plan.folder / f"{NAME}.gguf", model)
+    except OSError as error:
+        raise NotRunError(f"{plan.folder}: cannot be written ({error.strerror})") from None
+
+
+def _of_workload(answers: list[Answer], output_tokens: int) -> dict[str, float]:
+    """Times of a request by metric, ms, from the medians of all samples.
+
+    Raises:
+        PlasError: no process answered.
+    """
+    good = [answer.content for answer in answers if answer.state == "ok"]
+    if not good:
+        raise PlasError(f"{answers[-1].state}, {answers[-1].reason}")
+    prefill, step = (
+        float(np.median([ms for content in good for ms in content[key]])) for key in ("prefill_ms", "decode_ms")
+    )
+    decode = step * output_tokens
+    return {"prefill_ms": prefill, "tpot_ms": step, "decode_ms": decode, "total_ms": prefill + decode}

@@ -1,0 +1,46 @@
+"""One offline HTML file: style, scripts and data inlined, a policy that allows these scripts alone and no network."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from nas.pages.bokeh_scripts import bokeh_scripts
+from nas.pages.embedding import embedded
+from nas.pages.markup import text
+
+SHARED = ("data.js", "theme.js")  # what every page's script begins with
+
+
+def page(title: str, body: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
+    """A page: finished HTML as its body, data for its scripts, names of scripts and further style sheets beside this file.
+
+    Raises:
+        PlasError: no BokehJS in this environment.
+    """
+    own = "\n".join(_asset(name) for name in (*SHARED, *scripts))
+    inlined = [*bokeh_scripts(), f"(() => {{\n'use strict';\n{own}\n}})();\n"]
+    return Template(_asset("page.html")).substitute(
+        policy=policy(inlined),
+        title=text(title),
+        style="\n".join(_asset(name) for name in ("page.css", *styles)),
+        body=body,
+        data=embedded(data),
+        scripts="\n".join(f"<script>{script}</script>" for script in inlined),
+    )
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """A content security policy: nothing from anywhere, and no script but these, named by their digests."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(name: str) -> str:
+    return files("nas.pages").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,180 @@
+"""The data of a run's page: rows, frontier, exact frontier, baselines, answers, details and convergence."""
+
+from typing import Any
+
+import numpy as np
+
+from nas.answer.drawn import (
+    answered_designs,
+    baseline_points,
+    convergence,
+    evolution,
+    evolving,
+    frontier_name,
+    running_median,
+    thinned,
+)
+from nas.answer.outcome import Outcome
+from nas.answer.palette import label
+from nas.answer.sentences import baseline_metric, plot_axes
+from nas.pages.details import details
+from nas.pages.embedding import column
+from nas.pages.rows import DRAWN, Rows
+from nas.problem.objective import built_in
+from nas.terminal.program import command
+from objectives.plugins import importable
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import IntArray
+from search_spaces.columns import CODES, SHAPE
+from search_spaces.space import SearchSpace
+
+DETAILED = 400  # frontier members that are taken apart
+WORDS = {name: list(words) for name, words in CODES.items()}  # that columns of numbers stand for
+MISSED = 3_000  # members of the exact frontier that the search did not find
+WORDS = {name: list(words) for name, words in CODES.items()}  # of columns that hold places among them
+HINT = "Click a point of the frontier, or focus it and press an arrow key."
+
+
+def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
+    """Everything that the scripts of a run's page need; `name` is the folder's, for commands."""
+    found = outcome.evaluations
+    places = {int(key): place for place, key in enumerate(found.keys[rows.chosen].tolist())}
+    frontier = np.array([places[key] for key in outcome.frontier.keys.tolist() if key in places], dtype=np.int64)
+    across = axes_of(outcome)[0]
+    answered = _answers(outcome, places)
+    detailed = _detailed(frontier, [pick["row"] for pick in answered])
+    problem = outcome.study.problem
+    return {
+        "metrics": [metric_of(outcome, metric) for metric in found.metrics],
+        "objectives": list(found.objectives),
+        "axes": list(axes_of(outcome)),
+        "budgets": [{"metric": budget.metric, "limit": budget.limit} for budget in found.budgets],
+        "movable": list(rows.movable),
+        "looser": rows.looser,
+        "rows": _rows(outcome, rows),
+        "words": WORDS,
+        "frontier": column(frontier),
+        "frontierName": frontier_name(outcome),
+        "optimal": _optimal(outcome, places),
+        "exact": _exact(outcome, places),
+        "baselines": _baselines(outcome),
+        "picks": answered,
+        "evolving": _evolving(outcome, across),
+        "convergence": _convergence(outcome),
+        "detailed": column(detailed),
+        "details": details(problem, found.genotypes[rows.chosen[detailed]]),
+        "solved": _solved(outcome),
+        "start": answered[0]["row"] if answered else int(frontier[0]) if len(frontier) else -1,
+        "hint": HINT if len(frontier) else "No feasible architecture.",
+        "commands": {
+            "select": f"{command('select')} {name} --select best",
+            "explain": f"{command('explain')} {name}",
+        },
+    }
+
+
+def axes_of(outcome: Outcome) -> tuple[str, str]:
+    """Two metrics to draw: two objectives where there are, else the one and the loss, or total_ms and the loss."""
+    names = tuple(outcome.evaluations.objectives)
+    return plot_axes(names) or (("total_ms" if names[0] == "loss" else names[0]), "loss")
+
+
+def metric_of(outcome: Outcome, name: str) -> dict[str, Any]:
+    """A metric's name, label and scale."""
+    known = {o.name: o.log_scale for o in outcome.study.problem.objectives}
+    shipped = name.partition("@")[0] in importable("objectives.metrics")
+    log = known[name] if name in known else shipped and built_in(name).log_scale
+    values = outcome.evaluations.metrics[name]
+    positive = bool((values[np.isfinite(values)] > 0).all())
+    return {"name": name, "label": label(name), "log": bool(log and positive)}
+
+
+def _solved(outcome: Outcome) -> bool:
+    return outcome.study.config.algo == "exact" and len(outcome.evaluations) < outcome.study.problem.space.size
+
+
+def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
+    found = outcome.evaluations[rows.chosen]
+    architectures = outcome.study.problem.architectures(found.genotypes)
+    return {
+        "n": len(found),
+        "index": column(rows.chosen),
+        "metrics": {name: column(values, exactly=True) for name, values in found.metrics.items()},
+        "shape": _shape(architectures, outcome.study.problem.space),
+    }
+
+
+def _shape(architectures: Architectures, space: SearchSpace) -> dict[str, Any]:
+    """The columns that make an architecture, and further ones that differ from their defaults; a word is its number."""
+    names = [*SHAPE, *architectures.further_columns(space.further)]
+    return {name: column(getattr(architectures, name)) for name in names}
+
+
+def _detailed(frontier: IntArray, picked: list[int]) -> IntArray:
+    """Places of the rows that are taken apart: evenly spaced members of the frontier, and the answers."""
+    return np.union1d(frontier[thinned(len(frontier), DETAILED)], np.array(picked, dtype=np.int64)).astype(np.int64)
+
+
+def _answers(outcome: Outcome, places: dict[int, int]) -> list[dict[str, Any]]:
+    found = [(int(row.keys[0]), labels) for row, labels in answered_designs(outcome)]
+    return [{"row": places[key], "labels": labels} for key, labels in found if key in places]
+
+
+def _optimal(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
+    if outcome.optimal is None:
+        return None
+    held = np.isin(outcome.frontier.keys, np.fromiter(places, dtype=np.int64, count=len(places)))
+    return column(outcome.optimal[held])
+
+
+def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
+    """The exact frontier: members that the run holds by their place, missed ones as rows of their own."""
+    if outcome.exact is None or len(outcome.exact.frontier) == 0:
+        return None
+    exact = outcome.exact.frontier
+    missed = ~np.isin(exact.keys, outcome.frontier.keys)
+    genotypes = exact.genotypes[missed][thinned(int(missed.sum()), MISSED)]
+    problem = outcome.study.problem
+    return {
+        "total": len(exact),
+        "common": int((~missed).sum()),
+        "found": column(np.array([places[k] for k in exact.keys[~missed].tolist() if k in places], dtype=np.int64)),
+        "metrics": {name: column(values) for name, values in problem.evaluate(genotypes).metrics.items()},
+        "shape": _shape(problem.architectures(genotypes), problem.space),
+    }
+
+
+def _baselines(outcome: Outcome) -> list[dict[str, Any]]:
+    extrapolating = {point.label for point in baseline_points(outcome, "loss", "total_ms") if point.extrapolates}
+    return [
+        {
+            "label": known.label,
+            "metrics": {
+                name: baseline_metric(outcome, known.architecture, name) for name in outcome.evaluations.metrics
+            },
+            "extrapolates": known.label in extrapolating,
+        }
+        for known in outcome.study.baselines
+    ]
+
+
+def _evolving(outcome: Outcome, across: str) -> list[dict[str, Any]]:
+    if len(outcome.frontier) == 0:
+        return []
+    x, values = evolution(outcome, thinned(len(outcome.frontier), DRAWN), across)
+    return [
+        {"name": name, "label": text, "x": column(x), "median": column(running_median(values[name]))}
+        for name, text in evolving(outcome)
+    ]
+
+
+def _convergence(outcome: Outcome) -> dict[str, Any] | None:
+    found = convergence(outcome)
+    if found is None:
+        return None
+    return {
+        "counts": column(found.counts),
+        "values": column(found.values),
+        "label": found.label,
+        "log": found.to_exact,
+    }

@@ -1,0 +1,194 @@
+"""The page of a run: the answer first, then the frontier to explore, what it rests on, and how to repeat it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nas.answer.context_curves import HEADER as OF_CONTEXTS
+from nas.answer.context_curves import UNSEEN, cells, curves
+from nas.answer.device_times import latency_certainty
+from nas.answer.drawn import convergence
+from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
+from nas.answer.lesson_lines import EXPLAINED, HEADER, learned_lines, pick_rows
+from nas.answer.outcome import Outcome
+from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
+from nas.answer.sentences import certainty, headline, limits, reading
+from nas.pages.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
+from nas.pages.page import page
+from nas.pages.rows import rows_of
+from nas.pages.run_data import run_data
+from nas.problem.blind_axes import blind_lines
+from nas.problem.diagnosis import lines
+from nas.terminal.program import command
+from objectives.written_text import in_a_command
+
+SCRIPTS = ("chart.js", "panel.js", "budgets.js", "run.js")
+
+
+def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """A run as one HTML file; `name` is its folder's, as commands beside it need.
+
+    Raises:
+        PlasError: no BokehJS in this environment.
+    """
+    written, rows = in_a_command(name), rows_of(outcome)
+    body = "".join(
+        [
+            element(
+                "header",
+                element("h1", text(name)),
+                paragraphs(
+                    headline(outcome.study.problem, outcome.study.config, outcome.study.calibration_note), "quiet"
+                ),
+            ),
+            element(
+                "main",
+                _answer(outcome),
+                _explore(outcome, rows.why),
+                _along_the_context(outcome),
+                _under_laws(outcome),
+                _learned(outcome),
+                _compared(outcome),
+                _certain(outcome),
+                _repeat(written, resolved, versions),
+                id="main",
+            ),
+            footer("BokehJS is inside under its BSD-3-Clause licence."),
+        ]
+    )
+    return page(name, body, run_data(outcome, rows, written), SCRIPTS)
+
+
+def _answer(outcome: Outcome) -> str:
+    """The picks, or why there are none."""
+    if outcome.diagnosis is not None:
+        said = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
+        return section("No feasible architecture", paragraphs(said))
+    shown = own_picks(outcome)
+    own = [pick for pick in outcome.picks if not pick.question.baseline]
+    places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
+    indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
+    return section(
+        "Answer",
+        paragraphs(
+            [f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)]
+        ),
+        table(shown.header, shown.rows, indices=indices),
+        paragraphs(shown.explained, "quiet"),
+    )
+
+
+def _explore(outcome: Outcome, why: str) -> str:
+    """The frontier with its strips, the panel and the budgets; drawn by the page's scripts."""
+    blind = blind_lines(outcome.study.problem.scenario.law, outcome.blind)
+    budgets = element(
+        "fieldset",
+        element("legend", "Move the budgets"),
+        element("div", id="budgets"),
+        element("p", id="pick", class_="answer", aria_live="polite"),
+        element("pre", id="command"),
+        paragraphs([why], "quiet"),
+        class_="budgets",
+    )
+    charts = element(
+        "div",
+        element("div", id="axes", class_="controls"),
+        element(
+            "div",
+            id="frontier",
+            class_="chart",
+            tabindex=0,
+            role="application",
+            aria_label="Frontier. Arrow keys move along it, Home and End go to its ends, Escape selects nothing.",
+        ),
+        element("p", _KEYS, class_="quiet keys"),
+        element("p", id="said", class_="quiet", aria_live="polite"),
+        element("noscript", element("p", "The pictures need JavaScript; the tables do not.")),
+    )
+    panel = element("aside", id="panel", class_="panel", aria_label="Selected architecture")
+    explore = element("div", charts, element("div", budgets, panel, class_="side"), class_="explore")
+    return section("Frontier", paragraphs(blind), explore)
+
+
+def _along_the_context(outcome: Outcome) -> str:
+    """Time and memory of the picks and of the models beside them over the prompt, where contexts are what the study is about."""
+    if not (found := curves(outcome)):
+        return ""
+    from nas.answer.context_pictures import curves_png
+
+    device = outcome.study.problem.scenario.device
+    alt = "Prefill, time per output token and resident memory over prompts of 1k to 128k tokens; the table below holds the figures."
+    rows = [(curve.label, *cells(row)) for curve in found for row in curve.rows]
+    said = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
+    shown = element("details", element("summary", "The figures"), table(("compared", *OF_CONTEXTS), rows))
+    return section(
+        "Along the context",
+        image(curves_png(found, device.memory_gb), alt),
+        shown,
+        paragraphs([said, UNSEEN], "quiet"),
+    )
+
+
+def _under_laws(outcome: Outcome) -> str:
+    """The picks' regrets under each law, and where along the frontier the laws agree."""
+    answers, problem = outcome.under_laws, outcome.study.problem
+    if answers is None or outcome.diagnosis is not None:
+        return ""
+    said = paragraphs(verdict_lines(problem, answers))
+    shown = table(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
+    return section("If another law is right", said, shown, paragraphs(notes(answers.laws), "quiet"))
+
+
+def _learned(outcome: Outcome) -> str:
+    """What the strategy learned: sentences, the answers of the whole space as it is now believed to be, residuals."""
+    if (lessons := outcome.lessons) is None:
+        return ""
+    from nas.answer.lesson_pictures import learned_png
+
+    problem = outcome.study.problem
+    rows, drawn = pick_rows(problem, lessons), learned_png(lessons)
+    shown = table(HEADER, rows, "Picks of the whole space") + paragraphs([EXPLAINED], "quiet") if rows else ""
+    alt = "How far each value lies from what all others say of it, with the correction and by the prior alone"
+    return section(
+        "What was learned",
+        paragraphs(learned_lines(problem, lessons)),
+        shown,
+        "" if drawn is None else image(drawn, alt),
+    )
+
+
+_KEYS = (
+    "Click a point, or focus the frontier and press <kbd>←</kbd> <kbd>→</kbd> <kbd>Page Up</kbd> <kbd>Page Down</kbd> "
+    "<kbd>Home</kbd> <kbd>End</kbd> <kbd>Esc</kbd>. Drag to zoom; names in the legend hide what they mark."
+)
+
+
+def _compared(outcome: Outcome) -> str:
+    """The picks beside each published model."""
+    shown = [] if outcome.diagnosis is not None else beside_baselines(outcome)
+    return section("Beside published models", *(_table(each) for each in shown))
+
+
+def _table(shown: PickTable) -> str:
+    return table(shown.header, shown.rows, shown.caption) + paragraphs(shown.explained, "quiet")
+
+
+def _certain(outcome: Outcome) -> str:
+    """Convergence, and every sentence on what the answer rests on."""
+    scenario = outcome.study.problem.scenario
+    warnings = [f"Warning: {text}" for text in outcome.study.notices]
+    said = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
+    drawn = convergence(outcome) is not None
+    chart = element("div", id="convergence", class_="chart") if drawn else ""
+    return section("How sure", paragraphs([*said, *warnings]), chart)
+
+
+def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """The command that repeats the run, its configuration, what it ran with."""
+    return section(
+        "Repeat it",
+        paragraphs(["In the folder that holds the run's folder:"]),
+        element("pre", text(f"{command('run')} --config {name}")),
+        configuration(resolved),
+        element("h3", "Versions"),
+        facts(versions),
+    )

@@ -1,0 +1,257 @@
+"""One architecture broken down by the formulas that the metrics use."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nas.problem.energy_words import METRICS as ENERGY
+from nas.problem.energy_words import about_energy
+from nas.problem.head_steps import HeadStep, head_steps
+from nas.problem.problem import Problem
+from objectives import memory
+from objectives.counts import count
+from objectives.dimensions import Dimensions
+from objectives.latency.operator import phases
+from objectives.latency.roofline import (
+    OperatorTime,
+    PhaseTimes,
+    epilogue_seconds,
+    launch_seconds,
+    phase_times,
+    rates,
+)
+from objectives.loss_law.precision_cost import FITTED
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.columns import CODES, worded
+from search_spaces.mixes import in_words
+from search_spaces.space import SearchSpace
+from search_spaces.specification import OF_LAYERS
+
+BESIDES = ("ttft_ms", "tokens_per_second")  # what people ask of a device, whatever the study computes
+STEP_METRICS = ("loss", "prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb")
+KINDS = {  # what an operator's time goes to, in words
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "launch": "launch overhead",
+    "epilogue": "epilogues",
+    "constant": "a constant",
+}
+SHOWN = {"ffn": "expert_ffn_ratio"}
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """One operator over a whole phase: all layers, passes and instances together.
+
+    `ms_by_kind` adds up to `ms`; of compute and memory the larger side has all of their time. `bound` is the
+    kind that takes most.
+    """
+
+    operator: str
+    part: str
+    instances: float
+    gflop: float
+    mb: float
+    ms: float
+    ms_by_kind: dict[str, float]
+    bound: str
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorColumns:
+    """The same for many architectures: every figure is a column (n,)."""
+
+    operator: str
+    part: str
+    instances: FloatArray
+    gflop: FloatArray
+    mb: FloatArray
+    ms: FloatArray
+    ms_by_kind: dict[str, FloatArray]
+
+    def row(self, i: int) -> OperatorRow:
+        """One architecture's operator."""
+        by_kind = {kind: float(column[i]) for kind, column in self.ms_by_kind.items()}
+        instances, gflop, mb, ms = (float(column[i]) for column in (self.instances, self.gflop, self.mb, self.ms))
+        bound = max(by_kind, key=by_kind.__getitem__)
+        return OperatorRow(self.operator, self.part, instances, gflop, mb, ms, by_kind, bound)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A neighbour in the space and how its metrics differ."""
+
+    step: str
+    change: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything `explain` shows; times in ms, memory in GB, loss in nats."""
+
+    metrics: dict[str, float]
+    outside_law: list[str]
+    loss_terms: dict[str, float]
+    operators: dict[str, list[OperatorRow]]
+    resident_gb: dict[str, float]
+    budgets: list[dict[str, Any]]
+    steps: list[Step]
+    head_steps: list[HeadStep]
+
+
+def explained(problem: Problem, chosen: Architectures) -> Explanation:
+    """Explain a single architecture with the vocabulary that it carries.
+
+    Raises:
+        ValueError: the latency model does not cover it, or the law says nothing of it.
+    """
+    scenario, assessment = problem.pricing(chosen), problem.assess(chosen)
+    if scenario.law.unpriced(chosen):
+        name, designs = scenario.law.name, scenario.law.priced_designs
+        raise ValueError(
+            f"law: expected one that prices this architecture, got {name}, which prices {designs} alone; choose another"
+        )
+    shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
+    known = ENERGY if about_energy(scenario, experts=False) else ()
+    metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *known])}
+    budgets = [
+        {
+            "metric": b.metric,
+            "value": metrics[b.metric],
+            "limit": b.limit,
+            "violation": metrics[b.metric] / b.limit - 1,
+            **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.of(b.limit)}),
+        }
+        for b in problem.budgets
+        if b.metric in metrics
+    ]
+    return Explanation(
+        metrics,
+        outside(problem, chosen),
+        {name: float(values[0]) for name, values in scenario.law.terms(chosen).items()},
+        operators(problem, chosen),
+        {name: float(values[0]) for name, values in memory.resident_parts_gb(chosen, count(chosen), scenario).items()},
+        budgets,
+        steps(problem, chosen),
+        head_steps(problem, chosen),
+    )
+
+
+def outside(problem: Problem, chosen: Architectures) -> list[str]:
+    """Where the loss prediction leaves the range that the law was fitted on."""
+    law = problem.scenario.law
+    said = []
+    for name in law.outside(chosen):
+        low, high = law.fitted_on[name]
+        said.append(
+            f"{name} {float(law.feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
+        )
+    if law.few_bits is not None and law.few_bits.extrapolates(chosen)[0]:
+        ends = " and ".join(f"{name} {low:.3g} to {high:.3g}" for name, (low, high) in FITTED[law.few_bits.law].items())
+        said.append(f"what its format costs extrapolates: precision law {law.few_bits.law} was fitted on {ends}")
+    return said
+
+
+def operators(problem: Problem, chosen: Architectures) -> dict[str, list[OperatorRow]]:
+    """Rows per phase from the operator model; none under the closed form."""
+    columns = operator_columns(problem.pricing(chosen), chosen)
+    rows = {phase: [column.row(0) for column in found] for phase, found in columns.items()}
+    return {phase: [row for row in found if row.instances or row.ms] for phase, found in rows.items()}
+
+
+def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, list[OperatorColumns]]:
+    """Every operator per phase, prefill and decode, of many architectures at once; none under the closed form."""
+    if scenario.latency == "closed_form":
+        return {"prefill": [], "decode": []}
+    x, found = Dimensions(chosen), dict[str, list[OperatorColumns]]()
+    for phase in phases(scenario):
+        times = phase_times(x, phase, scenario)
+        of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
+        one = np.ones(len(chosen))
+        found[phase.name] = [_columns(t, part, x.depth, times, scenario) for t, part in of_layers]
+        found[phase.name] += [_columns(t, "head", one, times, scenario) for t in times.head]
+    return found
+
+
+def _columns(
+    time: OperatorTime, part: str, layers: FloatArray, times: PhaseTimes, scenario: Scenario
+) -> OperatorColumns:
+    operator, phase = time.operator, times.phase
+    per_flop, per_byte = rates(operator, phase, scenario, times.hits)
+    instances, compute_bound = layers * operator.count, time.compute > time.memory
+    bound = instances * time.bound * 1e3
+    by_kind = {
+        "compute": np.where(compute_bound, bound, 0.0),
+        "memory": np.where(compute_bound, 0.0, bound),
+        "launch": instances * launch_seconds(operator, phase, scenario) * 1e3,
+        "epilogue": instances * epilogue_seconds(operator, phase, scenario) * 1e3,
+        "constant": instances * operator.fixed_seconds * 1e3,
+    }
+    figures = (
+        instances * operator.present,
+        layers * time.compute / per_flop / 1e9,
+        layers * time.memory / per_byte / 1e6,
+        layers * time.seconds * 1e3,
+    )
+    present, gflop, mb, ms = (np.broadcast_to(column, layers.shape) for column in figures)
+    kinds = {name: np.broadcast_to(column, layers.shape) for name, column in by_kind.items()}
+    return OperatorColumns(operator.name, part, present, gflop, mb, ms, kinds)
+
+
+def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:
+    """What must be resident, GB by part, each (n,): the parts of `memory.resident_parts_gb` with the linear weights split.
+
+    `experts` are all E experts, shared ones and dense FFNs, `attention` the projections of whatever mixes tokens.
+    """
+    groups = count(architectures)
+    parts = memory.resident_parts_gb(architectures, groups, scenario)
+    per_weight = scenario.precision.weight_bytes / memory.GB
+    split = {
+        "experts": (groups.experts_total + groups.shared_expert + groups.dense) * per_weight,
+        "attention": (groups.attention + groups.mixers) * per_weight,
+    }
+    return split | {name: column for name, column in parts.items() if name != "linear weights"}
+
+
+def steps(problem: Problem, chosen: Architectures) -> list[Step]:
+    """Every neighbour along one axis with its changes; none for an architecture outside the space."""
+    key = problem.space.find(chosen)
+    return [] if key[0] < 0 else steps_from(problem, problem.space.genotypes(key))[0]
+
+
+def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
+    """Every neighbour of each genotype (n, g) with its changes, all evaluated at once."""
+    space = problem.space
+    owner, near = space.neighbours_of_each(genotypes)
+    order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
+    owner, near = owner[order], near[order]
+    before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, near))
+    changes = {name: (after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
+    names = _step_names(space, genotypes[owner], near)
+    found: list[list[Step]] = [[] for _ in genotypes]
+    for i, at in enumerate(owner.tolist()):
+        found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
+    return found
+
+
+def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
+    """`depth 16 -> 20` of each pair, naming every gene that a repair moved along."""
+    if len(own) == 0:
+        return []
+    sides = [space.architectures(genotypes) for genotypes in (own, other)]
+    shown = [SHOWN.get(gene, gene) for gene in space.genes]
+    before, after = ({name: _shown(side, name) for name in shown} for side in sides)
+    moved = [[name for name, here in zip(shown, row, strict=True) if here] for row in (own != other).tolist()]
+    return [
+        ", ".join(f"{name} {before[name][i]} -> {after[name][i]}" for name in names) for i, names in enumerate(moved)
+    ]
+
+
+def _shown(side: Architectures, name: str) -> list[str]:
+    if name == OF_LAYERS:
+        return in_words(side)
+    values = getattr(side, name)
+    return worded(name, values).tolist() if name in CODES else [f"{value:g}" for value in values.tolist()]

@@ -1,0 +1,138 @@
+"""Picks: the architecture of lowest loss within the study's budgets and those of a question."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nas.problem.dominance import rounded
+from nas.problem.evaluations import Evaluations, joined
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.problem.questions import Question
+from search_spaces.arrays import FloatArray
+
+BLOCK = 131_072
+COUNTS = ("params_total", "params_active")  # equal where there are no experts to choose from
+
+
+def best_row(
+    evaluations: Evaluations,
+    budget: Budget | None,
+    within: tuple[Budget, ...] = (),
+    *,
+    dense: bool = False,
+    of: str = "loss",
+) -> int | None:
+    """Row of the pick, the least `of` a metric, or None when nothing is feasible.
+
+    `within` are further budgets, `dense` leaves out experts.
+
+    Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
+    """
+    feasible = evaluations.feasible
+    for limit in (*(() if budget is None else (budget,)), *within):
+        feasible = feasible & (evaluations.metrics[limit.metric] <= limit.limit)
+    if dense:
+        total, active = (evaluations.metrics[name] for name in COUNTS)
+        feasible = feasible & (total == active)
+    rows = np.flatnonzero(feasible)
+    if len(rows) == 0:
+        return None
+    least = rounded(evaluations.metrics[of][rows])
+    rows = rows[least == least.min()]
+    keys = [evaluations.keys[rows], rounded(evaluations.metrics["total_ms"][rows])]
+    if budget is not None:
+        keys.append(rounded(evaluations.metrics[budget.metric][rows]))
+    return int(rows[np.lexsort(tuple(keys))[0]])
+
+
+@dataclass(frozen=True)
+class PickRule:
+    """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets."""
+
+    budget: Budget | None
+    within: tuple[Budget, ...] = ()
+    dense: bool = False
+    least: str = "loss"
+
+    @classmethod
+    def of(cls, question: Question) -> "PickRule":
+        """The rule that answers a question."""
+        return cls(question.budget, question.within, question.dense)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it looks at, what breaks ties aside."""
+        limits = (*(() if self.budget is None else (self.budget,)), *self.within)
+        return (*(limit.metric for limit in limits), *(COUNTS if self.dense else ()), self.least)
+
+    def read_off(self, frontier: Evaluations) -> bool:
+        """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less.
+
+        Who dominates a pick comes before it, unless it is beyond a limit that lies between two values of one rounding.
+        """
+        limits = (*(() if self.budget is None else (self.budget,)), *self.within)
+        deciding = {self.least, "total_ms", *(() if self.budget is None else (self.budget.metric,))}
+        if self.dense or set(frontier.objectives) != deciding or not {each.metric for each in limits} <= deciding:
+            return False
+        return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in limits)
+
+    def row(self, evaluations: Evaluations) -> int | None:
+        """Row of the pick, or None when nothing is feasible."""
+        return best_row(evaluations, self.budget, self.within, dense=self.dense, of=self.least)
+
+    def better(self, old: Evaluations | None, block: Evaluations) -> Evaluations | None:
+        """The pick among the old one and a block, as one row."""
+        row = self.row(block)
+        if row is None:
+            return old
+        new = block[row : row + 1]
+        if old is None:
+            return new
+        both = joined(old, new)
+        chosen = self.row(both)
+        assert chosen is not None
+        return both[chosen : chosen + 1]
+
+
+def _divides_ties(limit: Budget, values: FloatArray) -> bool:
+    """Whether a value beyond a limit is tied with it."""
+    beyond = values[values > limit.limit]
+    return bool((rounded(beyond) <= rounded(np.array([limit.limit]))).any())
+
+
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """A question with its answer, one row evaluated in the question's own conditions, or None."""
+
+    question: Question
+    answer: Evaluations | None
+
+
+def answers(problem: Problem, evaluations: Evaluations) -> tuple[Pick, ...]:
+    """The pick of each of the problem's questions, among everything evaluated.
+
+    Under another vocabulary the shipped metrics are computed anew, once for all that ask for it.
+    """
+    found: dict[Question, Evaluations | None] = {}
+    for vocabulary in dict.fromkeys(problem.with_vocabulary(q.vocabulary).vocabulary for q in problem.questions):
+        asked = [q for q in problem.questions if problem.with_vocabulary(q.vocabulary).vocabulary == vocabulary]
+        best: list[Evaluations | None] = [None] * len(asked)
+        for block in _blocks(problem, evaluations, vocabulary):
+            best = [PickRule.of(question).better(old, block) for question, old in zip(asked, best, strict=True)]
+        found |= dict(zip(asked, best, strict=True))
+    return tuple(Pick(question, found[question]) for question in problem.questions)
+
+
+def _blocks(problem: Problem, evaluations: Evaluations, vocabulary: int) -> Iterator[Evaluations]:
+    """What was evaluated as it is under a vocabulary."""
+    if vocabulary == problem.vocabulary:
+        yield evaluations
+        return
+    variant, usable = problem.with_vocabulary(vocabulary), np.flatnonzero(evaluations.ok)
+    own = {function.name for function in problem.functions}
+    shipped = tuple(name for name in problem.metric_names if name not in own)
+    for start in range(0, len(usable), BLOCK):
+        block = evaluations[usable[start : start + BLOCK]]
+        yield replace(block, metrics={**block.metrics, **variant.evaluate(block.genotypes, shipped).metrics})

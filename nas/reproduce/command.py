@@ -1,0 +1,84 @@
+"""The work of `reproduce`: claims recomputed, their page in Markdown with pictures, their record, their page to explore."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nas.commands import report as report_work
+from nas.errors import UsageError
+from nas.files.own_files import made_folder
+from nas.files.tables import write
+from nas.pages.from_report import FILE as PAGE
+from nas.reproduce import record
+from nas.reproduce import reproduction_page as page
+from nas.reproduce.page import reproduction_page
+from nas.reproduce.series import pictures
+from nas.terminal.console import notice, say, say_json
+
+REPORT = PAGE
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `reproduce` was asked for."""
+
+    out: Path
+    quiet: bool = False
+    json: bool = False
+
+
+def reproduce(request: Request) -> None:
+    """Recompute and write.
+
+    Raises:
+        UsageError: another's report has its place.
+        PlasError: the folder cannot be written.
+    """
+    folder = request.out.parent
+    if not request.json:
+        refuse_others(folder)
+    from nas.reproduce.drawing import draw
+
+    found = page.reproduction()
+    kept = record.recorded(found, pictures())
+    if request.json:
+        say_json(record.as_json(kept))
+        return
+    write(request.out, page.page(found, draw(folder / "images"), "images"))
+    record.write(kept, folder)
+    write(folder / REPORT, reproduction_page(kept))
+    for verdict, count in found.verdicts.items():
+        say(f"{count:3d}  {verdict}")
+    if not request.quiet:
+        notice(
+            f"{request.out}, its pictures in {folder / 'images'}, {folder / record.FILE} and {folder / REPORT} written"
+        )
+
+
+def refuse_others(folder: Path) -> None:
+    """See that a report that stands where ours goes is ours.
+
+    Raises:
+        UsageError: it belongs to a run, a comparison or a study.
+    """
+    made_folder(folder)
+    if (folder / REPORT).exists() and not is_reproduction(folder):
+        raise UsageError(
+            f"--out: expected a folder without another's {REPORT}, got {folder}; name a page in a folder of its own, "
+            "as in --out claims/reproduction.md"
+        )
+
+
+def is_reproduction(folder: Path) -> bool:
+    """Whether a folder holds a reproduction's record."""
+    return (folder / record.FILE).is_file()
+
+
+def report(request: report_work.Request) -> Path:
+    """The page of the one folder that was named, made again from its record alone; where it is.
+
+    Raises:
+        UsageError: no record of this version, or a file that exists.
+        PlasError: the folder cannot be written.
+    """
+    (folder,) = request.runs
+    return report_work.delivered(request, lambda: reproduction_page(record.read(folder)))

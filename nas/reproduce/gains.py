@@ -1,0 +1,36 @@
+"""Predicted perplexity against Qwen2.5-0.5B at equal total time, under rules of memory."""
+
+import math
+from dataclasses import dataclass
+
+from nas.answer.sentences import describe
+from nas.problem.picks import answers
+from nas.reproduce.whole_spaces import everything, problem
+from nas.study.baselines import baseline
+
+MODEL = "qwen2.5_0.5b"
+PRINTED_GAIN = 19.42  # per cent
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A pick beside the published model: how much lower its perplexity is predicted to be, per cent, and its weights, GB."""
+
+    name: str
+    percent: float
+    memory_gb: float
+    design: str
+
+
+def gains_at_equal_latency() -> tuple[list[Gain], float]:
+    """Layers alone on both sides: the exact optima, and the published model's weights, GB."""
+    made = problem(baselines=[MODEL])
+    theirs, found = made.assess(baseline(MODEL).architecture), []
+    for pick in answers(made, everything(made)):
+        if pick.answer is None or not pick.question.baseline or pick.question.vocabulary:
+            continue
+        lower = 100 * (1 - math.exp(pick.answer.metrics["loss"][0] - theirs["loss"][0]))
+        name = pick.question.label.partition("layers alone")[2].removeprefix(", ") or "any memory"
+        shape = describe(made.architectures(pick.answer.genotypes))
+        found.append(Gain(name, lower, float(pick.answer.metrics["memory_gb"][0]), shape))
+    return found, float(theirs["memory_gb"][0])

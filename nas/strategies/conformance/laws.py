@@ -1,0 +1,185 @@
+"""The laws, one function each: its first line is said where a strategy breaks it."""
+
+import inspect
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nas.problem.objective import Objective
+from nas.search.asking import asked, told
+from nas.search.strategy import Traits
+from nas.strategies.conformance.subject import AXES, EVALUATIONS, OBJECTIVES, Subject
+from search_spaces.arrays import FloatArray, IntArray
+
+SMALL = [{**{name: values[-1:] for name, values in AXES.items()}, "depth": AXES["depth"][:n]} for n in (1, 2, 3)]
+BUDGETS: list[dict[str, float]] = [{}, {"total_ms": 30}, {"total_ms": 60, "memory_gb": 1, "decode_ms": 15}]
+
+
+def flat(said: list[IntArray]) -> list[list[list[int]]]:
+    """A transcript that compares."""
+    return [batch.tolist() for batch in said]
+
+
+def states(subject: Subject) -> None:
+    """It states what a study must know."""
+    module = subject.module
+    fields = module.Parameters.model_fields
+    assert isinstance(module.TRAITS, Traits), "TRAITS: expected nas.search.strategy.Traits"
+    assert (module.__doc__ or "").strip(), "expected a first docstring line, which 'plas list strategies' shows"
+    assert module.Parameters.model_config.get("extra") == "forbid", "Parameters: expected ConfigDict(extra='forbid')"
+    bare = [name for name, about in fields.items() if not about.description or about.is_required()]
+    assert not bare, f"Parameters: expected a default and a description for each, not so {', '.join(bare)}"
+    expected = ["brief", "parameters"]
+    found = list(inspect.signature(module.build).parameters)
+    assert found == expected, f"build: expected {expected}, got {found}"
+
+
+def proposes_in_range(subject: Subject) -> None:
+    """It proposes integers (k, g), each an index into its axis."""
+    problem = subject.problem()
+    said = subject.transcript(problem)
+    assert said, "the first ask held nothing"
+    for genotypes in said:
+        outside = (genotypes < 0) | (genotypes >= problem.space.gene_sizes)
+        wrong = genotypes[outside.any(axis=1)]
+        assert not len(wrong), f"expected genes below {problem.space.gene_sizes.tolist()}, got {wrong[0].tolist()}"
+
+
+def repeats_itself(subject: Subject) -> None:
+    """The same seed and the same answers give the same questions."""
+    for seed in (0, 2**32 - 1):
+        problem = subject.problem(budgets=BUDGETS[1])
+        assert flat(subject.transcript(problem, seed)) == flat(subject.transcript(problem, seed)), (
+            f"two searches of seed {seed} differ; every random number comes from brief.generator"
+        )
+
+
+def leaves_others_alone(subject: Subject) -> None:
+    """It neither reads nor moves the generators of the process, and shares nothing with another search."""
+    problem, said = subject.problem(), []
+    kept = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        for poison in (1, 2):
+            np.random.seed(poison)  # noqa: NPY002
+            random.seed(poison)
+            before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+            said.append(flat(subject.transcript(problem, 7)))
+            moved = before != (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
+            assert not moved, "numpy.random or random was used; draw from brief.generator"
+    finally:
+        np.random.set_state(kept[0])  # noqa: NPY002
+        random.setstate(kept[1])
+    assert said[0] == said[1], "numpy.random or random decides; draw from brief.generator"
+    pair = [subject.build(problem, 7), subject.build(problem, 7)]
+    for batch in said[0]:
+        for strategy in pair:
+            genotypes = asked(strategy, problem.space.size, len(problem.space.gene_sizes))
+            assert genotypes.tolist() == batch, "two searches at once disturb each other; keep state in the object"
+            told(strategy, problem.evaluate(problem.space.repair(genotypes)))
+
+
+def takes_objectives_and_budgets(subject: Subject) -> None:
+    """One to four objectives, under no budget, one and several, are searched up to the number of evaluations."""
+    for count in range(1, min(len(OBJECTIVES), subject.traits.objectives or len(OBJECTIVES)) + 1):
+        for budgets in BUDGETS:
+            problem = subject.problem(objectives=count, budgets=budgets)
+            search, reason = subject.search(problem, subject.limit())
+            wanted = subject.limit() or problem.space.size
+            assert len(search.archive) == wanted, (
+                f"{count} objectives, {len(problem.budgets)} budgets: expected {wanted} evaluations, "
+                f"got {len(search.archive)} and the end {reason!r}"
+                + (", the last 20 asks held nothing new; see nas.search.unseen" if reason == "stalled" else "")
+            )
+
+
+def goes_on_after_a_stop(subject: Subject) -> None:
+    """A run that was stopped and resumed from its log asks what it would have asked at once."""
+    if not subject.traits.takes_evaluations:
+        return
+    problem = subject.problem(budgets=BUDGETS[1])
+    at_once = subject.search(problem, EVALUATIONS)[0].archive.all().keys.tolist()
+    resumed = subject.search(problem, EVALUATIONS, stopped_after=EVALUATIONS // 2)[0].archive.all().keys.tolist()
+    same = next((i for i, pair in enumerate(zip(at_once, resumed, strict=False)) if pair[0] != pair[1]), len(resumed))
+    assert at_once == resumed, f"they differ from evaluation {same} on; restore must leave what state was taken of"
+
+
+def goes_on_where_nothing_is_feasible(subject: Subject) -> None:
+    """It goes on where nothing meets the budgets."""
+    problem = subject.problem(budgets={"total_ms": 1e-6, "memory_gb": 1e-6})
+    search, reason = subject.search(problem, subject.limit())
+    assert len(search.archive) >= EVALUATIONS, (
+        f"expected {EVALUATIONS} evaluations, got {len(search.archive)}: {reason}"
+    )
+
+
+def goes_on_after_failures(subject: Subject) -> None:
+    """It goes on where an objective of the user's fails for some architectures (their values are NaN)."""
+
+    def failing(architectures: Any) -> FloatArray:
+        found: FloatArray = np.where(architectures.depth == 8, np.nan, architectures.depth / architectures.width)
+        return found
+
+    own = Objective("nas.strategies.conformance.laws:failing", function=failing)
+    problem = subject.problem(objectives=1)
+    kept = problem.objectives[: (subject.traits.objectives or 2) - 1]
+    search, reason = subject.search(replace(problem, objectives=(*kept, own), functions=(own,)), subject.limit(100))
+    assert len(search.archive) >= 100, f"expected 100 evaluations, got {len(search.archive)} and the end {reason!r}"
+
+
+def covers_small_spaces(subject: Subject) -> None:
+    """In a space smaller than its batch it evaluates every architecture, and the search stops."""
+    for axes in (*SMALL, AXES):
+        problem = subject.problem(axes)
+        search, reason = subject.search(problem, None)
+        covered = len(search.archive) == problem.space.size and reason in ("space exhausted", "nothing left to ask")
+        assert covered, f"expected all {problem.space.size}, got {len(search.archive)} and the end {reason!r}"
+
+
+def starts_from_given_designs(subject: Subject) -> None:
+    """With TRAITS.seedable the designs of brief.start are proposed first, in their order."""
+    if not subject.traits.seedable:
+        return
+    problem = subject.problem()
+    start = problem.space.genotypes(np.array([150, 3, 77]))
+    first = problem.space.repair(np.concatenate(subject.transcript(problem, start=start)))[: len(start)]
+    assert first.tolist() == start.tolist(), f"expected {start.tolist()}, got {first.tolist()}"
+
+
+def takes_known_results(subject: Subject) -> None:
+    """Results from before the search cost nothing: it evaluates its number besides them, and goes on after a stop."""
+    problem = subject.problem(budgets=BUDGETS[1])
+    for n in (1, 60):
+        informed = replace(subject, known=problem.evaluate(problem.space.genotypes(np.arange(0, 2 * n, 2))))
+        search, reason = informed.search(problem, subject.limit())
+        wanted = subject.limit() or problem.space.size - n
+        said = f"{n} known: expected {wanted} evaluations besides, got {search.charged} and the end {reason!r}"
+        assert search.charged == wanted, f"{said}; see brief.known"
+        goes_on_after_a_stop(informed)
+
+
+def need_not_wait(subject: Subject) -> None:
+    """With TRAITS.asynchronous it may be asked before it was told everything, is told in any order, and asks nothing twice."""
+    for problem in (subject.problem(budgets=BUDGETS[1]), subject.problem(SMALL[1])) * subject.traits.asynchronous:
+        first = subject.hurried(problem)
+        assert first == subject.hurried(problem), "two searches of one seed, told in one order, differ"
+        wanted = min(EVALUATIONS, problem.space.size)
+        assert len(set(first)) == len(first) >= wanted, f"expected {wanted} designs, each once, got {len(set(first))}"
+
+
+LAWS: tuple[Callable[[Subject], None], ...] = (
+    states,
+    proposes_in_range,
+    repeats_itself,
+    leaves_others_alone,
+    takes_objectives_and_budgets,
+    goes_on_after_a_stop,
+    goes_on_where_nothing_is_feasible,
+    goes_on_after_failures,
+    covers_small_spaces,
+    starts_from_given_designs,
+    takes_known_results,
+    need_not_wait,
+)

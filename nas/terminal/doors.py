@@ -1,0 +1,15 @@
+"""Which module holds a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of a command with a room of its own."""
+
+from os.path import isdir, join
+
+from objectives.plugins import first_line, folder
+
+
+def door(command: str) -> str:
+    """The module that `python -m nas.COMMAND` runs."""
+    return f"nas.{command}.__main__" if isdir(join(folder("nas"), command)) else f"nas.{command}"
+
+
+def headline(command: str) -> str:
+    """The first line of a command's docstring; nothing is imported."""
+    return first_line(folder("nas").parent / f"{door(command).replace('.', '/')}.py")

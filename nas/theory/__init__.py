@@ -1,0 +1,1 @@
+"""The paper's theory, corrected: regimes, closed forms, the convex program and its bound, the best design under it."""

@@ -1,0 +1,134 @@
+"""The work of `theory`: a study's problem, or that of new hardware, predicted, printed, drawn and written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nas.answer.law_regrets import design_lines
+from nas.errors import InfeasibleError, UsageError
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.record.candidates import write_candidates
+from nas.search.assembly import Study, assemble, under_preset
+from nas.study.configuration import PAPER_APPLICATIONS
+from nas.study.layers import layered
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.program import command
+from nas.theory.prediction import Prediction, predict
+from nas.theory.text import as_json, show
+from nas.theory.validation import candidate_columns
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Figures of a device that is in no catalogue, as typed."""
+
+    compute: str | None
+    bandwidth: str | None
+    memory: str | None
+
+    def mapping(self) -> dict[str, str] | None:
+        """The device as YAML content; None when no figure was given.
+
+        Raises:
+            UsageError: only some of the three.
+        """
+        given = {"compute": self.compute, "bandwidth": self.bandwidth, "memory": self.memory}
+        missing = [f"--{name}" for name, value in given.items() if value is None]
+        if len(missing) == len(given):
+            return None
+        if missing:
+            raise UsageError(
+                f"hardware: expected all of --compute, --bandwidth and --memory, got no {', '.join(missing)}; add it"
+            )
+        assert self.compute is not None
+        assert self.bandwidth is not None
+        assert self.memory is not None
+        peak = self.compute.replace("TOPS", "TOP/s")
+        return {
+            "name": "new hardware",
+            "fp16": peak.replace("OP/s", "FLOP/s").replace("FLFLOP/s", "FLOP/s"),
+            "int8": peak.replace("FLOP/s", "OP/s"),
+            "bandwidth": self.bandwidth,
+            "memory": self.memory,
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `theory` was asked for."""
+
+    width: float | None
+    application: str | None
+    hardware: Hardware
+    out: Path | None
+    plots: Path | None
+    exact: bool
+    config: str | None
+    settings: list[str]
+    flags: Mapping[str, Any]
+    quiet: bool
+    json: bool
+
+
+def answer(request: Request) -> None:
+    """Predict, print, draw, write.
+
+    Raises:
+        UsageError: what the theory does not cover.
+        InfeasibleError: nothing meets the budgets.
+    """
+    study = _study(request)
+    problem = study.problem if request.application is None else _with_application(study, request.application)
+    prediction = predict(problem, request.width, exact=request.exact)
+    design = prediction.rounded.design
+    under = None
+    if study.laws and design is not None:
+        under = design_lines(problem, study.laws, problem.architectures(design.genotypes))
+    if request.json:
+        say_json({**as_json(prediction), **({} if under is None else {"under_laws": under})})
+    else:
+        show(prediction, under_preset(study, "device"))
+        for line in [] if under is None else ["", *under]:
+            say(line)
+    if request.out is not None:
+        _write(request, prediction)
+    if request.plots is not None:
+        from nas.theory.regime_map import draw
+
+        drawn = draw(prediction, request.plots)
+        if not request.quiet:
+            notice(f"{', '.join(drawn)} written to {request.plots}")
+    if prediction.rounded.design is None:
+        raise InfeasibleError(
+            f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; {command('run')} --algo exact says why"
+        )
+
+
+def _write(request: Request, prediction: Prediction) -> None:
+    columns = candidate_columns(prediction)
+    if columns and request.out is not None:
+        write_candidates(request.out, columns)
+        if not request.quiet:
+            notice(f"{len(columns['id'])} designs worth training written to {request.out}")
+
+
+def _study(request: Request) -> Study:
+    hardware = request.hardware.mapping()
+    if hardware is not None and "device" in request.flags:
+        raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
+    flags = {**request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
+    raw, origins = layered(flags, request.settings, request.config)
+    if request.application is not None and raw.get("applications") is None:
+        raw["applications"] = PAPER_APPLICATIONS
+    return assemble({**raw, "params": {}}, origins)
+
+
+def _with_application(study: Study, name: str) -> Problem:
+    known = {q.label: q.budget for q in study.problem.questions if q.budget is not None and not q.baseline}
+    if name not in known:
+        raise UsageError(f"application: expected one of {', '.join(known)}, got {name!r}; choose one")
+    budget: Budget = known[name]
+    others = tuple(b for b in study.problem.budgets if b.metric != budget.metric)
+    return replace(study.problem, budgets=(*others, budget))

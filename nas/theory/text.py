@@ -1,0 +1,296 @@
+"""A prediction as text and as JSON content."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from nas.answer.device_times import PREFIX, TIMES, misses, verdict
+from nas.answer.sentences import describe
+from nas.problem.active_experts import active_experts_lines
+from nas.problem.problem import Problem
+from nas.terminal.console import say
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
+from nas.theory.cases import decode_layer, memory_layer
+from nas.theory.prediction import CheckedForm, Prediction
+from nas.theory.regimes import MUCH, Regime
+from nas.theory.relaxation import Relaxation
+from nas.theory.rounding import PAIRS, Rounded
+from nas.theory.validation import by_operators, worth_training
+from objectives.loss_law.law import Law
+
+
+def show(prediction: Prediction, on_device: Problem) -> None:
+    """Print a prediction; `on_device` is the problem under preset `device`."""
+    for line in _budget_lines(prediction):
+        say(line)
+    say(
+        "\nWho binds, closed-form costs" + (f", width {prediction.width:.0f}" if _fixed(prediction) else ", width free")
+    )
+    for found in prediction.regimes:
+        say(f"  {_regime_line(found)}")
+    if not prediction.regimes:
+        say("  no pair of a latency and a memory_gb budget to compare")
+    _show_forms(prediction)
+    say(Styled("\nThe whole problem as a geometric program, inside the space's bounds: one global optimum", TITLE))
+    _show_program(prediction, prediction.whole, "closed-form costs")
+    if prediction.operator is not None:
+        _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
+    elif prediction.frame.problem.scenario.latency == "operator":
+        say("  operator costs, E and K from the space: nothing of this width meets the budgets")
+    _show_rounded(prediction)
+    _show_worth(prediction, on_device)
+
+
+def _fixed(prediction: Prediction) -> bool:
+    return not bool(prediction.whole.optimum.program.free[1])
+
+
+def _budget_lines(prediction: Prediction) -> Iterator[str]:
+    b, s = prediction.budgets, prediction.frame.problem.scenario
+    yield (
+        f"{s.device.name}, {s.precision.name}, {s.input_tokens:,} in / {s.output_tokens:,} out, batch {s.batch}; "
+        + ", ".join(str(budget) for budget in prediction.frame.problem.budgets)
+    )
+    parts = [
+        (b.prefill_flops, "F̄_p = T π/(B S_in) = {:.4g} GFLOP a token"),
+        (b.decode_bytes, "M̄_d = T β/S_out = {:.4g} GB a step"),
+        (b.memory_bytes, "M = {:.4g} GB"),
+    ]
+    shown = [text.format(value / 1e9) for value, text in parts if value is not None]
+    if b.eta is not None:
+        shown.append(f"η = M̄_d/M = {b.eta:.4g}")
+    if b.eta_p is not None and b.eta_p_plain is not None:
+        shown.append(f"η_p = F̄_p/M = {b.eta_p:.4g} FLOP/B (η_p b_w/2 = {b.eta_p_plain:.4g})")
+    yield "Normalised: " + "; ".join(shown)
+
+
+def _regime_line(r: Regime) -> str:
+    low = f"up to {r.low:.4g}" if r.latency_alone_binds else "never"
+    high = f"from {r.high:.4g}" if r.memory_alone_binds else "never"
+    return (
+        f"{r.metric}: ratio {r.ratio:.4g}, latency alone {low}, memory alone {high}: binding: {r.binds}. "
+        f"The paper's rule (under {MUCH:.2g} memory, over {1 / MUCH:.2g} latency): {r.paper_binds}"
+    )
+
+
+def _show_forms(prediction: Prediction) -> None:
+    say(
+        f"\nClosed forms at width {prediction.width:.0f}, nothing but ρ bounded; head size {prediction.frame.setting.head_dim}"
+    )
+    if prediction.no_forms:
+        say(f"  none: {prediction.no_forms}")
+        return
+    timed = [m for m in TIMES if m in prediction.frame.limits]
+    rows = [_form_row(prediction, form) for form in prediction.forms]
+    if rows:
+        table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", *(f"operator {m}" for m in timed), "stands?"), rows)
+    for line in _form_notes(prediction, timed):
+        say(f"  {line}")
+    for form in prediction.forms:
+        if form.paper_rate is not None:
+            asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
+            say(
+                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} where {asked:.4f} is asked"
+            )
+    law = prediction.frame.problem.scenario.law
+    if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
+        say("  α_ρ ≤ α_r: the memory cases have no sparse optimum, ρ* = 1")
+
+
+def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
+    """What the rows mean, and which cases have none."""
+    if any(not form.holds for form in prediction.forms):
+        yield "a form that exceeds a budget or leaves a bound is no design: its loss is only what no design at this width goes below"
+    if timed and prediction.forms:
+        yield "operator: what the form takes under the operator model with the E and K of the space nearest to its ρ*"
+    if timed and "memory_gb" in prediction.frame.limits and len(prediction.forms) < 2 * len(timed) + 1:
+        yield "no form has both budgets: at no prices does one optimum use up a latency and the memory, so that one of the two does not bind"
+
+
+def _paper_ratio(prediction: Prediction, checked: CheckedForm) -> float:
+    """The constraint ratio that the printed D3 arrives at."""
+    f, setting = checked.form, prediction.frame.setting
+    assert checked.paper_rate is not None
+    stored = memory_layer(setting, f.width, checked.paper_rate)
+    return decode_layer(setting, f.width)(f.ffn_ratio, f.gqa) / stored(f.ffn_ratio, f.gqa)
+
+
+def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
+    f = checked.form
+    outside = extrapolated(prediction.frame.problem.scenario.law, f.depth, f.width, f.activation_rate, f.gqa)
+    reasons = [f"exceeds {metric}" for metric in checked.exceeds] + list(checked.leaves)
+    kv_heads = f.width / f.gqa / prediction.frame.setting.head_dim
+    return (
+        *(
+            f.case,
+            f"{f.activation_rate:.4f}",
+            f"{f.depth:.2f}",
+            f"{f.ffn_ratio:.3f}",
+            f"{f.gqa:.2f}",
+            f"{kv_heads:.2f}",
+        ),
+        f"{checked.loss:.4f}{'*' if outside else ''}",
+        *(f"{ms:.4g} (E {checked.experts[0]} K {checked.experts[1]})" for ms in checked.operator_ms.values()),
+        "the optimum at this width" if checked.holds else "; ".join(reasons),
+    )
+
+
+def extrapolated(law: Law, depth: float, width: float, rate: float, gqa: float) -> list[str]:
+    """Which quantities of a continuous design lie outside the law's fitted ranges."""
+    values = {"depth": depth, "width": width, "activation_rate": rate, "kv_dim": width / gqa}
+    ends = ((name, law.fitted_on.get(name, (-np.inf, np.inf))) for name in values)
+    return [name for name, (low, high) in ends if not low * (1 - 1e-6) <= values[name] <= high * (1 + 1e-6)]
+
+
+def _show_program(prediction: Prediction, relaxation: Relaxation, costs: str) -> None:
+    p, o = relaxation.optimum.point, relaxation.optimum
+    law = prediction.frame.problem.scenario.law
+    outside = extrapolated(law, p["depth"], p["width"], p["activation_rate"], p["gqa"])
+    say(
+        f"  {costs}: l {p['depth']:.2f}, d {p['width']:.0f}, r {p['ffn_ratio']:.3f}, gqa {p['gqa']:.2f} "
+        f"(n_kv {p['width'] / p['gqa'] / prediction.frame.setting.head_dim:.2f}), ρ {p['activation_rate']:.4f}; "
+        f"loss {relaxation.loss:.4f}{'*' if outside else ''}, certified: {_scope(prediction, relaxation)} below {relaxation.bound:.6f}"
+    )
+    prices = "; ".join(_price(prediction, name, price) for name, price in relaxation.prices.items())
+    say(f"    binds: {prices or 'nothing'}; conditions met to {o.residual:.0e} after {o.steps} steps")
+    if outside:
+        say(f"    * extrapolates the law: {', '.join(outside)}")
+
+
+def _scope(prediction: Prediction, relaxation: Relaxation) -> str:
+    """Which designs a program's bound holds for."""
+    width = " of this width" if _fixed(prediction) else ""
+    some = relaxation is prediction.operator and len(prediction.frame.pairs) > PAIRS
+    return f"no design{width}" + (f" with one of the {PAIRS} (E, K) nearest to ρ*" if some else "")
+
+
+def _price(prediction: Prediction, name: str, price: float) -> str:
+    limit = prediction.frame.limits.get(name)
+    if limit is None:
+        return f"{name} ({price:.3g} nats per e-fold)"
+    unit = {"ms": "ms", "gb": "GB"}.get(name.rpartition("_")[2], "parameter")
+    return f"{name} (−{price / limit:.3g} nats per {unit})"
+
+
+def _show_rounded(prediction: Prediction) -> None:
+    rounded, exact = prediction.rounded, prediction.exact
+    model = prediction.frame.problem.scenario.latency.replace("_", "-")
+    say(f"\nThe best design, {model} costs, any width")
+    if rounded.design is None:
+        say(f"  none of {rounded.designs:,} designs tried is feasible")
+        return
+    say(f"  {_design(prediction, rounded.design.genotypes)}")
+    metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.frame.limits))
+    say(f"  {metrics}; {_proven(rounded)}")
+    for line in on_active_experts(prediction):
+        say(f"  {line}")
+    if exact is not None:
+        on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
+        say(f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f}, {_design(prediction, exact.pick.genotypes)}")
+        say(f"  the rounded design loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
+
+
+def on_active_experts(prediction: Prediction) -> list[str]:
+    """That the law itself keeps K of the best design low, where it does."""
+    problem, design = prediction.frame.problem, prediction.rounded.design
+    chosen = None if design is None else problem.architectures(design.genotypes)
+    return [] if chosen is None else active_experts_lines(problem.scenario.law, chosen, "designs")
+
+
+def _proven(rounded: Rounded) -> str:
+    """What branch and bound has shown, and its effort."""
+    assert rounded.design is not None
+    effort = (
+        f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} cells cut off"
+    )
+    if rounded.complete:
+        return f"no design of the space within the budgets is better: branch and bound closed ({effort})"
+    if not np.isfinite(rounded.bound):
+        return f"no bound: too many (E, K) for all ({effort})"
+    gap = float(rounded.design.metrics["loss"][0]) - rounded.bound
+    return f"no design below {rounded.bound:.4f}: stopped with a gap of {gap:.4f} nats ({effort})"
+
+
+def _design(prediction: Prediction, genotypes: Any) -> str:
+    shapes = prediction.frame.problem.architectures(genotypes)
+    return describe(shapes) + (" *" if prediction.frame.problem.scenario.law.extrapolates(shapes)[0] else "")
+
+
+def _show_worth(prediction: Prediction, on_device: Problem) -> None:
+    found = worth_training(prediction)
+    if found is None:
+        return
+    reasons, chosen = found
+    limits, problem = prediction.frame.limits, prediction.frame.problem
+    columns = {m: chosen.metrics[m] for m in ("loss", *limits)}
+    timed = [m for m in limits if m in TIMES]
+    if problem.scenario.latency == "closed_form":
+        columns |= {f"operator {m}": by_operators(problem, chosen, m) for m in timed}
+    there = on_device.evaluate(chosen.genotypes, TIMES).metrics
+    columns |= {f"{PREFIX}{m}": there[m] for m in timed}
+    say(Styled("\nWorth training to check the prediction", TITLE))
+    rows = [
+        (reason, *(f"{c[i]:.4g}" for c in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
+        for i, reason in enumerate(reasons)
+    ]
+    table(("why", *columns, "architecture"), rows)
+    if any(m in TIMES for m in limits):
+        each = [{f"{PREFIX}{m}": there[m][i] for m in TIMES} for i in range(len(reasons))]
+        say(f"  {verdict(prediction.frame.problem, on_device, [misses(limits, times) for times in each])}")
+
+
+def as_json(prediction: Prediction) -> dict[str, Any]:
+    """A prediction as plain content."""
+    rounded, exact = prediction.rounded, prediction.exact
+    found = worth_training(prediction)
+    return {
+        "limits": prediction.frame.limits,
+        "normalised": asdict(prediction.budgets)
+        | {
+            "eta": prediction.budgets.eta,
+            "eta_p": prediction.budgets.eta_p,
+            "eta_p_plain": prediction.budgets.eta_p_plain,
+        },
+        "width": prediction.width,
+        "regimes": [asdict(r) | {"binds": r.binds, "paper_binds": r.paper_binds} for r in prediction.regimes],
+        "closed_forms": [asdict(form) | {"holds": form.holds} for form in prediction.forms],
+        "no_closed_forms": prediction.no_forms,
+        "program": _program_json(prediction.whole),
+        "operator_program": None if prediction.operator is None else _program_json(prediction.operator),
+        "rounded": {
+            "design": None if rounded.design is None else _row(prediction, rounded.design, 0),
+            "bound": rounded.bound,
+            "law_on_active_experts": on_active_experts(prediction),
+            "relaxations": rounded.relaxations,
+            "cut_off": rounded.cut_off,
+            "designs": rounded.designs,
+            "complete": rounded.complete,
+        },
+        "exact": None
+        if exact is None
+        else {"design": _row(prediction, exact.pick, 0), "regret": exact.regret, "on_frontier": exact.on_frontier},
+        "worth_training": []
+        if found is None
+        else [{"reason": reason} | _row(prediction, found[1], i) for i, reason in enumerate(found[0])],
+    }
+
+
+def _program_json(relaxation: Relaxation) -> dict[str, Any]:
+    o = relaxation.optimum
+    return {
+        "point": o.point,
+        "loss": relaxation.loss,
+        "bound": relaxation.bound,
+        "prices": relaxation.prices,
+        "residual": o.residual,
+        "steps": o.steps,
+    }
+
+
+def _row(prediction: Prediction, chosen: Any, row: int) -> dict[str, Any]:
+    shapes = prediction.frame.problem.architectures(chosen.genotypes[row : row + 1])
+    columns = {**shapes.columns(), **{name: column[row : row + 1] for name, column in chosen.metrics.items()}}
+    return {name: column[0].item() for name, column in columns.items()}

@@ -1,0 +1,1 @@
+"""Reference training of candidates, the same data in the same order, recorded, resumable; `train` as an objective."""

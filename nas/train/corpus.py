@@ -1,0 +1,233 @@
+"""Training data prepared once for all candidates: token ids in files, a validation set held out, everything by its hash."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.errors import PlasError, UsageError
+from nas.export.encoding import encoder_of
+from nas.export.sources import Document, documents
+from nas.export.tokenizer import Tokenizer
+from nas.files.own_files import inner_folder, refuse_links, replacing
+from nas.files.tables import write_json
+from objectives import outside
+
+FOLDER, DESCRIPTION = "data", "data.json"
+HELD_OUT = 0.05  # share of the bytes that is held out where no --eval is given
+FEW = 20  # documents below which they are cut into blocks, so that a share of them can be held out
+BLOCK = 65_536  # bytes
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """Token ids in a file of the folder `data`: how many, of how many bytes of text, and their hash."""
+
+    name: str
+    dtype: str
+    tokens: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is trained on, what is held out, and further texts by name."""
+
+    train: TokenFile
+    validation: TokenFile
+    texts: Mapping[str, TokenFile]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Paths as given: data, validation (empty: a share of the data), further texts, and tokens to validate on at most."""
+
+    data: Sequence[str]
+    evaluation: Sequence[str]
+    texts: Mapping[str, str]
+    evaluation_tokens: int
+
+
+def prepared(folder: Path, sources: Sources, tokenizer: Tokenizer, say: Callable[[str], None]) -> Corpus:
+    """The token files below a folder: those that are there if they come from the same texts, else new ones.
+
+    Raises:
+        UsageError: texts that cannot be used.
+        PlasError: no space left.
+    """
+    writer = _Writer(tokenizer)
+    say("reading the texts")
+    wanted = wanted_of(sources, tokenizer)
+    try:
+        place = inner_folder(folder, FOLDER)
+        known = _known(place, wanted)
+        if known is None:
+            say("writing token ids")
+            known = _written(place, sources, writer)
+            write_json(place / DESCRIPTION, {**wanted, **asdict(known)})
+    except OSError as error:
+        raise PlasError(f"{folder / FOLDER}: cannot be written ({error.strerror}); free or change the folder") from None
+    return known
+
+
+def wanted_of(sources: Sources, tokenizer: Tokenizer) -> dict[str, Any]:
+    """What decides the token files: hashes of texts and tokenizer, and how much is validated on."""
+    return {
+        "sources": _digest(sources),
+        "tokenizer": tokenizer_digest(tokenizer),
+        "evaluation_tokens": sources.evaluation_tokens,
+    }
+
+
+def held_in(folder: Path) -> Corpus | None:
+    """The token files below a folder, whatever they were made of; None where they are not there or not whole."""
+    return _known(folder / FOLDER, {})
+
+
+def tokenizer_digest(tokenizer: Tokenizer) -> str:
+    """What tells one tokenizer from another."""
+    return hashlib.sha256(tokenizer.files["tokenizer.json"]).hexdigest()
+
+
+def _digest(sources: Sources) -> str:
+    """A hash of every document of every text, with its purpose."""
+    found = hashlib.sha256()
+    texts = {f"--text {name}": [path] for name, path in sources.texts.items()}
+    for flag, paths in {"--data": sources.data, "--eval": sources.evaluation, **texts}.items():
+        found.update(f"{flag}\n".encode())
+        for _, content in _all(paths, flag):
+            found.update(hashlib.sha256(content).digest())
+    return found.hexdigest()
+
+
+def _all(paths: Sequence[str], flag: str) -> Iterator[Document]:
+    """The documents of several paths.
+
+    Raises:
+        UsageError: a path without any.
+    """
+    for path in paths:
+        empty = True
+        for document in documents(path, flag):
+            empty = False
+            yield document
+        if empty:
+            raise UsageError(f"{flag}: expected text, got nothing but empty files in {path}; name other data")
+
+
+def _known(place: Path, wanted: Mapping[str, Any]) -> Corpus | None:
+    """The token files that are there, where they are whole and made of the same texts."""
+    refuse_links(place / DESCRIPTION)
+    try:
+        content = outside.json_of(place / DESCRIPTION, outside.MB, own=True)
+        if any(content[name] != value for name, value in wanted.items()):
+            return None
+        texts = {name: TokenFile(**told) for name, told in content["texts"].items()}
+        found = Corpus(TokenFile(**content["train"]), TokenFile(**content["validation"]), texts)
+        files = [found.train, found.validation, *found.texts.values()]
+        return found if all(_whole(place, told) for told in files) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _whole(place: Path, told: TokenFile) -> bool:
+    path = place / Path(told.name).name
+    refuse_links(path)
+    with outside.opened(path, own=True) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == told.sha256
+
+
+def _written(place: Path, sources: Sources, writer: "_Writer") -> Corpus:
+    most = sources.evaluation_tokens
+    if sources.evaluation:
+        train = writer.write(place / "train.bin", _all(sources.data, "--data"))
+        validation = writer.write(place / "validation.bin", _all(sources.evaluation, "--eval"), most)
+    else:
+        held = held_out(_units(sources.data))
+        train = writer.write(place / "train.bin", (d for d in _units(sources.data) if _key(d) not in held))
+        validation = writer.write(place / "validation.bin", (d for d in _units(sources.data) if _key(d) in held), most)
+    texts = {
+        name: writer.write(place / f"text-{name}.bin", _all([path], f"--text {name}"))
+        for name, path in sources.texts.items()
+    }
+    return Corpus(train, validation, texts)
+
+
+def _key(document: Document) -> bytes:
+    return hashlib.sha256(document[1]).digest()
+
+
+def held_out(units: Iterable[Document]) -> set[bytes]:
+    """Hashes of the documents held out: in the order of their hashes, until they are a share of all bytes.
+
+    Equal documents have equal hashes: no text is on both sides.
+    """
+    sizes: dict[bytes, int] = {}
+    for unit in units:
+        key = _key(unit)
+        sizes[key] = sizes.get(key, 0) + len(unit[1])
+    wanted, held = HELD_OUT * sum(sizes.values()), set[bytes]()
+    for key in sorted(sizes):
+        if wanted <= 0 or len(held) + 1 >= len(sizes):
+            break
+        held.add(key)
+        wanted -= sizes[key]
+    return held
+
+
+def _units(paths: Sequence[str]) -> Iterator[Document]:
+    """Documents; where they are few, blocks of them."""
+    few = sum(1 for _ in islice(_all(paths, "--data"), FEW)) < FEW
+    for name, content in _all(paths, "--data"):
+        yield from ((name, part) for part in (blocks(content) if few else [content]))
+
+
+def blocks(content: bytes, size: int = BLOCK) -> Iterator[bytes]:
+    """A text in parts of about `size` bytes that end with a line, where lines are shorter, and never inside a character."""
+    size = min(size, max(1, len(content) // FEW))
+    start = 0
+    while start < len(content):
+        end = min(start + size, len(content))
+        if end < len(content):
+            end = content.rfind(b"\n", start, end) + 1 or end
+            while end < len(content) and content[end] & 0xC0 == 0x80:
+                end += 1
+        yield content[start:end]
+        start = end
+
+
+class _Writer:
+    """Documents as a file of token ids, an end token after each."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.encoder, self.end = encoder_of(tokenizer), tokenizer.eos
+        self.dtype = np.dtype("<u2" if tokenizer.size <= 65_536 else "<u4")
+
+    def write(self, path: Path, units: Iterable[Document], most: int | None = None) -> TokenFile:
+        """Every document, or the beginning of them that has `most` tokens.
+
+        Raises:
+            UsageError: a document that the tokenizer cannot read.
+            OSError: no space left.
+        """
+        refuse_links(path)
+        tokens = size = 0
+        digest = hashlib.sha256()
+        with replacing(path) as file:
+            for name, content in units:
+                if most is not None and tokens >= most:
+                    break
+                if most is None:
+                    ids, covered = self.encoder.ids(content, name), len(content)
+                else:
+                    ids, covered = self.encoder.head(content, name, most - tokens)
+                raw = np.append(ids.astype(self.dtype), self.dtype.type(self.end)).tobytes()
+                file.write(raw)
+                digest.update(raw)
+                tokens, size = tokens + len(ids) + 1, size + covered
+        return TokenFile(path.name, self.dtype.str, tokens, size, digest.hexdigest())

@@ -1,0 +1,173 @@
+"""Several trainings at once, each in a process of its own, until all have ended, time is up or somebody stops them."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nas.errors import PlasError, UsageError
+from nas.record.process import Answer, Worker
+from nas.terminal.progress import OFTEN_S, SELDOM_S, ProgressLine, duration
+from nas.train.jobs import Job, largest_first
+from objectives import outside
+
+SCRIPT = Path(__file__).parent / "workers" / "train_worker.py"
+LOOK_S = 0.1
+PATIENCE_S = 60.0  # for a worker that was asked to stop to write its checkpoint
+STATES = {"out of memory": "out_of_memory", "killed": "killed"}
+
+
+def result(out: str) -> dict[str, Any] | None:
+    """The last line of JSON that says how a training ended; None where there is none."""
+    content = last_line(out)
+    return content if isinstance(content.get("state"), str) else None
+
+
+def last_line(out: str) -> dict[str, Any]:
+    """What a worker said last, nothing where it is no JSON object."""
+    with suppress(IndexError, ValueError):
+        content = outside.parsed(out.splitlines()[-1])
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
+def how_it_ended(answer: Answer) -> dict[str, Any]:
+    """What a worker said last, with `status`, `reason` and `seconds` whatever became of it."""
+    said = answer.content
+    state, seconds = said.get("state", STATES.get(answer.state, "failed")), said.get("seconds", answer.seconds)
+    return {**said, "status": state, "reason": said.get("reason", answer.reason), "seconds": seconds}
+
+
+@dataclass(eq=False)
+class _Running:
+    job: Job
+    worker: Worker
+    first: float | None = None  # share that was done when it began
+    share: float = 0.0
+    loss: float | None = None
+
+    def look(self) -> None:
+        """Read how far it is."""
+        said = last_line(self.worker.said())
+        if "step" in said:
+            self.share, self.loss = said["step"] / said["steps"], said["loss"]
+            self.first = self.share if self.first is None else self.first
+
+
+@dataclass(eq=False)
+class Crew:
+    """Trainings under way. `settle` gets each that ended with its status; `stop` is the file that asks workers to stop."""
+
+    told: Callable[[Job], Mapping[str, Any]]
+    settle: Callable[[Job, dict[str, Any]], None]
+    stop: Path
+    workers: int
+    deadline: float | None
+    quiet: bool
+    waiting: list[Job] = field(default_factory=list)
+    running: list[_Running] = field(default_factory=list)
+    done: float = 0.0  # FLOP of trainings that ended here
+    ended: int = 0
+
+    def run(self, jobs: Sequence[Job]) -> bool:
+        """Train all, the costliest first; whether none is left.
+
+        Raises:
+            UsageError: the device is not there.
+            PlasError: no space left.
+            KeyboardInterrupt: stopped; what was under way has its checkpoints.
+        """
+        self.waiting = largest_first(jobs)
+        shown = _Progress(self, len(jobs))
+        self.stop.unlink(missing_ok=True)
+        try:
+            while self.waiting or self.running:
+                if self.deadline is not None and time.monotonic() >= self.deadline:
+                    return False
+                self._start()
+                self._look()
+                shown.tick()
+                time.sleep(LOOK_S)
+            return True
+        finally:
+            shown.close()
+            self._stop_all()
+
+    def _start(self) -> None:
+        while self.waiting and len(self.running) < self.workers:
+            job = self.waiting.pop(0)
+            try:
+                worker = Worker([sys.executable, str(SCRIPT)], self.told(job), parse=result)
+            except OSError as error:
+                raise PlasError(f"{sys.executable}: cannot be started ({error.strerror}); try again") from None
+            self.running.append(_Running(job, worker))
+
+    def _look(self) -> None:
+        for each in list(self.running):
+            each.look()
+            if each.worker.wait(0.0):
+                self.running.remove(each)
+                self._end(each.job, each.worker.ended())
+
+    def _end(self, job: Job, answer: Answer) -> None:
+        """Record how a training ended; what is no fault of its own ends the command instead."""
+        ended = how_it_ended(answer)
+        if ended["status"] == "stopped":
+            return
+        if ended["status"] == "no_device":
+            raise UsageError(f"--device: expected one that is here, got {ended['reason']}; name another, as cpu")
+        if ended["status"] == "unwritable":
+            raise PlasError(f"{ended['reason']}; free space or change the folder, then the same command with --resume")
+        self.done += job.flops
+        self.ended += 1
+        self.settle(job, ended)
+
+    def _stop_all(self) -> None:
+        """Ask what runs to write its checkpoint, wait, and end what does not."""
+        if not self.running:
+            return
+        with suppress(OSError):
+            self.stop.touch()
+        until = time.monotonic() + PATIENCE_S
+        try:
+            for each in self.running:
+                if each.first is not None:  # one that has not trained yet has nothing to write
+                    each.worker.wait(max(0.0, until - time.monotonic()))
+        finally:
+            for each in self.running:
+                answer = each.worker.ended()
+                if answer.content.get("state") in ("ok", "diverged"):
+                    self._end(each.job, answer)
+            self.running.clear()
+            self.stop.unlink(missing_ok=True)
+
+
+class _Progress(ProgressLine):
+    """How many have ended, what runs, and the time left by the FLOP done so far."""
+
+    def __init__(self, crew: Crew, total: int) -> None:
+        super().__init__(quiet=crew.quiet)
+        self.crew, self.total = crew, total
+        self.interval = OFTEN_S if self.terminal else SELDOM_S
+        self.next = self.begin + self.interval
+
+    def tick(self) -> None:
+        """Show it when it is time."""
+        now = time.monotonic()
+        if self.quiet or now < self.next:
+            return
+        self.next = now + self.interval
+        crew = self.crew
+        here = crew.done + sum(each.job.flops * (each.share - (each.first or 0.0)) for each in crew.running)
+        left = sum(job.flops for job in crew.waiting) + sum(each.job.flops * (1 - each.share) for each in crew.running)
+        about = f", about {duration(left * (now - self.begin) / here)} left" if here > 0 else ""
+        running = ", ".join(
+            f"{each.job.model.id} s{each.job.model.seed} {each.share:.0%}"
+            + ("" if each.loss is None else f" loss {each.loss:.3f}")
+            for each in crew.running
+        )
+        self.show(f"{crew.ended:,} of {self.total:,} trained{about}; {running}")

@@ -1,0 +1,241 @@
+"""What is trained: an architecture, its number of tokens and a seed, and all that a worker is told of it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.export.families import TRAIN, refuse_stack
+from nas.export.hf_config import config_of
+from nas.export.model import Model, Workload
+from nas.export.recipe import Recipe
+from nas.export.tokenizer import Tokenizer, refuse_larger
+from nas.export.training_cost import training_flops
+from nas.export.writing import folder_names
+from nas.train.corpus import FOLDER as DATA
+from nas.train.corpus import Corpus, TokenFile
+from objectives import counts
+from objectives.loss_law.features import feature
+from search_spaces.architectures import Architectures
+
+CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"
+AT_ONCE = 16_384  # tokens whose gradients are worked out at once
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One training; `name` tells architecture, tokens and seed, whatever the candidate is called."""
+
+    name: str
+    model: Model
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all steps."""
+        recipe = self.model.recipe
+        return self.model.schedule.steps * recipe.global_batch * recipe.sequence_length
+
+    @property
+    def flops(self) -> float:
+        """FLOP of the whole training."""
+        return float(training_flops(self.model.architecture, self.model.recipe)[0])
+
+
+@dataclass(frozen=True)
+class How:
+    """What all trainings share."""
+
+    device: str
+    precision: str
+    threads: int
+    last_steps: int
+    checkpoint_s: float
+
+
+def jobs_of(
+    architectures: Architectures,
+    ids: Sequence[str],
+    seeds: Sequence[Sequence[int]],
+    tokens: Sequence[int],
+    recipe: Recipe,
+    tokenizer: Tokenizer,
+) -> list[Job]:
+    """Every architecture with each number of tokens and each of its seeds; the same training twice is one.
+
+    Raises:
+        UsageError: an architecture that no class holds, a tokenizer that does not fit, fewer tokens than a batch.
+    """
+    found: dict[str, Job] = {}
+    architectures = architectures.with_tokens(0)  # what a search chose for each is not what is asked for here
+    for total in tokens:
+        whole = recipe.model_copy(update={"tokens": float(of_whole_batches(total, recipe))})
+        for i, identity in enumerate(ids):
+            for seed in seeds[i]:
+                workload = Workload(1, recipe.sequence_length, 1)
+                model = Model(identity, "", architectures[i : i + 1], tokenizer, whole, workload, False, seed)
+                _refuse_impossible(model)
+                name = name_of(model)
+                found.setdefault(name, Job(name, model))
+    return list(found.values())
+
+
+def of_whole_batches(tokens: int, recipe: Recipe) -> int:
+    """Tokens rounded up to whole batches of a recipe.
+
+    Raises:
+        UsageError: less than one batch.
+    """
+    batch = recipe.global_batch * recipe.sequence_length
+    if tokens < batch:
+        raise UsageError(
+            f"--tokens: expected at least a batch of {recipe.global_batch:,} x {recipe.sequence_length:,} = {batch:,}, "
+            f"got {tokens:,}; train longer, or take a recipe with smaller batches"
+        )
+    return math.ceil(tokens / batch) * batch
+
+
+def _refuse_impossible(model: Model) -> None:
+    try:
+        refuse_stack(model.architecture, TRAIN)
+        refuse_larger(model.tokenizer, model.column("vocabulary"))
+    except UsageError as error:
+        raise UsageError(f"{model.id}: {error}") from None
+
+
+def architecture_columns(architecture: Architectures) -> dict[str, Any]:
+    """One architecture's columns as files name them, plain numbers."""
+    return {
+        name: column[0].item() if hasattr(column[0], "item") else column[0]
+        for name, column in architecture.columns().items()
+    }
+
+
+def name_of(model: Model) -> str:
+    """A file name: the candidate's id, a hash of its architecture, tokens, seed."""
+    columns = json.dumps(architecture_columns(model.architecture), sort_keys=True)
+    digest = hashlib.sha256(columns.encode()).hexdigest()[:10]
+    short = folder_names([model.id])[0][:40]
+    return f"{short}-{digest}-t{model.recipe.tokens:.0f}-s{model.seed}"
+
+
+def key_of(name: str) -> str:
+    """What a name says of the training itself: not what the candidate is called."""
+    return "-".join(name.rsplit("-", 3)[1:])
+
+
+def told(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """What the worker is told."""
+    model, plan, recipe = job.model, job.model.schedule, job.model.recipe
+    config = {
+        name: value for name, value in config_of(model).items() if name not in ("dtype", "torch_dtype", "architectures")
+    }
+    learnt = {
+        "config": config,
+        "params_total": int(counts.total(model.architecture)[0]),
+        **{
+            name: getattr(plan, name)
+            for name in ("steps", "warmup_steps", "peak", "final", "std", "residual_std", "expert_std")
+        },
+        **{name: getattr(recipe, name) for name in ("sequence_length", "global_batch", "beta1", "beta2", "epsilon")},
+        **{name: getattr(recipe, name) for name in ("weight_decay", "gradient_clip", "auxiliary_loss")},
+        "micro_batch": max(1, min(recipe.global_batch, AT_ONCE // recipe.sequence_length)),
+        "seed": model.seed,
+        "last_steps": min(how.last_steps, plan.steps),
+        "precision": how.precision,
+        "data": _file(corpus.train, folder),
+        "validation": _file(corpus.validation, folder),
+    }
+    identity = {**learnt, **{name: learnt[name]["sha256"] for name in ("data", "validation")}}
+    return {
+        **learnt,
+        "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
+        "texts": {name: _file(each, folder) for name, each in corpus.texts.items()},
+        "device": how.device,
+        "threads": how.threads,
+        "checkpoint_s": how.checkpoint_s,
+        "checkpoint": str(checkpoint_of(job, folder)),
+        "curve": str((folder / CURVES / f"{job.name}.csv").absolute()),
+        "stop": str((folder / UNFINISHED / STOP).absolute()),
+    }
+
+
+def checkpoint_of(job: Job, folder: Path) -> Path:
+    """Where a training keeps what it needs to go on."""
+    return (folder / UNFINISHED / f"{key_of(job.name)}.pt").absolute()
+
+
+def _file(of: TokenFile, folder: Path) -> dict[str, Any]:
+    return {"path": str((folder / DATA / of.name).absolute()), "dtype": of.dtype, "sha256": of.sha256}
+
+
+def refuse_short(corpus: Corpus, recipe: Recipe) -> None:
+    """Refuse texts that are shorter than one sequence.
+
+    Raises:
+        UsageError: with how many tokens there are.
+    """
+    flags = {"--data": corpus.train, "--eval": corpus.validation}
+    flags |= {f"--text {name}": each for name, each in corpus.texts.items()}
+    for flag, each in flags.items():
+        if each.tokens <= recipe.sequence_length:
+            hint = ", or name a validation text with --eval" if flag == "--eval" else ""
+            raise UsageError(
+                f"{flag}: expected more than {recipe.sequence_length:,} tokens, one sequence, got {each.tokens:,}; "
+                f"name more text{hint}"
+            )
+
+
+def row_of(job: Job, how: How, corpus: Corpus, ended: dict[str, Any]) -> dict[str, Any]:
+    """A line of the record: the training, and how it ended (`status`, `reason`, `loss`, `texts`, `seconds`)."""
+    model, recipe = job.model, job.model.recipe
+    of_sequences = (corpus.train.tokens - 1) // recipe.sequence_length * recipe.sequence_length
+    plain = {name: float(feature(model.architecture, name)[0]) for name in ("parameters", "active_parameters")}
+    return {
+        "id": model.id,
+        "run": job.name,
+        "tokens": job.tokens,
+        "seed": model.seed,
+        "status": ended["status"],
+        "reason": ended["reason"],
+        **_losses(ended, corpus),
+        "learning_rate": model.schedule.peak,
+        **{name: int(value) for name, value in plain.items()},
+        "params_total": int(counts.total(model.architecture)[0]),
+        "training_flops": job.flops,
+        "seconds": round(ended["seconds"], 3),
+        "epochs": round(job.tokens / of_sequences, 4),
+        "steps": model.schedule.steps,
+        "recipe": recipe.name,
+        "device": how.device,
+        "threads": how.threads,
+        "engine": ended.get("engine", ""),
+        **architecture_columns(model.architecture),
+    }
+
+
+def _losses(ended: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
+    """Nats per token and bits per byte of the validation set, then of each further text with its perplexity."""
+    loss, texts = ended.get("loss"), ended.get("texts") or {}
+    found: dict[str, Any] = {"loss": loss, "bits_per_byte": bits_per_byte(loss, corpus.validation)}
+    for name, told_of in corpus.texts.items():
+        own = texts.get(name)
+        found[f"loss_{name}"] = own
+        found[f"bits_per_byte_{name}"] = bits_per_byte(own, told_of)
+        found[f"perplexity_{name}"] = None if own is None else float(np.exp(own))
+    return found
+
+
+def bits_per_byte(loss: float | None, of: TokenFile) -> float | None:
+    """loss / ln 2 · tokens / bytes: nats per token as bits per byte of the text."""
+    return None if loss is None else loss / math.log(2.0) * of.tokens / of.bytes
+
+
+def largest_first(jobs: Iterable[Job]) -> list[Job]:
+    """The costliest first, so that the end is not one straggler."""
+    return sorted(jobs, key=lambda job: (-job.flops, job.name))

@@ -1,0 +1,272 @@
+"""Every format read from a sample: which figures, of what, and why the others are not."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas.calibrate import llama_bench
+from nas.calibrate.document import document
+from nas.calibrate.log import READERS, reader_of
+from nas.errors import UsageError
+
+Rows = Callable[..., list[dict[str, str]]]
+Brief = Callable[[dict[str, Any]], tuple[Any, ...]]
+Sample = Callable[[str], Path]
+BENCH = [
+    ("Qwen2.5-1.5B", "prefill_ms", 31.0, 1, 512, 0, "q4_0"),
+    ("Qwen2.5-1.5B", "tpot_ms", 3.75781, 1, 0, 128, "q4_0"),
+    ("Qwen2.5-1.5B", "tpot_ms", 4.01562, 1, 1024, 64, "q4_0"),
+    ("Qwen2.5-3B", "prefill_ms", 61.0, 1, 512, 0, "q4_0"),
+    ("Qwen2.5-3B", "tpot_ms", 7.67188, 1, 0, 128, "q4_0"),
+]
+
+
+def test_llama_bench(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Medians of samples; a prefill, steps from nothing and at a depth; one sequence whatever n_batch says."""
+    found = rows(sample("llama_bench.json"))
+    assert [brief(row) for row in found] == BENCH
+    assert {row["engine"] for row in found} == {"llama-bench 1a2b3c4d CUDA, fa auto"}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_llama_bench_in_its_other_forms(form: str, rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """Lines of JSON between what the program prints besides, and CSV, which has means alone."""
+    entries, place = json.loads(sample("llama_bench.json").read_text()), tmp_path / "log"
+    if form == "jsonl":
+        place.write_text(
+            "ggml_cuda_init: found 1 CUDA devices:\n" + "".join(json.dumps(entry) + "\n" for entry in entries)
+        )
+    else:
+        with place.open("w") as file:
+            fields = [name for name in entries[0] if not name.startswith("samples_")]
+            writer = csv.DictWriter(file, fields, quoting=csv.QUOTE_ALL, extrasaction="ignore")
+            file.write(",".join(fields) + "\n")
+            writer.writerows(
+                {
+                    name: {True: 1, False: 0}.get(value, value) if isinstance(value, bool) else value
+                    for name, value in entry.items()
+                }
+                for entry in entries
+            )
+    assert [brief(row) for row in rows(place)] == BENCH
+
+
+def test_markdown(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Quoted tables of an issue: the build below each, the GPU above it, rates with their scatter."""
+    found = rows(sample("issue.md"), measured_on="Example GPU 16GB")
+    assert [brief(row) for row in found] == [
+        ("Qwen2.5-7B", "prefill_ms", 99.9961, 1, 512, 0, "q4_k_m"),
+        ("Qwen2.5-7B", "tpot_ms", 9.04159, 1, 0, 128, "q4_k_m"),
+        ("Qwen2.5-7B", "tpot_ms", 9.83187, 1, 4096, 128, "q4_k_m"),
+        ("a prompt after a context (-d): only decoding is read at a depth",),
+        ("some layers on the GPU, the others on the CPU (-ngl)",),
+        ("qwen2 0.5B: 485 MB, where q4_k_m takes 356 to 471: many of its tensors are in other formats",),
+        ("weights in 'MXFP4 MoE': no profile is of that format",),
+        ("prompt and generation measured together",),
+        ("repetitions scatter by more than 20 %: others had the machine, or it throttled",),
+        ("measured on CPU",),
+        ("measured on CPU",),
+    ]  # fmt: skip
+    assert {row["engine"] for row in found if not row.get("left_out")} == {"llama-bench 1a2b3c4d CUDA, fa"}
+    slow = [row for row in rows(sample("issue.md"), measured_on="cpu") if not row.get("left_out")]
+    assert [brief(row)[:3] for row in slow] == [
+        ("Llama-2-7B", "prefill_ms", 1909.31),
+        ("Llama-2-7B", "tpot_ms", 60.9385),
+    ]
+    assert {row["engine"] for row in slow} == {"llama-bench 5e6f7a8b CPU, 8 threads"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"embeddings": True}, "embeddings instead of generation"),
+        ({"no_kv_offload": True}, "(-nkvo)"),
+        ({"n_cpu_moe": 12}, "(-ncmoe)"),
+        ({"tensor_buft_overrides": "exps=CPU"}, "(-ot)"),
+        ({"type_k": "q8_0"}, "a KV cache in another format"),
+        ({"gpu_info": "Example GPU, Example GPU"}, "several GPUs"),
+        ({"gpu_info": "Example GPU/Example GPU"}, "several GPUs"),
+        ({"devices": "CUDA0/CUDA1"}, "several GPUs"),
+        ({"backends": "CUDA,RPC"}, "(RPC)"),
+        ({"n_gpu_layers": 28}, "some layers on the GPU"),
+        ({"samples_ns": [1e7, 2e7, 3e7]}, "scatter by more than 20 %"),
+        ({"samples_ns": [0]}, "samples_ns: expected more than 0"),
+        ({"n_prompt": 0, "n_gen": 0}, "a test of no tokens"),
+        ({"n_prompt": "many"}, "n_prompt: expected a number"),
+        ({"model_type": "qwen2 1.5B IQ4_XS - 4.25 bpw"}, "weights in 'IQ4_XS - 4.25 bpw'"),
+        ({"model_type": "qwen2 1.5B"}, "the weights' format is not stated: give it with --precision"),
+        ({"model_size": 1_400_000_000}, "many of its tensors are in other formats"),
+    ],
+)
+def test_settings_that_no_profile_is_of(
+    change: dict[str, Any], reason: str, rows: Rows, sample: Sample, tmp_path: Path
+) -> None:
+    """Each is left out for its own reason, and nothing else is."""
+    entries = json.loads(sample("llama_bench.json").read_text())
+    (tmp_path / "log.json").write_text(json.dumps([entries[0] | change, *entries[1:]]))
+    first, *others = rows(
+        tmp_path / "log.json", **({"measured_on": entries[0]["gpu_info"]} if "gpu_info" in change else {})
+    )
+    assert reason in first["left_out"] or (first["left_out"].startswith("measured on") and "gpu_info" in change)
+    assert not any(row.get("left_out") for row in others)
+    if "gpu_info" in change:
+        assert reason in llama_bench.figure(entries[0] | change).fault
+
+
+def test_one_of_several_gpus_alone(sample: Sample) -> None:
+    """A GPU that was chosen with -dev is a device of its own."""
+    entry = json.loads(sample("llama_bench.json").read_text())[0] | {"gpu_info": "A, B", "devices": "CUDA1"}
+    figure = llama_bench.figure(entry)
+    assert (figure.fault, figure.device) == ("", "A, B (CUDA1)")
+    assert not llama_bench.figure(entry | {"devices": "auto", "split_mode": "none"}).fault
+
+
+def test_builds_before_backends(sample: Sample) -> None:
+    """A boolean per backend, and flash attention as one."""
+    entry = json.loads(sample("llama_bench.json").read_text())[0]
+    del entry["backends"]
+    assert (
+        llama_bench.figure(entry | {"cuda": True, "flash_attn": True}).cells["engine"]
+        == "llama-bench 1a2b3c4d CUDA, fa"
+    )
+
+
+def test_localscore(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Prefill and decoding of every test apart, decoding after its prompt."""
+    found = rows(sample("localscore.json"))
+    assert [brief(row) for row in found] == [
+        ("Llama-3.2-1B", "prefill_tok_s", 9000.0, 1, 1024, 0, "q4_k_m"),
+        ("Llama-3.2-1B", "decode_tok_s", 260.0, 1, 1024, 16, "q4_k_m"),
+        ("Llama-3.2-1B", "prefill_tok_s", 8800.0, 1, 2048, 0, "q4_k_m"),
+        ("Llama-3.2-1B", "decode_tok_s", 250.0, 1, 2048, 256, "q4_k_m"),
+    ]
+    assert {row["engine"] for row in found} == {"llamafile 0.9.3 c293359, LocalScore"}
+
+
+def test_localscore_of_the_site(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """A result of the API, whose file holds its tied table twice; a rate of 0 is none."""
+    assert [brief(row) for row in rows(sample("localscore_site.json"))] == [
+        ("Qwen2.5-3B", "prefill_tok_s", 4300.0, 1, 1024, 0, "q4_k_m"),
+        ("Qwen2.5-3B", "decode_tok_s", 120.0, 1, 1024, 16, "q4_k_m"),
+        ("prompt_tps: expected more than 0, got 0",),
+        ("Qwen2.5-3B", "decode_tok_s", 118.0, 1, 16, 1536, "q4_k_m"),
+    ]
+
+
+def test_localscore_as_csv(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """Columns of the tests alone."""
+    tests = json.loads(sample("localscore.json").read_text())["results"]
+    lines = [",".join(tests[0])] + [",".join(f'"{value}"' for value in test.values()) for test in tests]
+    (tmp_path / "log.csv").write_text("\n".join(lines).replace('"[', '"').replace(']"', '"'))
+    assert [brief(row) for row in rows(tmp_path / "log.csv")] == [brief(row) for row in rows(sample("localscore.json"))]
+
+
+def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """T(1) is a prefill, (T(129) - T(1)) / 128 a step; a longer run alone tells neither."""
+    assert [brief(row) for row in rows(sample("latency.pytorch.json"))] == [
+        ("several GPUs at once",),
+        ("a quantised checkpoint whose weight format is not stated",),
+        ("Qwen3-0.6B", "prefill_ms", 31.0, 1, 1024, 0, "bf16"),
+        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
+        ("a whole request: one more run with --output-len 1 tells prefill from decoding",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}, "SAVE_TO_PYTORCH_BENCHMARK_FORMAT=1"),
+        ({"elapsed_time": 1.0, "num_requests": 9, "requests_per_second": 9.0, "tokens_per_second": 99.0}, "run vllm bench latency"),
+        ({"model_id": "Qwen/Qwen3-0.6B", "median_ttft_ms": 30.0, "median_tpot_ms": 4.0, "max_concurrency": 8}, "--max-concurrency 1"),
+    ],
+)  # fmt: skip
+def test_vllm_without_settings(content: dict[str, Any], reason: str, rows: Rows, tmp_path: Path) -> None:
+    """Files that do not say what was run are left out with what to run instead."""
+    (tmp_path / "log.json").write_text(json.dumps(content))
+    assert all(reason in row["left_out"] for row in rows(tmp_path / "log.json"))
+
+
+def test_vllm_server(rows: Rows, brief: Brief, tmp_path: Path) -> None:
+    """One request at a time: medians at the mean lengths, in the format that is given."""
+    served = {
+        "model_id": "Qwen/Qwen3-0.6B",
+        "max_concurrency": 1,
+        "completed": 10,
+        "total_input_tokens": 10_240,
+        "total_output_tokens": 1_280,
+    }
+    (tmp_path / "log.json").write_text(json.dumps(served | {"median_ttft_ms": 30.0, "median_tpot_ms": 4.0}))
+    assert "--precision" in rows(tmp_path / "log.json")[0]["left_out"]
+    assert [brief(row) for row in rows(tmp_path / "log.json", precision="bf16")] == [
+        ("Qwen3-0.6B", "ttft_ms", 30.0, 1, 1024, 128, "bf16"),
+        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
+    ]
+
+
+def test_ai_hub(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """128 tokens that attend to the whole context; a largest time that is computed is left out, one that is not is a prefill."""
+    found = rows(sample("perf.yaml"))
+    assert [brief(row) for row in found] == [
+        ("Llama-3.2-1B", "prefill_ms", 40.0, 1, 128, 0, "w4a16"),
+        ("the largest time to first token is the least times context / 128: derived, not measured",),
+        ("Llama-3.2-1B", "decode_tok_s", 50.0, 1, 4096, 1, "w4a16"),
+        ("Llama-3.2-1B", "prefill_ms", 225.0, 1, 128, 0, "w4a16"),
+        ("Llama-3.2-1B", "prefill_ms", 6000.0, 1, 4096, 0, "w4a16"),
+        ("Llama-3.2-1B", "decode_tok_s", 11.0, 1, 4096, 1, "w4a16"),
+        *[("weights in 'float': no profile is of that format",)] * 3,
+        ("no figures of a language model",),
+    ]
+    assert [row["device"] for row in found] == [
+        *["snapdragon_8_elite"] * 3,
+        *["SA8295P ADP"] * 3,
+        *["snapdragon_8_elite"] * 4,
+    ]
+    assert {row["attended_len"] for row in found if row["metric"] == "prefill_ms"} == {"4096"}
+
+
+def test_ai_hub_without_a_length(rows: Rows, sample: Sample, tmp_path: Path) -> None:
+    """One time for least and largest does not say of how many tokens."""
+    (tmp_path / "perf.yaml").write_text(sample("perf.yaml").read_text().replace("float:", "w4:"))
+    assert sum("without the length of its prompt" in row["left_out"] for row in rows(tmp_path / "perf.yaml")) == 2
+
+
+def test_aiconfigurator(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Medians of like steps of the model and format that are given; both phases in one pass, and chunks, are left out."""
+    assert [brief(row) for row in rows(sample("steps.csv"), models=("qwen3_8b",), precision="bf16")] == [
+        ("prompts and steps of other requests in one pass",),
+        ("a prompt after a context: only whole prompts are read",),
+        ("Qwen3-8B", "prefill_ms", 50.0, 1, 1024, 0, "bf16"),
+        ("Qwen3-8B", "tpot_ms", 13.5, 1, 1024, 1, "bf16"),
+        ("Qwen3-8B", "tpot_ms", 14.5, 4, 1024, 1, "bf16"),
+    ]
+    assert rows(sample("estimates.csv"))[0]["left_out"] == "estimates of aiconfigurator, not measurements"
+    assert {row["left_out"][:16] for row in rows(sample("operators.txt"))} == {"single operators"}
+
+
+def test_every_sample_is_of_one_format(sample: Sample) -> None:
+    """No two readers claim the same file, and a measured CSV is nobody's."""
+    for path in sorted(sample(".").iterdir()):
+        claimed = [reader.NAME for reader in READERS if reader.recognises(document(path))]
+        assert len(claimed) == (path.name != "config.json"), (path, claimed)
+
+
+def test_sql_is_named(tmp_path: Path) -> None:
+    (tmp_path / "log.sql").write_text("CREATE TABLE IF NOT EXISTS llama_bench (\n  build_commit TEXT\n);\n")
+    with pytest.raises(UsageError, match="run it with -o json"):
+        reader_of(document(tmp_path / "log.sql"))
+
+
+def test_rows_of_batched_bench_are_counted(rows: Rows, tmp_path: Path) -> None:
+    """Beside a table of llama-bench and alone: each row is left out with the reason."""
+    batched = "| PP  | TG  | B | N_KV | T_PP s |\n|-----|-----|---|------|--------|\n| 128 | 128 | 1 | 256  | 0.1    |\n| 128 | 128 | 2 | 512  | 0.2    |\n"
+    bench = "| model | test | t/s |\n| --- | --- | --- |\n| llama 1B F16 | pp512 | 1000.0 |\n\n"
+    for text, others in ((bench + batched, 1), (batched + "\n" + bench, 1), (batched, 0)):
+        path = tmp_path / "log.md"
+        path.write_text(text)
+        found = rows(path)
+        assert sum("llama-batched-bench" in row["left_out"] for row in found) == 2
+        assert len(found) == 2 + others

@@ -1,0 +1,71 @@
+"""Traces of other tools: what is read, what is refused, and that our own runs score the same through them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nas.compare.foreign import objectives_of, read_runs, traces
+from nas.errors import UsageError
+
+
+def written(folder: Path, text: str) -> Path:
+    """A CSV of the test's own."""
+    path = folder / "tool.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_order_duplicates_and_what_is_not_finite(tmp_path: Path) -> None:
+    path = written(tmp_path, "run,evaluation,a,b\n0,3,3,3\n0,1,1,9\n0,2,nan,2\n0,4,1,9\n0,5,inf,1\n0,6,,1\n1,1,5,5\n")
+    objectives = objectives_of(path)
+    assert [(o.name, o.log_scale) for o in objectives] == [("a", False), ("b", False)]
+    first, second = traces(read_runs(path, ["a", "b"]), objectives, None, 10)
+    assert (first.strategy, first.run, first.seed) == ("tool", "0", None)
+    assert first.values[0].tolist() == [1, 9]
+    assert first.feasible.tolist() == [True, False, True, True, False, False]
+    assert first.ended == "stopped"
+    assert second.values.tolist() == [[5, 5]]
+    assert len(traces(read_runs(path, ["a", "b"]), objectives, None, 2)[0]) == 2
+
+
+def test_known_metrics_have_our_scale_and_violations_count(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "strategy,run,loss,total_ms,violation\nx,0,3,10,-0.1\nx,0,2,10,0.5\nx,0,2,0,0\nx,0,2,7,0\n"
+    )
+    objectives = objectives_of(path)
+    assert [o.log_scale for o in objectives] == [False, True]
+    (trace,) = traces(read_runs(path, ["loss", "total_ms"]), objectives, None, 4)
+    assert trace.feasible.tolist() == [True, False, False, True]
+    assert (trace.strategy, trace.ended) == ("x", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a header"),
+        ("run,a\n", "a row per evaluation"),
+        ("a,b\n1,2\n", "a column run"),
+        ("run,evaluation\n1,2\n", "one per objective"),
+        ("run,a\n1,x\n", "tool.csv:2: a: expected a number"),
+        ("run,a,a\n1,2,3\n", "tool.csv:1: expected each column once, got a twice"),
+        ("run,a,b\n0,1,2\n0,1,2,3\n", "tool.csv:3: expected at most 3 cells"),
+        ("run,evaluation,a\n0,1,2\n0,,1\n", "tool.csv:3: evaluation: expected a number, got nothing"),
+    ],
+)
+def test_mistakes_name_the_place(tmp_path: Path, text: str, said: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError, match=said):
+        read_runs(path, [objective.name for objective in objectives_of(path)])
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        objectives_of(tmp_path / "none.csv")
+
+
+def test_a_row_shorter_than_the_header_is_a_failed_evaluation(tmp_path: Path) -> None:
+    path = written(tmp_path, "run, a,b\n0,1\n0,1,2\n")
+    (trace,) = traces(read_runs(path, ["a", "b"]), objectives_of(path), None, 5)
+    assert np.isnan(trace.values[0, 1])
+    assert trace.feasible.tolist() == [False, True]

@@ -1,0 +1,112 @@
+"""Pictures of a comparison: drawn for every shape of result, the same bytes each time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nas.compare.anytime import checkpoints, clock, measured
+from nas.compare.attainment import surface
+from nas.compare.pictures import draw_all, first_decade, opponents
+from nas.compare.rank_diagram import can_draw, rank_figure
+from nas.compare.ranking import Ranking
+from nas.compare.reference import exact_reference, union
+from nas.compare.result import StudyResult
+from nas.compare.strokes import COLOURS, strokes
+from nas.compare.trace import Trace
+from nas.problem.objective import Objective
+
+Made = Callable[..., StudyResult]
+
+
+@pytest.fixture
+def made() -> Made:
+    """A result of made-up runs: strategies, runs of each, objectives, and whether the frontier is one point."""
+
+    def build(names: tuple[str, ...], runs: int = 3, objectives: int = 2, one_point: bool = False) -> StudyResult:
+        generator = np.random.default_rng(0)
+        scales = (Objective("loss"), Objective("total_ms", "ms", True), Objective("memory_gb", "GB", True))[:objectives]
+        traces = []
+        for name in names:
+            for run in range(runs):
+                values = 1 + generator.random((40, objectives)) * (np.arange(objectives) * 30 + 1)
+                values = np.ones((40, objectives)) + np.arange(40)[:, None] if one_point else values
+                seconds = np.linspace(0.01, 2, 40)
+                keys = generator.permutation(40)
+                traces.append(Trace(name, f"s{run}", run, values, np.ones(40, bool), keys, "", seconds, 1.0))
+        known = union(scales, [(t.values, np.arange(40) + 100 * i) for i, t in enumerate(traces)])
+        assert known is not None
+        reference = exact_reference(scales, known.values[:1], known.keys[:1]) if one_point else known
+        counts, instants = checkpoints(40), clock(2.0)
+        scores = tuple(measured(trace, reference, counts, instants) for trace in traces)
+        return StudyResult("made", "", "made up", scales, reference, counts, instants, scores, {}, {})
+
+    return build
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("names", "objectives", "one_point"),
+    [
+        (("random", "nsga2", "lhs"), 2, False),
+        (("nsga2",), 2, False),
+        (("random", "nsga2"), 3, False),
+        (("a", "b"), 2, True),
+    ],
+)
+def test_every_shape_of_result_is_drawn(
+    made: Made, tmp_path: Path, names: tuple[str, ...], objectives: int, one_point: bool
+) -> None:
+    result = made(names, objectives=objectives, one_point=one_point)
+    for folder in ("first", "second"):
+        (tmp_path / folder / "timing").mkdir(parents=True)
+        draw_all(tmp_path / folder / "plots", [result], [])
+    drawn = {path.name for path in (tmp_path / "first").rglob("*.png")}
+    expected = {"made-anytime.png", "made-frontiers.png", "made-clock.png", "targets.png"}
+    expected |= {"made-attainment.png"} if objectives == 2 else set()
+    expected |= {"made-difference.png"} if objectives == 2 and len(names) > 1 else set()
+    assert drawn == expected
+    for path in (tmp_path / "first").rglob("*.svg"):
+        assert path.read_bytes() == (tmp_path / "second" / path.relative_to(tmp_path / "first")).read_bytes()
+
+
+def test_the_difference_is_with_random_search_where_it_can_be(made: Made) -> None:
+    result = made(("nsga2", "random", "sobol"))
+    best, other = opponents(result)
+    assert best == result.ranking()[0]
+    assert other == ("random" if best != "random" else result.ranking()[1])
+
+
+def test_a_surface_is_what_a_share_of_the_runs_attain() -> None:
+    points = np.array([[1.0, 3.0], [2.0, 1.0], [2.0, 2.0], [3.0, 1.0]])
+    sets = np.array([1, 1, 2, 2])
+    assert surface(points, sets, 50).tolist() == [[1.0, 3.0], [2.0, 1.0]]
+    assert surface(points, sets, 100).tolist() == [[2.0, 2.0], [3.0, 1.0]]
+
+
+def test_strokes_tell_strategies_apart() -> None:
+    names = [f"s{i}" for i in range(2 * len(COLOURS))] + ["random", "lhs"]
+    found = strokes(names)
+    assert len({(stroke.colour, str(stroke.dashes)) for stroke in found.values()}) == len(names)
+
+
+def test_the_first_decade_is_below_the_first_target() -> None:
+    assert first_decade({"a": np.array([np.nan, 34.0]), "b": np.array([250.0])}) == 10.0
+    assert first_decade({"a": np.array([np.nan])}) == 1.0
+
+
+def test_ranks_are_drawn_from_ten_studies_on_and_with_the_extra_only() -> None:
+    generator = np.random.default_rng(1)
+    names = ("a", "b", "c")
+    gaps = generator.random((12, 3)) + np.arange(3)
+    few = Ranking("", names, gaps[:9], (), 100, frozenset())
+    assert rank_figure(few, strokes(names)) is None
+    assert "need at least 10 studies" in few.said()
+    assert few.rows() == []
+    enough = Ranking("", names, gaps, ("d",), 100, frozenset())
+    assert (rank_figure(enough, strokes(names)) is not None) is can_draw()
+    assert enough.said().startswith("Best: a (1.00).")
+    assert "Not ranked" in enough.said()
+    assert [row["strategy"] for row in enough.rows()] == ["a", "b", "c"]
+    assert Ranking("", names, np.ones((12, 3)), (), 100, frozenset()).said() == "No difference shown over the studies."

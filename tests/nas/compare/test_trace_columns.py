@@ -1,0 +1,141 @@
+"""Traces under their own column names, maximised columns, designs by key, hypervolumes as published."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nas.compare.foreign import objectives_of, read_runs, traces
+from nas.compare.statistics import LEVEL, runs_needed
+from nas.compare.trace_columns import columns_of, volume_of
+from nas.errors import UsageError
+from nas.problem.objective import Objective
+
+TEXT = "seed,Sub-network,Latency (ms),BLEU,note\n{}"
+ROWS = "7,a,50,24.0,x\n7,b,40,23.0,y\n7,c,40,23.0,z\n7,a,50,24.0,x\n8,a,50,24.0,x\n8,d,30,22.0,w\n"
+COLUMNS = ["run=seed", "minimize:Latency (ms)", "maximize:BLEU"]
+Compare = Callable[..., Any]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "dynas.csv"
+    path.write_text(TEXT.format(ROWS), encoding="utf-8")
+    return path
+
+
+def test_columns_of_another_tool_are_named_and_maximised(trace: Path) -> None:
+    columns = columns_of(COLUMNS)
+    objectives = objectives_of(trace, columns)
+    assert [o.name for o in objectives] == ["Latency (ms)", "-BLEU"]
+    runs = read_runs(trace, [o.name for o in objectives], None, columns)
+    assert [(run.strategy, run.run) for run in runs] == [("dynas", "7"), ("dynas", "8")]
+    assert runs[0].values[0].tolist() == [50.0, -24.0]
+
+
+def test_every_paid_row_counts_and_a_key_says_what_is_one_design(trace: Path) -> None:
+    paid, keyed = (
+        traces(read_runs(trace, ["Latency (ms)", "-BLEU"], None, columns), objectives_of(trace, columns), None, 10)
+        for columns in (columns_of(COLUMNS), columns_of([*COLUMNS, "key=Sub-network"]))
+    )
+    assert [len(run) for run in paid] == [4, 2]
+    assert [len(run) for run in keyed] == [3, 2]
+
+
+def test_a_file_without_runs_is_one_run(trace: Path) -> None:
+    columns = columns_of(["total_ms=Latency (ms)", "maximize:BLEU"])
+    (run,) = read_runs(trace, ["total_ms", "-BLEU"], None, columns)
+    assert (run.strategy, run.run, len(run.values)) == ("dynas", "dynas", 6)
+    assert objectives_of(trace, columns)[0].log_scale
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["BLEU"], "--column: expected run=COLUMN"),
+        (["maximise:"], "--column: expected run=COLUMN"),
+        (["maximize:BLEU", "minimize:BLEU"], "expected each name once, got BLEU twice"),
+        (["run=a", "run=b"], "expected each name once, got run twice"),
+    ],
+)
+def test_a_wrong_column_is_a_clear_line(texts: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        columns_of(texts)
+
+
+def test_a_column_that_is_not_there_is_named(trace: Path) -> None:
+    with pytest.raises(UsageError, match="expected a column accuracy, got seed, Sub-network"):
+        objectives_of(trace, columns_of(["maximize:accuracy"]))
+
+
+def test_a_volume_is_that_of_the_definition() -> None:
+    objectives = (Objective("ms"), Objective("-accuracy"))
+    values = np.array([[10.0, -0.6], [20.0, -0.8]])
+    raw = volume_of(objectives, {"ms": 30.0, "accuracy": 0.5}, {})
+    assert raw is not None
+    assert raw.of(values) == pytest.approx(20 * 0.1 + 10 * 0.2)
+    normal = volume_of(objectives, {}, {"ms": [0.0, 40.0], "accuracy": [0.4, 0.9]})
+    assert normal is not None
+    assert normal.of(values) == pytest.approx(0.75 * 0.4 + 0.5 * 0.4)
+    both = volume_of(objectives, {"ms": 44.0, "accuracy": 0.35}, {"ms": [0.0, 40.0], "accuracy": [0.4, 0.9]})
+    assert both is not None
+    assert both.of(values) == pytest.approx(0.85 * 0.5 + 0.6 * 0.4)
+    assert raw.of(values[:0]) == 0.0
+    assert volume_of(objectives, {}, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "bounds", "said"),
+    [
+        ({"ms": 1.0}, {}, "--reference: expected one for each of ms, accuracy, got ms"),
+        ({}, {"ms": [0.0, 1.0], "acc": [0.0, 1.0]}, "--bounds: expected one for each of ms, accuracy"),
+        ({}, {"ms": [0.0, 1.0], "accuracy": [0.5, 0.5]}, "--bounds: expected two finite numbers that differ"),
+    ],
+)
+def test_a_wrong_volume_is_a_clear_line(reference: dict[str, float], bounds: dict[str, list[float]], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        volume_of((Objective("ms"), Objective("-accuracy")), reference, bounds)
+
+
+@pytest.mark.parametrize("comparisons", [1, 3, 10])
+def test_fewer_unpaired_runs_can_show_nothing(comparisons: int) -> None:
+    n = runs_needed(comparisons)
+    for runs, shown in ((n, True), (n - 1, False)):
+        p = stats.mannwhitneyu(np.arange(runs), np.arange(runs) + 100, method="exact").pvalue
+        assert (p * comparisons <= LEVEL) == shown
+
+
+def test_published_traces_from_file_to_words(compare: Compare, tmp_path: Path) -> None:
+    for name, shift in (("linas", 0), ("nsga2", 3)):
+        rows = [f"{i},n{i},{40 + i + shift},{20 + 0.2 * i}" for i in range(25)]
+        (tmp_path / f"{name}_theirs.csv").write_text("\n".join(["index,net,Latency,BLEU", *rows]))
+    given = [part for path in sorted(tmp_path.glob("*.csv")) for part in ("--traces", path)]
+    said = [
+        "--column",
+        "evaluation=index",
+        "--column",
+        "key=net",
+        "--column",
+        "minimize:Latency",
+        "--column",
+        "maximize:BLEU",
+    ]
+    place = ["--reference", "Latency=70", "--reference", "BLEU=20", "--out", tmp_path / "out"]
+    answer = compare(*given, *said, *place)
+    assert answer.code == 0, answer.err
+    assert "minimise Latency; maximise BLEU" in answer.out
+    assert (
+        "1 run each cannot show a difference between any two of 2 strategies (1 pair): at least 4 are needed."
+        in answer.out
+    )
+    volume = sum((70 - (40 + i)) * 0.2 for i in range(1, 25))
+    assert f"linas_theirs {volume:.6g}, nsga2_theirs" in answer.out
+    kept = (tmp_path / "out" / "tables" / "hypervolume.csv").read_bytes()
+    assert compare("--resume", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / "tables" / "hypervolume.csv").read_bytes() == kept
+    assert compare(*given, *said, "--reference", "Latency=70", "--out", tmp_path / "again").code == 2
+    alone = compare("--column", "run=seed", "--out", tmp_path / "alone")
+    assert (alone.code, "--column: expected --traces with it" in alone.err) == (2, True)

@@ -1,0 +1,58 @@
+"""Which keys a case may have for itself: each is priced as a study of its own is, every other is refused by name."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nas.devices.request import CASE_KEYS
+from nas.study.configuration import StudyConfig
+
+DEVICE = "jetson_orin_nano_super_8gb"
+OTHER: dict[str, Any] = {
+    "precision": "fp16", "int4_group_size": 32, "batch": 2, "input_tokens": 300, "output_tokens": 64, "latency": "closed_form",
+    "attention": "fused", "causal": True, "complete": True, "head_bytes": 1.0, "vocabulary": 32_000, "tied": False,
+}  # fmt: skip
+STUDY = {"precision": "int4", "vocabulary": 151_936, "budgets": {"total_ms": 4000}, "as_fast_as": "none"}
+CLOSED = {"preset": "paper", "precision": "fp16", "vocabulary": 0}  # which is all that closed forms cover
+OF_THE_STUDY = sorted({*StudyConfig.model_fields} - {*CASE_KEYS, "device", "budgets", "applications"})
+
+
+def answers(inside: Callable[..., Any], cases: list[dict[str, Any]], out: str) -> list[dict[str, str]]:
+    """The pick of each case, a column but its number in the study."""
+    study = {**STUDY, **(CLOSED if any("latency" in case for case in cases) else {}), "cases": cases}
+    Path("study.yaml").write_text(yaml.safe_dump(study))
+    answer = inside("devices", "--config", "study.yaml", "--no-plots", "--json", "--out", out)
+    assert answer.code == 0, answer
+    with (Path(out) / "picks.csv").open(encoding="utf-8") as file:
+        picks = {row["case"]: row for row in csv.DictReader(file)}
+    return [
+        {name: picks[case["case"]][name] for name in ("loss", "total_ms", "resident_gb", "depth", "width")}
+        for case in cases
+    ]
+
+
+def test_every_key_has_another_value_here() -> None:
+    assert set(OTHER) == set(CASE_KEYS)
+    assert not [key for key, value in OTHER.items() if value == STUDY.get(key, StudyConfig.model_fields[key].default)]
+
+
+@pytest.mark.parametrize("key", CASE_KEYS)
+def test_a_case_is_priced_with_its_own_keys(key: str, inside: Callable[..., Any]) -> None:
+    """Beside another case on the same device as alone."""
+    plain, own = {"case": "plain", "device": DEVICE}, {"case": "own", "device": DEVICE, key: OTHER[key]}
+    plain |= {"latency": "operator"} if key == "latency" else {}
+    together = answers(inside, [plain, own], "together")
+    assert together[0] == answers(inside, [plain], "first")[0]
+    assert together[1] == answers(inside, [own], "second")[0]
+
+
+@pytest.mark.parametrize("key", [*OF_THE_STUDY, "made_up"])
+def test_a_key_that_all_cases_share_is_refused_in_one(key: str, inside: Callable[..., Any]) -> None:
+    Path("study.yaml").write_text(yaml.safe_dump({"cases": [{"device": DEVICE}, {"device": DEVICE, key: 1}]}))
+    answer = inside("devices", "--config", "study.yaml", "--no-plots", "--out", "out")
+    assert answer.code == 2
+    assert f"cases.1.{key}: expected a key of a case" in answer.err

@@ -1,0 +1,290 @@
+"""A run's page: the same bytes from the search and from its folder, harmless whatever it is told, the rows that picks need."""
+
+import base64
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.answer.outcome import Outcome
+from nas.answer.past_run import recorded_run
+from nas.answer.recalled import recalled
+from nas.commands.report import Request, report
+from nas.errors import PlasError
+from nas.pages import bokeh_scripts, rows
+from nas.pages.embedding import column, embedded
+from nas.pages.markup import configuration, element, text
+from nas.pages.page import policy
+from nas.pages.rows import rows_of
+from nas.pages.run_page import run_page
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.picks import best_row
+from objectives.written_text import in_a_command
+
+RunOf = Callable[..., Path]
+Concluded = Callable[..., Outcome]
+Inside = Callable[..., Any]
+ODD = "\u2028</script><!--&\u202e\x1b[1m"
+
+
+class Reader(HTMLParser):
+    """Tags of a page, with the text inside scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "script" and data.strip():
+            self.scripts.append(data)
+
+
+@pytest.mark.parametrize(
+    "study",
+    [{}, {"budgets": {"total_ms": 1e-3}}, {"objectives": ["loss"]}, {"flags": {"algo": "exact"}}, {"preset": "device"}],
+    ids=str,
+)
+def test_the_page_of_a_folder_is_the_page_of_its_search(
+    study: dict[str, Any], tiny: dict[str, Any], run_of: RunOf
+) -> None:
+    run = run_of(space=tiny, **study)
+    written = (run / "report.html").read_bytes()
+    assert report(Request((run,), None, quiet=True)) == run / "report.html"
+    assert (run / "report.html").read_bytes() == written
+
+
+def test_own_metrics_are_shown_without_being_called(
+    tiny: dict[str, Any], run_of: RunOf, user_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = user_module("def energy(a):\n    return a.depth * a.width / 1e3\nenergy.LOG_SCALE = True\n")
+    run = run_of(space=tiny, objectives=["loss", f"{module}:energy"], budgets={f"{module}:energy": 9})
+    written = (run / "report.html").read_bytes()
+    monkeypatch.setattr("nas.study.own_modules.imported", lambda _: pytest.fail("imported"))
+    report(Request((run,), None, quiet=True))
+    assert (run / "report.html").read_bytes() == written
+    assert f"{module}:energy".encode() in written
+
+
+def test_a_run_that_has_not_ended_says_so(copied: Path) -> None:
+    (copied / "summary.json").unlink()
+    manifest = json.loads((copied / "manifest.json").read_text()) | {"state": "interrupted"}
+    (copied / "manifest.json").write_text(json.dumps(manifest))
+    outcome = recalled(recorded_run(copied))
+    assert outcome.stop_reason == "not at its end, the run is interrupted"
+    report(Request((copied,), None, quiet=True))
+    assert "stopped: not at its end, the run is interrupted." in (copied / "report.html").read_text()
+
+
+def test_an_unfinished_exact_run_is_not_called_exact(tiny: dict[str, Any], run_of: RunOf) -> None:
+    run = recorded_run(run_of(space=tiny, flags={"algo": "exact"}))
+    assert recalled(run).whole
+    outcome = recalled(replace(run, evaluations=run.evaluations[:80]))
+    assert not outcome.whole
+    assert outcome.stop_reason == "unknown, summary.json is not of these evaluations"
+    assert "Exact: " not in run_page(outcome, "run", {}, {})
+
+
+@pytest.mark.parametrize("name", ["summary.json", "manifest.json"])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"evaluations": 3, "versions": 4}', '{"evaluations": {"distinct": 60}, "space": []}']
+)
+def test_a_strangers_files_break_no_page(name: str, content: str, copied: Path) -> None:
+    (copied / name).write_text(content)
+    report(Request((copied,), None, quiet=True))
+    assert "</html>" in (copied / "report.html").read_text()
+
+
+HEAD = "metric,scale,known,value,left_out,by_prior"
+PICKS = "question,depth,width,analytic_depth,analytic_width,holds,loss,loss_low,loss_high"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("learned.csv", ""),
+        ("learned.csv", f'{HEAD}\nloss,"'),
+        ("learned.csv", f"{HEAD}\nloss,log,0,-1,2,3\n"),
+        ("learned.csv", f"{HEAD}\nloss,linear,0,1,\n"),
+        ("learned.csv", f"{HEAD}\nelse:where,linear,0,1,2,3\n"),
+        ("corrected_picks.csv", f"{PICKS}\n<b>,0,x,,,,,,\n"),
+        ("corrected_picks.csv", f"{PICKS}\n<b>,77,768,77,768,1,2,1,3\n"),
+        ("corrected_picks.csv", f"{HEAD}\n"),
+    ],
+)
+def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str, copied: Path) -> None:
+    summary = json.loads((copied / "summary.json").read_text())
+    (copied / "summary.json").write_text(json.dumps(summary | {"lessons": [f"A lesson. {ODD}", 3], "learned": 4}))
+    (copied / name).write_text(content)
+    report(Request((copied,), None, quiet=True))
+    page = (copied / "report.html").read_text()
+    assert "<h2>What was learned</h2><p>A lesson. \\u2028&lt;/script&gt;" in page
+    assert "Picks of the whole space" not in page
+    assert "<img src=" not in page
+
+
+def test_a_pipe_in_the_place_of_what_was_learned_is_not_waited_for(copied: Path) -> None:
+    summary = json.loads((copied / "summary.json").read_text())
+    (copied / "summary.json").write_text(json.dumps(summary | {"lessons": ["A lesson."]}))
+    for name in ("learned.csv", "corrected_picks.csv"):
+        os.mkfifo(copied / name)
+    report(Request((copied,), None, quiet=True))
+    assert "A lesson." in (copied / "report.html").read_text()
+
+
+def test_a_link_in_the_pages_place_is_replaced_and_not_followed(copied: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    (copied / "report.html").unlink(missing_ok=True)
+    (copied / "report.html").symlink_to(tmp_path / "mine.txt")
+    report(Request((copied,), None, quiet=True))
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert not (copied / "report.html").is_symlink()
+
+
+def test_what_the_command_refuses(inside: Inside, refused: Any, copied: Path, tmp_path: Path) -> None:
+    assert inside("report", tmp_path / "none").code == 2
+    (tmp_path / "comparison.yaml").write_text("")
+    assert "plas compare --resume" in inside("report", tmp_path).err
+    there = tmp_path / "there.html"
+    there.write_text("")
+    answer = inside("report", copied, "--out", there)
+    assert answer.code == 2
+    assert "--out" in answer.err
+    assert inside("report", copied, "--out", tmp_path / "new.html", "--quiet").code == 0
+    assert (tmp_path / "new.html").stat().st_size > 1_000_000
+
+
+def test_nothing_of_the_page_comes_from_elsewhere(tiny: dict[str, Any], run_of: RunOf) -> None:
+    page = Reader((run_of(space=tiny) / "report.html").read_text(encoding="utf-8"))
+    for tag, attributes in page.tags:
+        assert not {"src", "href", "srcset", "action"} & attributes.keys() or str(attributes.get("href")).startswith(
+            "#"
+        ), tag
+        assert not [name for name in attributes if name.startswith("on")], tag
+    (allowed,) = [
+        a["content"] for tag, a in page.tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert "default-src 'none'" in str(allowed)
+    assert "unsafe-eval" not in str(allowed)
+    assert (
+        len(re.findall("'sha256-", str(allowed)))
+        == sum(tag == "script" and "type" not in a for tag, a in page.tags)
+        == 3
+    )
+
+
+def test_embedded_text_ends_no_script_and_no_line() -> None:
+    written = embedded({ODD: [ODD, float("nan"), 1e-300]})
+    assert not set(written) & {"<", ">", "&", "\u2028", "\u2029"}
+    assert json.loads(written) == {ODD: [ODD, None, 1e-300]}
+
+
+def test_marked_up_text_is_text() -> None:
+    assert (
+        element("p", text(ODD), data_x='"<')
+        == '<p data-x="&quot;&lt;">\\u2028&lt;/script&gt;&lt;!--&amp;\\u202e\\u001b[1m</p>'
+    )
+    assert element("p", hidden=None, class_=False) == "<p></p>"
+
+
+def test_a_long_configuration_is_cut_saying_so() -> None:
+    assert "<pre>a: 1\n</pre>" in configuration({"a": 1})
+    assert configuration({"a": "x" * 70_000}).endswith("x\n… config.yaml holds all of it</pre></details>")
+
+
+@pytest.mark.parametrize(("name", "written"), [("a", "a"), ("a b", "'a b'"), ("$(id)", "'$(id)'"), ("-x", "./-x")])
+def test_a_folder_is_one_word_of_a_command(name: str, written: str) -> None:
+    assert in_a_command(name) == written
+
+
+@pytest.mark.parametrize("exactly", [True, False])
+@pytest.mark.parametrize(
+    "values",
+    [[], [3], [1.5, 1.5], [0, 255], [0, 256], [-1, 5], [0, 2**40], [1e-9, np.nan, 2.0], [True, False]],
+    ids=str,
+)
+def test_a_column_reads_back(values: list[Any], exactly: bool) -> None:
+    given = np.array(values)
+    written = column(given, exactly=exactly)
+    if "all" in written:
+        read = np.full(written["n"], written["all"], dtype=np.float64)
+    else:
+        kinds = {"u8": "<u1", "u16": "<u2", "i32": "<i4", "f32": "<f4", "f64": "<f8"}
+        read = np.frombuffer(base64.b64decode(written["base64"]), dtype=kinds[written["kind"]]).astype(np.float64)
+    expected = given.astype(np.float64)
+    np.testing.assert_allclose(read, expected, rtol=0 if exactly or given.dtype.kind != "f" else 1e-7)
+
+
+def picks(found: Evaluations, order: Any, movable: tuple[str, ...], rng: np.random.Generator) -> None:
+    """Of random budgets, also ones at a row's own value, the first row in order is select's pick."""
+    for _ in range(200):
+        names = rng.choice(np.array(movable), size=rng.integers(1, 3), replace=False)
+        row = rng.integers(len(found))
+        budgets = tuple(
+            Budget(str(n), float(found.metrics[str(n)][row]) * rng.choice([1.0, 1.0, 0.9, 1.3])) for n in names
+        )
+        asked = replace(found, budgets=budgets)
+        meeting = order[asked.feasible[order]]
+        assert (int(meeting[0]) if len(meeting) else None) == best_row(asked, None)
+
+
+def test_the_first_row_within_any_budgets_is_the_pick(concluded: Concluded) -> None:
+    outcome = concluded(
+        162,
+        law={
+            "name": "t",
+            "form": "depth_width",
+            "coefficients": {"kappa_l": 5, "alpha_l": 1, "kappa_d": 9, "beta": 0.5, "l_inf": 2},
+        },
+    )
+    held = rows_of(outcome)
+    assert set(held.movable) == set(outcome.evaluations.metrics)
+    picks(outcome.evaluations, held.chosen, held.movable, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("objectives", [["loss", "total_ms"], ["loss", "decode_ms", "resident_gb"]])
+def test_a_large_run_holds_what_budgets_on_its_metrics_can_pick(
+    objectives: list[str], concluded: Concluded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST", 50)
+    monkeypatch.setattr(rows, "DRAWN", 10)
+    outcome = concluded(162, objectives=objectives)
+    held = rows_of(outcome)
+    assert len(held.chosen) < 162
+    assert set(held.movable) == {*objectives, "memory_gb"}
+    assert "select takes any metric" in held.why
+    picks(outcome.evaluations, held.chosen, held.movable, np.random.default_rng(2))
+    monkeypatch.setattr(rows, "PICKABLE", 1)
+    assert rows_of(outcome).movable == ()
+
+
+def test_failed_rows_are_not_held(concluded: Concluded, user_module: Callable[[str], str]) -> None:
+    name = (
+        user_module("import numpy as np\ndef odd(a):\n    return np.where(a.depth == 4, np.nan, a.depth / 3)\n")
+        + ":odd"
+    )
+    outcome = concluded(100, objectives=["loss", name])
+    assert not outcome.evaluations.ok.all()
+    assert outcome.evaluations.ok[rows_of(outcome).chosen].all()
+
+
+def test_without_bokeh_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bokeh_scripts, "find_spec", lambda _: None)
+    with pytest.raises(PlasError, match="install it"):
+        bokeh_scripts.bokeh_scripts()
+
+
+def test_the_policy_names_every_script() -> None:
+    assert policy(["a", "b"]).count("sha256-") == 2

@@ -1,0 +1,48 @@
+"""Designs outside the rows of a law with draws: no probability, no regret, and the answer says what intervals are worth."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from nas.answer.sureness import draws_outside, sureness_in_short
+from nas.problem.problem import Problem
+from nas.problem.uncertainty import uncertainty
+from objectives.loss_law.law import Law
+
+
+@pytest.fixture(scope="module")
+def law() -> Law:
+    draws = tuple(
+        f"{a} {alpha} 1.8"
+        for a, alpha in zip((450, 470, 480, 490, 510), (0.346, 0.349, 0.35, 0.351, 0.354), strict=True)
+    )
+    return Law.model_validate(
+        {
+            "name": "ours",
+            "form": "parameters_power",
+            "coefficients": {"kappa": 480.0, "alpha": 0.35, "l_inf": 1.8},
+            "draws": draws,
+        }
+        | {"beyond_rows": 4.0, "fitted_on": {"width": (512.0, 1536.0)}}
+    )
+
+
+def test_no_probability_is_given_outside(law: Law, problem_of: Callable[..., Problem]) -> None:
+    problem = problem_of(baselines=[], applications={}, default_budget="none")
+    found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    narrow = law.model_copy(update={"fitted_on": {"width": (0.0, float(problem.space.widths[0]))}})
+    unsure = uncertainty(narrow, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    assert unsure is not None
+    outside = narrow.extrapolates(problem.architectures(found.genotypes))
+    assert 0 < outside.sum() < len(outside)
+    np.testing.assert_array_equal(np.isnan(unsure.probability()), outside & found.feasible)
+    assert unsure.regret(int(found.keys[np.flatnonzero(outside)[0]]), found.feasible) is None
+
+
+def test_the_answer_says_what_draws_are_worth(law: Law) -> None:
+    assert draws_outside(law, 0) == []
+    assert "times as wide as its draws" in draws_outside(law, 3)[0]
+    assert "by how much its file does not say" in draws_outside(law.model_copy(update={"beyond_rows": None}), 3)[0]
+    assert sureness_in_short(np.array([0.5, np.nan]), 60).endswith("0.50 (median of the 1 inside the law's rows)")
+    assert "lies outside" in sureness_in_short(np.array([np.nan]), 60)
