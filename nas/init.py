@@ -1,111 +1,16 @@
 """Write a commented study, or a strategy of your own, to edit."""
 
-import re
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from nas.terminal import options as o
+from nas.commands.requests import InitRequest
+from nas.terminal.parser import command
 
 
-def init(
-    path: Annotated[
-        Path, typer.Argument(help="File to create: a study, or a search strategy where it ends in .py.")
-    ] = Path("study.yaml"),
-    study: Annotated[
-        str | None,
-        typer.Option("--from", help="Shipped study to start from, default paper; 'plas list studies' names them."),
-    ] = None,
-    application: Annotated[
-        str | None,
-        typer.Option(
-            "--application",
-            help="Start from an application's study: 'smart home', 'wearable' …; a wrong name lists them.",
-        ),
-    ] = None,
-    quiet: o.Quiet = False,
-) -> None:
+def init(request: InitRequest) -> None:
     """Write a commented study to edit, or a strategy of your own (.py); an existing file is never overwritten."""
-    from nas.errors import UsageError
-    from nas.files.tables import write
-    from nas.terminal.console import notice
-    from nas.terminal.program import command as typed
+    from nas.commands.init import init as work
 
-    if application is not None:
-        if study is not None:
-            raise UsageError("--application: expected no --from with it, got both; drop one")
-        study = application_study(application)
-    text, command = strategy_text(path, study) if path.suffix == ".py" else study_text(path, study or "paper")
-    if path.exists():
-        raise UsageError(f"{path}: expected a new file, got an existing one; name another")
-    write(path, text)
-    if not quiet:
-        name, _, flags = command.partition(" ")
-        notice(f"{path} written. Edit it, then: {typed(name)} {flags}")
+    work(request)
 
 
-def application_study(name: str) -> str:
-    """The shipped study of an application, by its study's name with spaces, hyphens and capitals as one likes.
-
-    Raises:
-        UsageError: no such application.
-    """
-    from nas.commands.list import application_studies
-    from nas.errors import UsageError
-    from nas.files.faults import unknown
-
-    known = application_studies()
-    wanted = re.sub(r"[\s-]+", "_", name.strip()).lower()
-    if wanted not in known:
-        raise UsageError(f"--application: {unknown('an application', wanted, known)}")
-    return wanted
-
-
-def study_text(path: Path, study: str) -> tuple[str, str]:
-    """A shipped study's text, and the command that runs a copy of it.
-
-    Raises:
-        UsageError: no such study.
-    """
-    from nas.errors import UsageError
-    from nas.files.faults import unknown
-    from objectives import outside
-    from objectives.plugins import documents
-
-    shipped = documents("configs")
-    if study not in shipped:
-        raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
-    text = outside.text(shipped[study], outside.MB)
-    command = "compare" if "\nstudies:" in text else "devices" if "\ndevices:" in text else "run"
-    return text, f"{command} --config {path}"
-
-
-def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
-    """The template of a strategy, and the command that runs a copy of it.
-
-    Raises:
-        UsageError: a name that --algo does not take, or a study to start from.
-    """
-    from nas.errors import UsageError
-    from nas.search.discovery import named
-    from nas.study.own_modules import could_be_own
-    from objectives import outside
-    from objectives.plugins import folder
-
-    if study is not None:
-        raise UsageError(
-            f"--from, --application: expected a study file with it, got {path}; drop it, or name a file in .yaml"
-        )
-    module = path.stem if path.is_absolute() else ".".join(path.with_suffix("").parts)
-    if not could_be_own(module) or module in named():
-        raise UsageError(
-            f"{path}: expected a module name of your own, got {module!r}; name it for example my_search.py"
-        )
-    text = outside.text(folder("nas.strategies") / "_template.py", outside.MB)
-    return re.sub(r"(?m)^#   .*", lambda line: re.sub(r"\bstrategy\b", module, line[0]), text), f"run --algo {module}"
-
-
-main = o.command(init, "init my_study.yaml --from paper", "init my_search.py")
+main = command(init, "init my_study.yaml --from paper", "init my_search.py")
 if __name__ == "__main__":
     main()

@@ -3,9 +3,8 @@
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
-from nas.terminal import options as o
+from nas.terminal.flags import Json, Word
+from nas.terminal.parser import command
 
 
 class Kind(StrEnum):
@@ -27,10 +26,8 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[
-        Kind | None, typer.Argument(help="What to list; everything when left out.", show_default=False)
-    ] = None,
-    json: o.Json = False,
+    kind: Annotated[Kind | None, Word("What to list; everything when left out.")] = None,
+    json: Annotated[bool, Json] = False,
 ) -> None:
     """List what can be named in a study."""
     from nas.commands.list import show
@@ -38,6 +35,6 @@ def list_(
     show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
 
 
-main = o.command(list_, "list devices", "list strategies --json")
+main = command(list_, "list devices", "list strategies --json")
 if __name__ == "__main__":
     main()

@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from nas.terminal import options as o
+from nas.terminal.flags import Flag, Quiet, Word
+from nas.terminal.parser import command
 
 
 def open_(
-    run: Annotated[Path, typer.Argument(help="Folder with a report.html, or the file.")],
-    print_: Annotated[bool, typer.Option("--print", help="Print the address, open nothing.")] = False,
-    quiet: o.Quiet = False,
+    run: Annotated[Path, Word("Folder with a report.html, or the file.", show_default=True)],
+    print_: Annotated[bool, Flag("--print", "Print the address, open nothing.")] = False,
+    quiet: Annotated[bool, Quiet] = False,
 ) -> None:
     """Open the report.html of a run, a comparison, a study, a fit or a calibration in the browser; without one, print its path."""
     from nas.commands.open import show
@@ -19,6 +18,6 @@ def open_(
     show(run, only_print=print_, quiet=quiet)
 
 
-main = o.command(open_)
+main = command(open_)
 if __name__ == "__main__":
     main()

@@ -1,53 +1,27 @@
 """Write report.html: a run, a fit, a calibration, a reproduction, or several runs side by side, as one offline page to look at and send."""
 
-from os.path import isfile
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from nas.terminal import options as o
+from nas.commands.requests import ReportRequest
+from nas.terminal.parser import command
 
 
-def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN",
-            help="Run folders, or the folder of a reproduction, or of a fit's or a calibration's --report.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="File to write; report.html in the run's folder, of several runs in this one.",
-            show_default=False,
-        ),
-    ] = None,
-    quiet: o.Quiet = False,
-) -> None:
+def report(request: ReportRequest) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
     from nas.blocks.recording import is_answer
-    from nas.commands.report import TOLD, Request
+    from nas.commands.report import reports_in
     from nas.files.report_json import REPRODUCTION
 
-    if len(runs) == 1 and is_answer(runs[0]):
-        from nas.blocks.command import report as of_blocks
-
-        of_blocks(Request(tuple(runs), out, quiet))
-        return
-    holds = [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
-    if REPRODUCTION in holds:
+    (folder, *others), found = request.runs, reports_in(request.runs)
+    if not others and is_answer(folder):
+        from nas.blocks.command import report as work
+    elif REPRODUCTION in found:
         from nas.reproduce.command import report as work
-    elif holds:
+    elif found:
         from nas.commands.report_from_json import report as work
     else:
         from nas.commands.report import report as work
-    work(Request(tuple(runs), out, quiet))
+    work(request)
 
 
-main = o.command(report)
+main = command(report)
 if __name__ == "__main__":
     main()

@@ -45,7 +45,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         "the one place that imports a user's module, where the command has the right",
     ),
     "nas/terminal/streams.py": ({"open"}, "the null device and the standard streams' descriptors"),
-    "nas/terminal/options.py": ({"exec", "import_module"}, "an empty text, for a signal; our own three packages"),
+    "nas/terminal/parser.py": ({"exec", "import_module"}, "an empty text, for a signal; our own three packages"),
     "nas/commands/open.py": ({"open"}, "the browser"),
     "nas/pages/page.py": ({"read_text"}, SHIPPED),
     "nas/pages/bokeh_scripts.py": ({"read_text"}, "scripts of the installed package bokeh"),

@@ -11,7 +11,7 @@ from objectives.plugins import importable
 OF_FORMATS = ("precision_law", "precision", "group_size", "precision_tokens")
 
 
-def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: list[str]) -> Study:
+def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: Sequence[str]) -> Study:
     """The run's study with shipped metrics alone.
 
     Raises:

@@ -14,7 +14,8 @@ from nas.files import yaml_source
 from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.fit.command import worked_out
-from nas.fit.request import Request, refuse_places
+from nas.fit.meaning import refuse_places
+from nas.fit.request import FitRequest
 from nas.fit.text import terminal
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
@@ -43,7 +44,7 @@ class FittedLaw:
             UsageError: another ending than .yaml, or a file that exists.
         """
         try:
-            refuse_places(Request(out=Path(path)))
+            refuse_places(FitRequest(out=Path(path)))
         except UsageError as error:
             raise UsageError(str(error).removeprefix("--")) from None
         write(Path(path), "# Fitted by plas fit.\n" + yaml_source.dump(self.mapping()))
@@ -85,7 +86,7 @@ def fit_law(
         UsageError: a table, form or option that cannot be used.
     """
     _refuse_wrong(options, {"bootstraps": bootstraps, "seed": seed})
-    asked = Request(
+    asked = FitRequest(
         form=form,
         rename=tuple(f"{old}={new}" for old, new in (rename or {}).items()),
         where=(where,) if isinstance(where, str) else tuple(where),
@@ -122,7 +123,7 @@ def _table(runs: Any) -> pd.DataFrame:
 
 def _refuse_wrong(options: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
     """Options that `plas fit` does not have, and counts that are none."""
-    known = [field.name for field in fields(Request) if field.name not in ("runs", "out", "report", "quiet", "json")]
+    known = [field.name for field in fields(FitRequest) if field.name not in ("runs", "out", "report", "quiet", "json")]
     for name in options:
         if name not in known:
             raise UsageError(f"fit_law: {unknown('an option', name, known)}")
@@ -131,7 +132,7 @@ def _refuse_wrong(options: Mapping[str, Any], counts: Mapping[str, Any]) -> None
             raise UsageError(f"{name}: expected a whole number from 0 on, got {value!r}; correct it")
 
 
-def _fitted_table(asked: Request, table: pd.DataFrame) -> FittedLaw:
+def _fitted_table(asked: FitRequest, table: pd.DataFrame) -> FittedLaw:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a table in Python"
         table.to_csv(path, index=False)
@@ -142,6 +143,6 @@ def _fitted_table(asked: Request, table: pd.DataFrame) -> FittedLaw:
             raise UsageError(said) from None
 
 
-def _fitted(asked: Request, runs: Sequence[Path]) -> FittedLaw:
+def _fitted(asked: FitRequest, runs: Sequence[Path]) -> FittedLaw:
     done = worked_out(replace(asked, runs=(*runs,)), load_law(asked.law), None)
     return FittedLaw(done.law, done.content)

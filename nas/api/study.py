@@ -14,8 +14,8 @@ from nas.answer.outcome import Outcome
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
 from nas.api.frontier import Frontier, within
 from nas.api.study_keys import StudyKeys
+from nas.commands.requests import RunRequest
 from nas.commands.run import ran
-from nas.commands.run_request import Request
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.problem.breakdown import Explanation, explained
@@ -165,7 +165,7 @@ class Study:
             )
 
     def _searched(self, place: Path, folder: Path | None, *, pictures: bool) -> Frontier:
-        outcome: Outcome = ran(self.assembled, Request(out=place, quiet=True, pictures=pictures))[0]
+        outcome: Outcome = ran(self.assembled, RunRequest(out=place, quiet=True, pictures=pictures))[0]
         config, problem = self.assembled.config, self.problem
         covers = config.algo == "exact" or len(outcome.evaluations) == problem.space.size
         how = (

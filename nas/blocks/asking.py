@@ -12,6 +12,7 @@ from nas.blocks.few_kinds import few_kinds
 from nas.blocks.files import layers_of
 from nas.blocks.library import Library
 from nas.blocks.problem import Limit, posed
+from nas.blocks.request import BlocksRequest
 from nas.blocks.solution import Frontier
 from nas.blocks.solving import Doing, solved
 from nas.errors import UsageError
@@ -54,25 +55,19 @@ class Asked:
         )
 
     @classmethod
-    def typed(
-        cls,
-        objective: str | None,
-        budgets: Sequence[str],
-        fixed: Sequence[str],
-        kinds: int | None,
-        picks: Sequence[str],
-        scores: Sequence[str] = (),
-    ) -> "Asked":
+    def typed(cls, request: BlocksRequest) -> "Asked":
         """What the flags say; without objectives the one score that they name, if they do.
 
         Raises:
             UsageError: no objective.
         """
-        usual = (*(scores if len(scores) == 1 else cls.objectives[:1]), *cls.objectives[1:])
-        names = usual if objective is None else tuple(n.strip() for n in objective.split(",") if n.strip())
+        score = request.scores if len(request.scores) == 1 else cls.objectives[:1]
+        names = (*score, *cls.objectives[1:])
+        if request.objective is not None:
+            names = tuple(name.strip() for name in request.objective.split(",") if name.strip())
         if not names:
             raise UsageError("--objective: expected metrics, got none; write for example score,memory_mib")
-        return cls(names, tuple(budgets), tuple(fixed), kinds, tuple(picks))
+        return cls(names, request.budgets, request.fixed, request.max_kinds, request.picks)
 
     def names(self, library: Library) -> tuple[str, ...]:
         """The objectives as the library names them.

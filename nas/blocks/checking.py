@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nas.blocks.library import Library, Row, is_score, larger_is_better
+from nas.blocks.request import BlocksRequest
 from nas.errors import UsageError
 from nas.files.faults import unknown
 from objectives.written_text import escaped, shown_name
@@ -34,13 +35,13 @@ class Meaning:
     rest: Mapping[str, float] | None = None
 
     @classmethod
-    def typed(cls, scores: Sequence[str], larger: Sequence[str], rest: Sequence[str]) -> "Meaning":
+    def typed(cls, request: BlocksRequest) -> "Meaning":
         """What the flags say; a score of which more is better need not be named twice.
 
         Raises:
             UsageError: a rest that is no metric=value.
         """
-        return cls(tuple(scores), tuple(larger), dict(_amount(text) for text in rest))
+        return cls(request.scores, request.larger, dict(_amount(text) for text in request.rest))
 
 
 def _amount(text: str) -> tuple[str, float]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from nas.blocks.files import read_library
 from nas.blocks.library import Library
 from nas.blocks.others import read_answers
 from nas.blocks.page import blocks_page
+from nas.blocks.request import BlocksRequest, refuse_mixed
 from nas.blocks.study import Study
-from nas.commands import report as report_work
 from nas.commands.report import delivered
-from nas.commands.select import Request as Selection
+from nas.commands.requests import ExplainRequest, ReportRequest, SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.sweeps import FORM
 from nas.exact.sweeps import MOST as MOST_LIMITS
@@ -37,23 +37,7 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `blocks` was asked for."""
-
-    library: Path
-    asked: Asked
-    meaning: Meaning
-    compare: Path | None = None
-    real: Path | None = None
-    text: Path | None = None
-    out: Path | None = None
-    plots: bool = True
-    quiet: bool = False
-    json: bool = False
-
-
-def answer(request: Request) -> None:
+def answer(request: BlocksRequest) -> None:
     """Read, solve, write, print.
 
     Raises:
@@ -61,14 +45,15 @@ def answer(request: Request) -> None:
         InfeasibleError: no mixture is within the budgets.
         PlasError: the folder cannot be written.
     """
+    refuse_mixed(request)
     begin, stage = time.monotonic(), Stages(quiet=request.quiet)
     if request.out is not None:
         refuse_used("--out", request.out)
     stage("reading the library")
-    asked = request.asked
+    asked, meaning = Asked.typed(request), Meaning.typed(request)
     if recording.is_answer(request.library) and asked == Asked():
         asked = recording.read_config(request.library)[0]
-    library = read_library(request.library, request.meaning)
+    library = read_library(request.library, meaning)
     study = studied(library, asked, request.library, request.compare, stage)
     if request.real is not None:
         study = assembled(study, request, stage)
@@ -104,7 +89,7 @@ def studied(library: Library, asked: Asked, path: Path, compare: Path | None, st
     return Study(library, asked, frontier, picks(frontier, asked), regrets, additivity)
 
 
-def assembled(study: Study, request: Request, stage: Stages) -> Study:
+def assembled(study: Study, request: BlocksRequest, stage: Stages) -> Study:
     """The study with the picks assembled from the model and scored.
 
     Raises:
@@ -125,7 +110,7 @@ def _draw(folder: Path, study: Study, content: Mapping[str, Any]) -> None:
     write(folder / FILE, blocks_page(name_of(folder), study, content, pngs(study)))
 
 
-def _say(request: Request, study: Study, folder: Path) -> None:
+def _say(request: BlocksRequest, study: Study, folder: Path) -> None:
     if request.json:
         say_json({"folder": str(folder), **study.summary(), "picks": study.pick_rows(), "regret": study.regret_rows()})
         return
@@ -135,7 +120,7 @@ def _say(request: Request, study: Study, folder: Path) -> None:
     say(f"Tables, Puzzletron's solutions.json{', pictures, report.html' if request.plots else ''}: {folder}")
 
 
-def reopened(path: Path, budgets: list[str]) -> Study:
+def reopened(path: Path, budgets: Sequence[str]) -> Study:
     """A folder's answer found again, under further budgets."""
     asked, _ = recording.read_config(path)
     library = read_library(path, Meaning())
@@ -145,7 +130,7 @@ def reopened(path: Path, budgets: list[str]) -> Study:
     return study if budgets else replace(study, real=recording.read_real(path, len(study.frontier)))
 
 
-def report(request: report_work.Request) -> Path:
+def report(request: ReportRequest) -> Path:
     """The page of a folder, written anew.
 
     Raises:
@@ -159,7 +144,7 @@ def report(request: report_work.Request) -> Path:
     return delivered(request, lambda: blocks_page(name_of(path), study, content, pngs(study)))
 
 
-def select(request: Selection) -> None:
+def select(request: SelectRequest) -> None:
     """Mixtures of a folder's frontier: within budgets, knees, a diverse few, a sweep.
 
     Raises:
@@ -167,11 +152,11 @@ def select(request: Selection) -> None:
         InfeasibleError: no mixture is within the budgets.
     """
     check_form(request.how)
-    _refuse_settings(request.path, [*([] if request.laws is None else ["laws"]), *request.formats])
+    _refuse_settings(request.run, [*([] if request.laws is None else ["laws"]), *request.formats])
     if request.out is not None:
         _refuse_suffix(request.out)
         refuse_existing("--out", request.out)
-    study = reopened(request.path, request.budgets)
+    study = reopened(request.run, request.budgets)
     if request.sweep is not None:
         chosen = _sweep(study, request.sweep)
     else:
@@ -256,18 +241,19 @@ def _refuse_suffix(out: Path) -> None:
         )
 
 
-def explain(path: Path, how: str, index: int | None, budgets: list[str], given: Sequence[str], *, json: bool) -> None:
+def explain(request: ExplainRequest) -> None:
     """One mixture of a folder's frontier, layer by layer: what each block adds and saves, and what a step more buys.
 
     Raises:
-        UsageError: no such row, a form that chooses several, or settings of a study, which `given` names.
+        UsageError: no such row, a form that chooses several, or settings of a study.
         InfeasibleError: no mixture is within the limit.
     """
+    path, how, index = request.run or Path(), request.how, request.index
     check_form(how)
-    _refuse_settings(path, given)
+    _refuse_settings(path, of_a_study(request))
     if how.partition(":")[0] in ("frontier", "diverse"):
         raise UsageError(f"--select: expected best, knee or budget:metric=limit, got {how!r}; one mixture is explained")
-    study = reopened(path, budgets)
+    study = reopened(path, request.flags.get("budgets", []))
     rows = _rows(study, how) if index is None else [index]
     if not rows:
         raise InfeasibleError(f"--select: no mixture within {how}; move the limit")
@@ -276,7 +262,7 @@ def explain(path: Path, how: str, index: int | None, budgets: list[str], given: 
             f"--index: expected a row up to {len(study.frontier) - 1}, got {rows[0]}; choose one of frontier.csv"
         )
     layers = screen.layer_table(study, rows[0])
-    if json:
+    if request.json:
         totals = {name: float(study.frontier.metric(name)[rows[0]]) for name in study.library.metrics}
         say_json({"id": rows[0], **totals, "layers": layers, "block_configs": recording.block_configs(study, rows[0])})
         return
@@ -288,6 +274,14 @@ def explain(path: Path, how: str, index: int | None, budgets: list[str], given: 
     table(names, [[_cell(layer[name]) for name in names] for layer in changed], below=("block",))
     say(f"A step more: {study.buys(rows[0])}.")
     say(study.assumption())
+
+
+def of_a_study(request: ExplainRequest) -> list[str]:
+    """What was given that only a study's answer can honour."""
+    others = {"model": request.model, "architecture": request.architecture, "config": request.config}
+    named = [name for name, value in others.items() if value is not None]
+    keys = [key for key in request.flags if key != "budgets"]
+    return [*keys, *named, *["contexts"] * request.contexts, *request.settings]
 
 
 def _cell(value: Any) -> str:

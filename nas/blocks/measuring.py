@@ -1,7 +1,6 @@
 """The work of `blocks --measure`: a library of a model's own blocks, each scored in the parent's place, and the test of their sum."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from nas.blocks.additivity import Additivity, write_additivity
 from nas.blocks.checking import Meaning, checked
 from nas.blocks.files import write_library
 from nas.blocks.library import Library, Row
+from nas.blocks.request import BlocksRequest, refuse_mixed
 from nas.blocks.session import Reading, Scorer
 from nas.blocks.variants import Variant
 from nas.errors import UsageError
@@ -26,70 +26,48 @@ from objectives.written_text import in_a_command
 SCORE = "loss"
 
 
-@dataclass(frozen=True)
-class How:
-    """How a library is measured."""
-
-    text: Path | None
-    tokens: int
-    length: int
-    batch: int
-    mixtures: int
-    seed: int
-
-    def reading(self) -> Reading:
-        """The text and how it is cut.
-
-        Raises:
-            UsageError: no text.
-        """
-        if self.text is None:
-            raise UsageError("--text: expected a text to score blocks on, got none; name a file or a folder")
-        return Reading(self.text, self.tokens, self.length, self.batch)
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `blocks --measure` was asked for."""
-
-    model: Path
-    how: How
-    out: Path | None
-    resume: bool
-    quiet: bool
-    json: bool
-
-
-def measure(request: Request) -> None:
+def measure(request: BlocksRequest) -> None:
     """Score every replacement and the mixtures, write the library.
 
     Raises:
         UsageError: no model or text, a folder in use, a measurement of something else.
         PlasError: a loss that is not finite, a folder that cannot be written.
     """
+    refuse_mixed(request)
     refuse_missing("blocks")
-    reading = request.how.reading()
+    reading = reading_of(request)
     if request.out is None and request.resume:
         raise UsageError("--resume: expected the folder of the measurement, got none; name it with --out")
     if request.out is not None and not request.resume:
         refuse_used("--out", request.out)
-    found = session.scorer(request.model, reading)
+    found = session.scorer(request.library, reading)
     folder = request.out if request.resume and request.out else run_folder.create("blocks-library", request.out)
     with run_folder.locked(folder):
-        asked = {"mixtures": request.how.mixtures, "seed": request.how.seed}
+        asked = {"mixtures": request.mixtures, "seed": request.seed}
         record = session.record_of(folder, session.identity(found, reading, asked))
-        mixtures = session.sampled(found.shapes, request.how.mixtures, request.how.seed)
+        mixtures = session.sampled(found.shapes, request.mixtures, request.seed)
         try:
             losses = _scored(record, found, [*session.replacements(found.shapes), *mixtures], quiet=request.quiet)
         except KeyboardInterrupt:
             again = f"the same command with --resume --out {in_a_command(folder)} goes on"
             raise KeyboardInterrupt(f"Interrupted, every score is kept; {again}") from None
-        library = library_of(request.model, found, losses)
+        library = library_of(request.library, found, losses)
         write_library(folder, library)
         additivity = additivity_of(found, losses, mixtures)
         if additivity is not None:
             write_additivity(folder, additivity, [session.key(mixture) for mixture in mixtures])
     _say(request, folder, library, additivity)
+
+
+def reading_of(request: BlocksRequest) -> Reading:
+    """The text and how it is cut.
+
+    Raises:
+        UsageError: no text.
+    """
+    if request.text is None:
+        raise UsageError("--text: expected a text to score blocks on, got none; name a file or a folder")
+    return Reading(request.text, request.tokens, request.length, request.batch)
 
 
 def _scored(record: Record, found: Scorer, todo: list[dict[int, Variant]], *, quiet: bool) -> dict[str, float]:
@@ -141,7 +119,7 @@ def additivity_of(found: Scorer, losses: dict[str, float], mixtures: list[dict[i
     return Additivity(np.array([len(m) for m in mixtures]), np.array(predicted), np.array(real))
 
 
-def _say(request: Request, folder: Path, library: Library, additivity: Additivity | None) -> None:
+def _say(request: BlocksRequest, folder: Path, library: Library, additivity: Additivity | None) -> None:
     own = library.baselines[SCORE]
     if request.json:
         said = None if additivity is None else additivity.content()

@@ -8,8 +8,9 @@ from typing import Any
 
 from nas.calibrate import calibration_text as text
 from nas.calibrate.calibration_screen import show
+from nas.calibrate.inputs import called, read_input, repeated, target
 from nas.calibrate.page import calibration_page
-from nas.calibrate.request import Request, called, read_input, repeated
+from nas.calibrate.request import CalibrateRequest
 from nas.errors import PlasError, UsageError
 from nas.files import yaml_source
 from nas.files.own_files import made_folder
@@ -32,7 +33,7 @@ UNFITTED: dict[str, Any] = {"profiles": [], "energy": []}
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
 
 
-def execute(request: Request) -> None:
+def execute(request: CalibrateRequest) -> None:
     """Calibrate, say how wrong it is, write the device file and the report.
 
     Raises:
@@ -41,7 +42,7 @@ def execute(request: Request) -> None:
     if request.report is not None:
         refuse_used("--report", request.report)
     outcome = calibrate_files(request)
-    named = {"table": called(request.measured), "written": request.target.name, "command": repeated(request)}
+    named = {"table": called(request.measured), "written": target(request).name, "command": repeated(request)}
     content = stamped("calibration", outcome.report() | named)
     if request.json:
         say_json(content)
@@ -49,7 +50,7 @@ def execute(request: Request) -> None:
         show(content)
     for doubt in text.not_recommended(content):
         notice(doubt)
-    notice(f"Written: {request.target}. {text.usage(content, str(request.target))}".rstrip())
+    notice(f"Written: {target(request)}. {text.usage(content, str(target(request)))}".rstrip())
     if request.report is not None:
         write_json(made_folder(request.report) / FILE, content)
         page = write_page(request.report, "calibration", calibration_page)
@@ -207,7 +208,7 @@ def calibrated(
     return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
 
 
-def calibrate_files(request: Request) -> Outcome:
+def calibrate_files(request: CalibrateRequest) -> Outcome:
     """Calibrate from a measured CSV, logs, or an export whose benches have run, and write the device file.
 
     A file that this wrote of the same device keeps its profiles.
@@ -215,7 +216,7 @@ def calibrate_files(request: Request) -> Outcome:
     Raises:
         UsageError: nothing to read, or the file to write is another one.
     """
-    out, paths = request.target, request.measured
+    out, paths = target(request), request.measured
     earlier = written_before(out, load_device(id_and_mode(request.device)[0]))
     lines, told = read_input(request)
     outcome = calibrated(

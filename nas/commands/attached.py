@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nas.commands.run_request import Request
+from nas.commands.requests import RunRequest
 from nas.errors import UsageError
 from nas.record.folder import Manifest
 from nas.record.identity import fingerprints
@@ -68,7 +68,7 @@ def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMi
     return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
 
 
-def refuse_moving(manifest: Manifest, request: Request) -> None:
+def refuse_moving(manifest: Manifest, request: RunRequest) -> None:
     """What was evaluated on a cluster goes on where the command line says: never here by mistake, nor where a folder says.
 
     Raises:
@@ -82,7 +82,7 @@ def refuse_moving(manifest: Manifest, request: Request) -> None:
         )
 
 
-def place(manifest: Manifest, study: Study, pool: WorkerPool | None, request: Request) -> None:
+def place(manifest: Manifest, study: Study, pool: WorkerPool | None, request: RunRequest) -> None:
     """Note on which cluster a run is, and say where to watch it."""
     if isinstance(pool, ClusterPool):
         manifest.update(executor=study.config.executor, dashboard=pool.cluster.dashboard or None)

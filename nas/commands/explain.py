@@ -1,7 +1,7 @@
 """The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
 from nas.answer.restudied import study_of
 from nas.answer.sentences import count, describe, headline
+from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import Gains, gains
@@ -39,23 +40,7 @@ from search_spaces.architectures import Architectures
 SIDES = ("compute", "memory")
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `explain` was asked for."""
-
-    run: Path | None
-    how: str
-    index: int | None
-    model: str | None
-    architecture: str | None
-    config: str | None
-    settings: list[str]
-    flags: Mapping[str, Any]
-    contexts: bool
-    json: bool
-
-
-def explain(request: Request) -> None:
+def explain(request: ExplainRequest) -> None:
     """Find the architecture, explain it, print it.
 
     Raises:
@@ -96,7 +81,7 @@ def explain(request: Request) -> None:
         say(f"\nWhat more would buy is not said: {why_not}")
 
 
-def _found(request: Request) -> tuple[Study, Baseline]:
+def _found(request: ExplainRequest) -> tuple[Study, Baseline]:
     """The one architecture that was asked for, in its study."""
     named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
     if len(named) != 1:
@@ -121,7 +106,7 @@ def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
         return None, f"exact answers in the {problem.space.name} space would take more than seconds"
 
 
-def _named(request: Request) -> tuple[Study, Baseline]:
+def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
     """A published model, or an architecture written out, in a study that has its vocabulary."""
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
@@ -134,7 +119,7 @@ def _named(request: Request) -> tuple[Study, Baseline]:
     return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
 
 
-def _own_head(request: Request, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:
+def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:
     """An architecture's own vocabulary and tying as study keys, where it has one and the flags give no other."""
     given = {*request.flags, *parsed_settings(request.settings)}
     headless = request.model is not None and raw.get("latency") == "closed_form"
@@ -144,7 +129,7 @@ def _own_head(request: Request, raw: Mapping[str, Any], chosen: Architectures) -
     return {name: value for name, value in own.items() if name not in given}
 
 
-def _from_run(request: Request, path: Path) -> tuple[Study, Baseline]:
+def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
     if request.config is not None:
         raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")

@@ -1,14 +1,15 @@
 """The work of `report`: the page of a run beside its files, or a page of several runs."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.recalled import recalled
+from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import report_json, yaml_source
 from nas.files.tables import refuse_existing, write
@@ -24,16 +25,7 @@ COMPARISON = "comparison.yaml"
 TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `report` was asked for."""
-
-    runs: tuple[Path, ...]
-    out: Path | None
-    quiet: bool = False
-
-
-def report(request: Request) -> Path:
+def report(request: ReportRequest) -> Path:
     """Write the page; where it is.
 
     Raises:
@@ -50,7 +42,7 @@ def report(request: Request) -> Path:
     return delivered(request, made)
 
 
-def delivered(request: Request, page: Callable[[], str]) -> Path:
+def delivered(request: ReportRequest, page: Callable[[], str]) -> Path:
     """Write a page where it was asked for, else beside the files of the one folder; where it is.
 
     Raises:
@@ -64,6 +56,11 @@ def delivered(request: Request, page: Callable[[], str]) -> Path:
     if not request.quiet:
         notice(f"{target}: open it in a browser; it needs no network")
     return target
+
+
+def reports_in(runs: Sequence[Path]) -> list[str]:
+    """Which reports of fits, calibrations and reproductions the one folder that is named holds; of several none."""
+    return [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
 
 
 def refuse_comparison(path: Path) -> None:

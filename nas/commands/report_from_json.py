@@ -3,14 +3,15 @@
 from pathlib import Path
 
 from nas.calibrate.page import calibration_page
-from nas.commands.report import Request, delivered
+from nas.commands.report import delivered
+from nas.commands.requests import ReportRequest
 from nas.fit.page import fit_page
 from nas.pages.from_report import page_of
 
 PAGES = {"fit": fit_page, "calibration": calibration_page}
 
 
-def report(request: Request) -> Path:
+def report(request: ReportRequest) -> Path:
     """Write the page of the one folder that was named; where it is.
 
     Raises:

@@ -15,7 +15,8 @@ from nas.answer.progress_file import ProgressFile, this_machine
 from nas.answer.screen import show
 from nas.answer.sentences import describe
 from nas.commands.attached import Attached, attached, place, refuse_moving
-from nas.commands.run_request import Request, announce, assembled, continued
+from nas.commands.requests import RunRequest
+from nas.commands.run_request import announce, assembled, continued
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
@@ -47,7 +48,7 @@ from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
 
 
-def execute(request: Request) -> Path:
+def execute(request: RunRequest) -> Path:
     """Run or continue a study; its folder.
 
     Raises:
@@ -74,7 +75,7 @@ def execute(request: Request) -> Path:
     return folder
 
 
-def answer(outcome: Outcome, folder: Path, request: Request) -> None:
+def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:
     """Print the answer as it was asked for.
 
     Raises:
@@ -87,14 +88,14 @@ def answer(outcome: Outcome, folder: Path, request: Request) -> None:
     sys.stdout.flush()
 
 
-def started(request: Request) -> tuple[Outcome, Path]:
+def started(request: RunRequest) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
     if request.retry_failed:
         raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
     return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
 
 
-def ran(study: Study, request: Request) -> tuple[Outcome, Path]:
+def ran(study: Study, request: RunRequest) -> tuple[Outcome, Path]:
     """A study searched in a new folder."""
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
@@ -106,14 +107,14 @@ def ran(study: Study, request: Request) -> tuple[Outcome, Path]:
         return begin(study, folder, request, besides), folder
 
 
-def begin(study: Study, folder: Path, request: Request, besides: Attached) -> Outcome:
+def begin(study: Study, folder: Path, request: RunRequest, besides: Attached) -> Outcome:
     """Lay out a run folder and search."""
     announce(study, request)
     store, manifest = laid_out(study, folder)
     return searched(study, store, None, manifest, request, besides)
 
 
-def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
+def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
     """A recorded run replayed and continued."""
     if request.config is not None or request.out is not None:
         raise UsageError(
@@ -148,7 +149,7 @@ def resumed(request: Request, folder: Path) -> tuple[Outcome, Path]:
         return searched(study, store, recorded, manifest, request, besides), folder
 
 
-def begun_again(request: Request, folder: Path) -> Outcome:
+def begun_again(request: RunRequest, folder: Path) -> Outcome:
     """A run that was killed before its store was laid out starts from its configuration."""
     run_folder.refuse_other(folder, (FILE,) if (folder / "manifest.json").exists() else ("config.yaml",))
     if (folder / "manifest.json").exists():
@@ -167,7 +168,7 @@ def searched(
     store: RunStore,
     recorded: Recorded | None,
     manifest: Manifest,
-    request: Request,
+    request: RunRequest,
     besides: Attached,
 ) -> Outcome:
     """Search, and leave a run that can be continued whatever happens."""
@@ -202,7 +203,7 @@ def searched(
     return outcome
 
 
-def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: Request) -> Outcome:
+def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: RunRequest) -> Outcome:
     """What follows from everything evaluated, written into the run's folder; each step is named while it lasts."""
     stage = Stages(quiet=request.quiet)
     told = search.archive.all()

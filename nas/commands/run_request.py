@@ -2,13 +2,13 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 from nas.answer.screen import show_head
+from nas.commands.requests import RunRequest
 from nas.errors import UsageError
 from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
@@ -25,23 +25,7 @@ from objectives.quantities import short
 from objectives.written_text import in_a_command
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `run` was asked for."""
-
-    flags: Mapping[str, Any] = field(default_factory=dict)
-    settings: Sequence[str] = ()
-    config: str | None = None
-    resume: Path | None = None
-    retry_failed: bool = False
-    out: Path | None = None
-    quiet: bool = False
-    json: bool = False
-    verbose: bool = False
-    pictures: bool = True
-
-
-def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: Request) -> Study:
+def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: RunRequest) -> Study:
     """A checked study; limits and parameters that its strategy cannot honour are refused."""
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
@@ -61,7 +45,7 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     return study
 
 
-def announce(study: Study, request: Request) -> None:
+def announce(study: Study, request: RunRequest) -> None:
     """Say what is searched and what of it is doubtful, as soon as nothing can be refused any more."""
     with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
         if not (request.quiet or request.json):
@@ -73,7 +57,7 @@ def announce(study: Study, request: Request) -> None:
         notice(f"Warning: {text}")
 
 
-def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+def typed_storage(raw: Mapping[str, Any], request: RunRequest) -> Mapping[str, Any]:
     """The raw study with a storage only where the command line names it: a file's could be any place of anybody's."""
     left = raw.get("optuna_storage", "none")
     if left in (None, "none") or "optuna_storage" in {**request.flags, **parsed_settings(request.settings)}:
@@ -86,7 +70,7 @@ def typed_storage(raw: Mapping[str, Any], request: Request) -> Mapping[str, Any]
     return {key: value for key, value in raw.items() if key != "optuna_storage"}
 
 
-def continued(request: Request, run: OpenRun) -> Study:
+def continued(request: RunRequest, run: OpenRun) -> Study:
     """The run's own study with another limit; anything else that differs is refused by name."""
     algo = request.flags.get("algo", run.resolved["algo"])
     if algo != run.resolved["algo"]:
@@ -106,7 +90,7 @@ def continued(request: Request, run: OpenRun) -> Study:
     return within_horizon(study, run.resolved["evaluations"], request.quiet)
 
 
-def _refuse_taken_in(request: Request, run: OpenRun) -> None:
+def _refuse_taken_in(request: RunRequest, run: OpenRun) -> None:
     """Say so when a key is named that other keys have taken in when the run began.
 
     Raises:

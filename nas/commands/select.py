@@ -1,7 +1,7 @@
 """The work of `select`: rows of a run chosen, shown and written as a candidate file."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.restudied import study_of
 from nas.answer.sentences import count, describe
 from nas.answer.solved_anew import solvable, solved_along, solved_within
+from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.infeasibility import diagnosed
 from nas.exact.rival_laws import along
@@ -35,23 +36,7 @@ from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `select` was asked for; `formats` are keys of the study that change what its designs are, or lose."""
-
-    path: Path
-    how: str
-    budgets: list[str]
-    sweep: str | None
-    laws: str | None
-    formats: dict[str, str]
-    out: Path | None
-    shown: int
-    quiet: bool
-    json: bool
-
-
-def choose(request: Request) -> None:
+def choose(request: SelectRequest) -> None:
     """Choose, show and write.
 
     Raises:
@@ -61,7 +46,7 @@ def choose(request: Request) -> None:
     check_form(request.how)
     if request.out is not None:
         refuse_existing("--out", request.out)
-    run = recorded_run(request.path)
+    run = recorded_run(request.run)
     budgets = _budgets(run, request.budgets)
     run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
     if request.sweep is not None:
@@ -90,7 +75,7 @@ def choose(request: Request) -> None:
     _said(request, run, rows)
 
 
-def _in_formats(request: Request, run: RecordedRun) -> tuple[RecordedRun, Problem]:
+def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
     """The run asked anew, with what must be said of its formats."""
     anew, study = asked_anew(run, request.formats)
     if not request.quiet:
@@ -105,7 +90,7 @@ def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
 
 
 def _under_laws(
-    request: Request, run: RecordedRun, rows: IntArray, pick: Budget | None, costs: FloatArray | None = None
+    request: SelectRequest, run: RecordedRun, rows: IntArray, pick: Budget | None, costs: FloatArray | None = None
 ) -> tuple[dict[str, FloatArray], list[str]]:
     """Regrets of the chosen under each law that was asked for, here or in the run, and what is said of them.
 
@@ -176,7 +161,7 @@ def _texts(numbers: IntArray) -> list[str]:
     return [f"{number:,}" for number in numbers.tolist()]
 
 
-def _budgets(run: RecordedRun, texts: list[str]) -> tuple[Budget, ...]:
+def _budgets(run: RecordedRun, texts: Sequence[str]) -> tuple[Budget, ...]:
     """The run's budgets with the given ones in place of those on the same metric; `none` removes one."""
     names = tuple(run.evaluations.metrics)
     removed = {text.partition("=")[0].strip() for text in texts if text.partition("=")[2].strip() == "none"}
@@ -201,7 +186,7 @@ def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...])
     return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
 
 
-def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
+def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
     """The pick at every limit, one row each; limits that nothing meets have empty columns."""
     if request.how != "frontier":
         raise UsageError(
@@ -231,14 +216,14 @@ def _sweep(request: Request, run: RecordedRun, problem: Problem | None, budgets:
     _said(request, run, rows)
 
 
-def _give(request: Request, columns: dict[str, AnyArray], n: int) -> None:
+def _give(request: SelectRequest, columns: dict[str, AnyArray], n: int) -> None:
     if request.out is not None:
         write_candidates(request.out, columns)
     if request.json:
         say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
 
 
-def _said(request: Request, run: RecordedRun, rows: IntArray) -> None:
+def _said(request: SelectRequest, run: RecordedRun, rows: IntArray) -> None:
     """What the times of the chosen are extrapolated from, and where they were written."""
     if request.quiet:
         return

@@ -4,11 +4,11 @@ import json
 import shutil
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from nas.answer.progress import Progress, RunFollower
 from nas.answer.progress_file import NAME, Elsewhere, going_on_elsewhere, read
+from nas.commands.requests import WatchRequest
 from nas.compare.progress import PLAN, ComparisonFollower, ComparisonProgress
 from nas.errors import UsageError
 from nas.files.tables import finite
@@ -21,19 +21,7 @@ Follower = RunFollower | Elsewhere | ComparisonFollower
 LOOK_S = 0.2
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `watch` was asked for; times in seconds."""
-
-    path: Path
-    every: float
-    wait: float
-    once: bool
-    json: bool
-    quiet: bool
-
-
-def watch(request: Request) -> None:
+def watch(request: WatchRequest) -> None:
     """Show progress until nothing more comes.
 
     Raises:
@@ -50,35 +38,38 @@ def watch(request: Request) -> None:
             time.sleep(request.every)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Stopped watching; {request.path} is left alone. Watch on with: {command('watch')} {in_a_command(request.path)}"
+            f"Stopped watching; {request.run} is left alone. Watch on with: {command('watch')} {in_a_command(request.run)}"
         ) from None
 
 
-def awaited(request: Request) -> Follower:
+def awaited(request: WatchRequest) -> Follower:
     """What follows the folder, once there is something to follow.
 
     Raises:
         UsageError: there is not, and the time to wait is over.
     """
-    patience = 0.0 if request.once or _holds_something_else(request.path) else request.wait
+    patience = 0.0 if request.once or _holds_something_else(request.run) else request.wait
     end, said = time.monotonic() + patience, request.quiet
-    while (found := follower_of(request.path)) is None:
+    while (found := follower_of(request.run)) is None:
         if time.monotonic() >= end:
-            reason = "nothing to watch in it" if request.path.is_dir() else "no folder"
+            reason = "nothing to watch in it" if request.run.is_dir() else "no folder"
             raise UsageError(
-                f"{request.path}: expected the folder of a run or a comparison, got {reason}; list runs with 'ls runs'"
+                f"{request.run}: expected the folder of a run or a comparison, got {reason}; list runs with 'ls runs'"
             )
         if not said:
-            notice(f"{request.path}: no run there yet, waiting up to {request.wait:g} s …")
+            notice(f"{request.run}: no run there yet, waiting up to {request.wait:g} s …")
             said = True
         time.sleep(LOOK_S)
     return found
 
 
 def _holds_something_else(path: Path) -> bool:
-    """Whether a folder has files, and none that a run or a comparison begins with: none will be laid out in it."""
+    """Whether a folder has files, and none that a run or a comparison begins with: none will be laid out in it.
+
+    The lock and unfinished files, which are hidden, come before those.
+    """
     try:
-        names = {entry.name for entry in path.iterdir()}
+        names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
     except OSError:
         return False
     return bool(names) and not names & {"config.yaml", "manifest.json", FILE, NAME, PLAN}

@@ -9,7 +9,7 @@ from typing import Any
 
 from nas.compare import cells, foreign
 from nas.compare.answer import show
-from nas.compare.configuration import Asked, ComparisonConfig, asked, refuse_untyped
+from nas.compare.configuration import Asked, ComparisonConfig, asked, keys_of, refuse_untyped
 from nas.compare.crew import Crew, processors
 from nas.compare.growth import extended
 from nas.compare.page import comparison_page
@@ -17,7 +17,7 @@ from nas.compare.pictures import draw_all
 from nas.compare.plan import Cell, Plan, planned
 from nas.compare.ranking import Ranking, rankings
 from nas.compare.reading import left_out, report, sentences
-from nas.compare.request import Request
+from nas.compare.request import CompareRequest
 from nas.compare.result import StudyResult
 from nas.compare.rows import pair_rows, result_rows, target_rows
 from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
@@ -37,7 +37,7 @@ from objectives import outside
 from objectives.written_text import in_a_command
 
 
-def execute(request: Request) -> None:
+def execute(request: CompareRequest) -> None:
     """Run or continue a comparison.
 
     Raises:
@@ -74,11 +74,11 @@ def execute(request: Request) -> None:
         )
 
 
-def opened(request: Request) -> tuple[Path, Plan]:
+def opened(request: CompareRequest) -> tuple[Path, Plan]:
     """The folder and what is to be in it."""
     if request.retry_failed and request.resume is None:
         raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
-    further = request.given.keys() - {"algos"} or request.studies  # a user's own strategies are named again
+    further = request.given.keys() - {"algos"} or request.names  # a user's own strategies are named again
     if request.interim and (request.resume is None or request.retry_failed or further):
         raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
     if request.columns and not request.traces and request.resume is None:
@@ -87,13 +87,13 @@ def opened(request: Request) -> tuple[Path, Plan]:
         wanted = extended(request, request.resume)
     elif request.traces_alone:
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", request.traces[0].stem)[:60]
-        own = {key: value for key, value in request.own.items() if key in ("columns", "reference", "bounds")}
+        own = {key: value for key, value in keys_of(request).items() if key in ("columns", "reference", "bounds")}
         wanted = Asked(ComparisonConfig(name=name, baselines=False, **own), ())
     else:
-        wanted = asked(request.own, request.flags, request.settings, request.config, request.studies)
+        wanted = asked(keys_of(request), request.flags, request.settings, request.config, request.names)
     refuse_untyped(wanted.config, split_names(request.given.get("algos", "")))
     plan = planned(wanted)
-    for strategy in request.own.get("params", {}):
+    for strategy in keys_of(request).get("params", {}):
         if strategy not in plan.strategies:
             compared = ", ".join(plan.strategies)
             raise UsageError(f"--param {strategy}: expected a strategy compared here ({compared}); add it with --algos")
@@ -140,7 +140,7 @@ def kept_traces(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in (folder / "traces").glob("*") if path.is_file()))
 
 
-def compared(plan: Plan, folder: Path, request: Request) -> list[StudyResult]:
+def compared(plan: Plan, folder: Path, request: CompareRequest) -> list[StudyResult]:
     """Run what is missing, measure everything, write every table and picture."""
     crew, stage = Crew(request.workers or processors()), Stages(quiet=request.quiet)
     try:

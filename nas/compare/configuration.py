@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from nas.compare.request import CompareRequest
+from nas.compare.trace_columns import bounds_by_name, columns_of, reference_by_name
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
@@ -76,10 +78,27 @@ class Asked:
     studies: tuple[AskedStudy, ...]
 
 
+def keys_of(request: CompareRequest) -> dict[str, Any]:
+    """Keys of the comparison that the flags give, with the parameters and caps of its strategies.
+
+    Raises:
+        UsageError: a column, a reference or bounds that are none.
+    """
+    columns_of(request.columns)
+    given = {
+        "params": parameters_by_strategy(request.params),
+        "caps": parsed_settings(request.caps, "--cap"),
+        "columns": list(request.columns),
+        "reference": reference_by_name(request.reference),
+        "bounds": bounds_by_name(request.bounds),
+    }
+    return {**request.given, **{key: value for key, value in given.items() if value}}
+
+
 def asked(
     given: Mapping[str, Any],
     flags: Mapping[str, Any],
-    settings: list[str],
+    settings: Sequence[str],
     config: str | None,
     names: Sequence[str] | None,
 ) -> Asked:
@@ -153,7 +172,7 @@ def _distinct(studies: list[AskedStudy]) -> list[AskedStudy]:
     return studies
 
 
-def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: list[str]) -> AskedStudy:
+def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: Sequence[str]) -> AskedStudy:
     """The study under the command's flags; the strategy, its parameters and the seed are the comparison's."""
     for key in OWN_KEYS:
         if key in parsed_settings(settings):

@@ -2,23 +2,23 @@
 
 from pathlib import Path
 
-from nas.compare.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, checked
+from nas.compare.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, checked, keys_of
 from nas.compare.plan import planned
-from nas.compare.request import Request
+from nas.compare.request import CompareRequest
 from nas.errors import UsageError
 from nas.record.identity import difference
 from nas.study.written_values import split_names
 from nas.terminal.console import notice
 
 
-def extended(request: Request, folder: Path) -> Asked:
+def extended(request: CompareRequest, folder: Path) -> Asked:
     """What a comparison's folder holds, with what is asked for in addition."""
     if request.out is not None:
         raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
     if not (folder / FILE).is_file():
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = asked({}, {}, [], str(folder), None)
-    given = request.own
+    given = keys_of(request)
     if request.interim and (
         more := [name for name in split_names(given.get("algos", "")) if name not in old.config.algos]
     ):
@@ -49,16 +49,16 @@ def extended(request: Request, folder: Path) -> Asked:
     return Asked(checked(merged, {}), (*old.studies, *further(request, old)))
 
 
-def further(request: Request, old: Asked) -> list[AskedStudy]:
+def further(request: CompareRequest, old: Asked) -> list[AskedStudy]:
     """Studies that are added; one whose name is there already must be the same."""
-    if request.config is None and not request.studies:
+    if request.config is None and not request.names:
         if request.flags or request.settings:
             raise UsageError(
                 "resume: expected flags of a study only with --studies or --config, which add studies; "
                 f"{', '.join([*request.flags, *request.settings])} of the recorded ones stay as they are"
             )
         return []
-    new = asked({}, request.flags, request.settings, request.config, request.studies)
+    new = asked({}, request.flags, request.settings, request.config, request.names)
     known = {study.name: study for study in old.studies}
     for study in new.studies:
         if study.name in known:

@@ -1,51 +1,106 @@
-"""What `compare` was asked for on the command line."""
+"""What `compare` can be asked for: its flags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from nas.compare.configuration import parameters_by_strategy
-from nas.compare.trace_columns import bounds_by_name, columns_of, reference_by_name
-from nas.study.layers import parsed_settings
+from nas.terminal.flags import OUTPUT, Flag, Json, Keys, NoPlots, Quiet, Settings
+
+COMPARE = "What to compare"
+OWN = {  # keys of the comparison
+    "algos": Flag("--algos", "Strategies, or all: nsga2,package.module; default all (shipped).", COMPARE),
+    "seeds": Flag("--seeds", "Runs per strategy and study; default 15.", COMPARE, kind=int),
+    "evaluations": Flag(
+        "--evaluations", "Distinct architectures per run, or a strategy's cap; default 1000.", COMPARE, kind=int
+    ),
+    "baselines": Flag("--no-baselines", "Leave random and lhs out.", COMPARE, kind=bool),
+}
+OF_RUNS = {  # keys of a study, as they mean every run
+    "time_limit": Flag("--time-limit", "Seconds of search per run.", COMPARE, kind=float),
+    "stop_when_stable": Flag(
+        "--stop-when-stable", "Stop a run after N evaluations without a new frontier member.", COMPARE, "N", kind=int
+    ),
+    "constraints": Flag("--constraints", "native, penalty or reject: how budgets reach strategies.", COMPARE),
+    "seed_from": Flag("--seed-from", "Candidate file whose designs every run starts from.", COMPARE, "FILE"),
+}
 
 
 @dataclass(frozen=True)
-class Request:
-    """What `compare` was asked for; `given` are keys of the comparison, `flags` those of a study."""
+class CompareRequest:
+    """A comparison to run or continue: `given` are keys of the comparison, `flags` those of its studies."""
 
-    given: Mapping[str, Any]
-    flags: Mapping[str, Any]
-    settings: list[str]
-    config: str | None
-    studies: list[str]
-    params: list[str]
-    caps: list[str]
-    traces: list[Path]
-    workers: int | None
-    resume: Path | None
-    retry_failed: bool
-    interim: bool
-    out: Path | None
-    quiet: bool
-    json: bool
-    columns: list[str] = field(default_factory=list)
-    reference: list[str] = field(default_factory=list)
-    bounds: list[str] = field(default_factory=list)
-    pictures: bool = True
+    given: Annotated[Mapping[str, Any], Keys("algos seeds evaluations studies baselines", OWN)] = field(
+        default_factory=dict
+    )
+    studies: Annotated[
+        str | None, Flag("--studies", "Studies: of --config, shipped names, files; separated by commas.", COMPARE)
+    ] = None
+    params: Annotated[
+        tuple[str, ...],
+        Flag("--param", "A strategy's own, nsga2.population=50; repeats.", COMPARE, "STRATEGY.NAME=VALUE"),
+    ] = ()
+    caps: Annotated[
+        tuple[str, ...], Flag("--cap", "A slow strategy stops there, optuna_gp=60; repeats.", COMPARE, "STRATEGY=N")
+    ] = ()
+    traces: Annotated[
+        tuple[Path, ...], Flag("--traces", "CSV of another tool: run, evaluation, objectives; repeats.", COMPARE)
+    ] = ()
+    columns: Annotated[
+        tuple[str, ...],
+        Flag(
+            "--column",
+            "What a column of the traces is: run=seed, key=id, total_ms=latency, maximize:accuracy; repeats.",
+            COMPARE,
+            "NAME=COLUMN",
+        ),
+    ] = ()
+    reference: Annotated[
+        tuple[str, ...],
+        Flag(
+            "--reference", "Hypervolume within this point too, total_ms=100; one per objective.", COMPARE, "NAME=VALUE"
+        ),
+    ] = ()
+    bounds: Annotated[
+        tuple[str, ...],
+        Flag("--bounds", "Hypervolume on these bounds, accuracy=0.5:0.8; one per objective.", COMPARE, "NAME=LOW:HIGH"),
+    ] = ()
+    resume: Annotated[
+        Path | None, Flag("--resume", "Continue a comparison, or extend it by what else is given.", COMPARE)
+    ] = None
+    retry_failed: Annotated[
+        bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE)
+    ] = False
+    interim: Annotated[
+        bool,
+        Flag("--interim", "With --resume: results of strategies whose runs are all there; runs nothing.", COMPARE),
+    ] = False
+    workers: Annotated[int | None, Flag("--workers", "Processes, a run each; default one per processor.", COMPARE)] = (
+        None
+    )
+    flags: Annotated[
+        Mapping[str, Any],
+        Keys(
+            "time_limit stop_when_stable constraints seed_from config settings space law objectives budgets preset device "
+            "precision latency attention vocabulary batch input_tokens output_tokens",
+            OF_RUNS,
+        ),
+    ] = field(default_factory=dict)
+    config: Annotated[
+        str | None, Flag("--config", "A comparison or a study: YAML file, folder, or a shipped name.", COMPARE)
+    ] = None
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    out: Annotated[Path | None, Flag("--out", "Folder to create; default runs/compare-<name>.", OUTPUT)] = None
+    pictures: Annotated[bool, NoPlots] = True
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False
 
     @property
-    def own(self) -> dict[str, Any]:
-        """Keys of the comparison with the parameters and caps of its strategies."""
-        params = {"params": parameters_by_strategy(self.params)} if self.params else {}
-        caps = {"caps": parsed_settings(self.caps, "--cap")} if self.caps else {}
-        columns = {"columns": self.columns} if self.columns else {}
-        reference = {"reference": reference_by_name(self.reference)} if self.reference else {}
-        bounds = {"bounds": bounds_by_name(self.bounds)} if self.bounds else {}
-        columns_of(self.columns)
-        return {**self.given, **params, **caps, **columns, **reference, **bounds}
+    def names(self) -> list[str]:
+        """The studies that are named."""
+        return [name.strip() for name in (self.studies or "").split(",") if name.strip()]
 
     @property
     def traces_alone(self) -> bool:
         """Whether traces of other tools are all there is."""
-        return bool(self.traces) and not (self.given.keys() & {"algos"} or self.config or self.studies or self.flags)
+        return bool(self.traces) and not (self.given.keys() & {"algos"} or self.config or self.names or self.flags)

@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas.devices.case_table import table_rows
-from nas.devices.request import CASE_KEYS, EVERYTHING, SHIPPED, Asked, DevicesConfig, Request, Row
+from nas.devices.configuration import CASE_KEYS, EVERYTHING, SHIPPED, Asked, DevicesConfig, Row
+from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
@@ -20,9 +21,10 @@ from nas.problem.energy_words import METRICS
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import flag_name, from_file, over
+from nas.study.layers import from_file, over
 from nas.study.written_budgets import split_budgets
 from nas.study.written_values import split_names
+from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
 from objectives.scenario import PRECISIONS, precision
@@ -35,7 +37,7 @@ ENERGY = "energy"
 CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
 
 
-def asked(request: Request) -> Asked:
+def asked(request: DevicesRequest) -> Asked:
     """The base study and the cases.
 
     Raises:
@@ -69,7 +71,7 @@ def asked(request: Request) -> Asked:
 
 
 def _rows(
-    request: Request,
+    request: DevicesRequest,
     config: DevicesConfig,
     raw: Mapping[str, Any],
     origins: Mapping[Place, str],
@@ -88,7 +90,7 @@ def _rows(
     return rows, devices, notices, []
 
 
-def _own(raw: dict[str, Any], origins: dict[Place, str], request: Request) -> DevicesConfig:
+def _own(raw: dict[str, Any], origins: dict[Place, str], request: DevicesRequest) -> DevicesConfig:
     """The keys that are no study's, taken out of the raw study; flags win."""
     given = {name: raw.pop(name) for name in DevicesConfig.model_fields if name in raw}
     if given.get("precisions") == []:  # as a run records it: its space holds them
@@ -102,7 +104,7 @@ def _own(raw: dict[str, Any], origins: dict[Place, str], request: Request) -> De
         raise
 
 
-def _applications(raw: Mapping[str, Any], request: Request) -> tuple[dict[str, Any], list[str]]:
+def _applications(raw: Mapping[str, Any], request: DevicesRequest) -> tuple[dict[str, Any], list[str]]:
     """Every application that may be named, and those that cases are crossed with."""
     own = raw.get("applications")
     known = own if isinstance(own, dict) and own else PAPER_APPLICATIONS

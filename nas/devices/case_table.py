@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from nas.devices.request import Row
+from nas.devices.configuration import Row
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown

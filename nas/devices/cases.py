@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.devices.request import CASE_KEYS, Asked, Row
+from nas.devices.configuration import CASE_KEYS, Asked, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget, Objective, limit_on_cost

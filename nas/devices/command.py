@@ -6,11 +6,12 @@ from pathlib import Path
 from nas.devices import model_screen, screen
 from nas.devices.asking import asked
 from nas.devices.cases import Cases, built
+from nas.devices.configuration import Asked
 from nas.devices.layout import wrapped
 from nas.devices.models import Priced, ranked
 from nas.devices.page import devices_page
 from nas.devices.recording import resolved
-from nas.devices.request import Asked, Request
+from nas.devices.request import DevicesRequest
 from nas.devices.result import DeviceStudy, Models, studied
 from nas.devices.tables import described, write_tables
 from nas.errors import InfeasibleError
@@ -24,7 +25,7 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages, Ticker
 
 
-def answer(request: Request) -> None:
+def answer(request: DevicesRequest) -> None:
     """Solve, compare, rank, write, print.
 
     Raises:
@@ -60,7 +61,7 @@ def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
     return study
 
 
-def _models(request: Request, wanted: Asked) -> Models:
+def _models(request: DevicesRequest, wanted: Asked) -> Models:
     """Published models under their own conventions, each with its own vocabulary unless one was given."""
     given = {*request.flags, *parsed_settings(request.settings)}
     cases = built(wanted.for_models()).cases
@@ -72,7 +73,7 @@ def _models(request: Request, wanted: Asked) -> Models:
     return ranked(models, cases, own_vocabulary="vocabulary" not in given)
 
 
-def _folder(request: Request, cases: Cases) -> Path | None:
+def _folder(request: DevicesRequest, cases: Cases) -> Path | None:
     """A new folder; a question about models alone leaves none unless it was named."""
     if request.models_only and request.out is None:
         return None
@@ -81,7 +82,7 @@ def _folder(request: Request, cases: Cases) -> Path | None:
 
 def _keep(
     folder: Path,
-    request: Request,
+    request: DevicesRequest,
     wanted: Asked,
     cases: Cases,
     study: DeviceStudy | None,
@@ -111,7 +112,7 @@ def _draw(folder: Path, study: DeviceStudy) -> None:
         draw_all(study, plots)
 
 
-def _say(request: Request, study: DeviceStudy | None, models: Models, folder: Path | None) -> None:
+def _say(request: DevicesRequest, study: DeviceStudy | None, models: Models, folder: Path | None) -> None:
     if request.json:
         say_json(({} if folder is None else {"folder": str(folder)}) | described(study, models))
         return

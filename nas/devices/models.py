@@ -7,7 +7,7 @@ from typing import Any
 from nas.answer.device_times import speeds
 from nas.answer.model_remarks import blind_spots
 from nas.devices.cases import Case
-from nas.devices.request import EVERYTHING
+from nas.devices.configuration import EVERYTHING
 from nas.errors import UsageError
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem

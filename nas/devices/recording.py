@@ -3,7 +3,7 @@
 from typing import Any
 
 from nas.devices.cases import Cases
-from nas.devices.request import Asked
+from nas.devices.configuration import Asked
 from nas.files.faults import Faults
 from nas.problem.rates import is_rate
 from nas.record.identity import parts

@@ -1,98 +1,61 @@
-"""What `devices` was asked for, and the keys that its configuration has besides a study's."""
+"""What `devices` can be asked for: its flags."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from nas.terminal.flags import Config, Flag, Json, Keys, Quiet, Settings
 
-from nas.files.faults import Path as Place
-from nas.study.written_values import none_word, split_names
-from objectives.device import Device
-
-SHIPPED = "devices_paper"  # the study of a command that names no device
-REFERENCE = "qwen2.5_0.5b"  # where a case has no limit of its own: as fast as this model is there
-EVERYTHING = "all"
-CASE_KEYS = (  # of a study that a case may have for itself: what its costs depend on besides the device
-    *("precision", "int4_group_size", "batch", "input_tokens", "output_tokens", "latency", "attention", "causal"),
-    *("complete", "head_bytes", "vocabulary", "tied"),
-)
-
-
-def _listed(value: Any) -> Any:
-    """One mapping is a list of one: a device or a model written out."""
-    return split_names(value) if isinstance(value, str) else value
-
-
-class DevicesConfig(BaseModel):
-    """Keys of a file for `devices` that are no study's; `devices` may map labels to devices written out.
-
-    `models_under` are the conventions that published models are priced under; preset `device` where none were chosen.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-    devices: Annotated[
-        Annotated[list[str], Field(min_length=1)] | dict[str, dict[str, Any]] | None, BeforeValidator(_listed)
-    ] = None
-    precisions: Annotated[Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(_listed)] = None
-    workloads: Annotated[Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(_listed)] = None
-    cases: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = None
-    as_fast_as: Annotated[str | dict[str, Any] | None, BeforeValidator(none_word)] = REFERENCE
-    models: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed), Field(min_length=1)] = [EVERYTHING]
-    models_under: dict[str, Any] | None = None
+CASES, MODELS = "Which cases", "Published models"
+OWN = {  # keys of a study of several devices
+    "devices": Flag(
+        "--devices", "Ids, id@mode, id@all (every power mode), YAML files, or all; separated by commas.", CASES
+    ),
+    "precisions": Flag("--precisions", "fp16,int8,int4,nvfp4,fp32 or int4_kv8; default fp16.", CASES),
+    "workloads": Flag("--workloads", "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens: 1024/16,8/1024/16.", CASES),
+    "as_fast_as": Flag(
+        "--as-fast-as",
+        "Limit total_ms to this published model's on each device; default qwen2.5_0.5b where a case has no limit of its own; none.",
+        CASES,
+    ),
+    "models": Flag("--models", "Published models, or all; default all.", MODELS),
+}
 
 
 @dataclass(frozen=True)
-class Request:
-    """What `devices` was asked for: `own` are the keys of `DevicesConfig` that flags gave."""
+class DevicesRequest:
+    """Cases to solve and models to rank: `own` are keys of a study of several devices, `flags` those of the study itself."""
 
-    own: Mapping[str, Any]
-    applications: str | None
-    table: Path | None
-    models_only: bool
-    config: str | None
-    settings: list[str]
-    flags: Mapping[str, Any]
-    out: Path | None
-    plots: bool
-    quiet: bool
-    json: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One case as asked: study keys, its own budgets, an application's name; each with where it was given."""
-
-    values: dict[str, Any]
-    budgets: dict[str, Any] = field(default_factory=dict)
-    application: str = ""
-    label: str = ""
-    origins: Mapping[Place, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A base study with its cases.
-
-    raw, origins: the study that all cases share; `models_raw` is it under the conventions for published models.
-    `devices` are known by name already; `faults` of a table are those that were seen without knowing the study.
-    """
-
-    raw: dict[str, Any]
-    origins: dict[Place, str]
-    rows: tuple[Row, ...]
-    devices: dict[str, Device]
-    config: DevicesConfig
-    models_raw: dict[str, Any]
-    notices: tuple[str, ...] = ()
-    faults: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def referred(self) -> bool:
-        """Whether a reference model was asked for, so that it also limits cases that have limits of their own."""
-        return "as_fast_as" in self.config.model_fields_set
-
-    def for_models(self) -> "Asked":
-        """The same cases under the conventions for published models, which no other model's time limits."""
-        return replace(self, raw=self.models_raw, config=self.config.model_copy(update={"as_fast_as": None}))
+    own: Annotated[
+        Mapping[str, Any],
+        Keys("devices precisions workloads applications as_fast_as table models_only models", OWN),
+    ] = field(default_factory=dict)
+    applications: Annotated[
+        str | None,
+        Flag(
+            "--applications",
+            "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.",
+            CASES,
+        ),
+    ] = None
+    table: Annotated[
+        Path | None,
+        Flag(
+            "--table",
+            "CSV, a row per case: case, device, precision, batch, input_tokens, output_tokens, application, budget, …",
+            CASES,
+        ),
+    ] = None
+    models_only: Annotated[
+        bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS)
+    ] = False
+    flags: Annotated[
+        Mapping[str, Any], Keys("config settings space law objectives budgets preset latency attention vocabulary")
+    ] = field(default_factory=dict)
+    config: Annotated[str | None, Config] = None
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    out: Annotated[Path | None, Flag("--out", "New folder; default runs/devices-NAME, never overwritten.")] = None
+    plots: Annotated[bool, Flag("--no-plots", "Leave pictures and report.html out.")] = True
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False

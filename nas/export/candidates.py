@@ -1,6 +1,6 @@
 """Which architectures are exported: chosen from a run folder or from a candidate file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,9 @@ class Chosen:
     architectures: Architectures
 
 
-def chosen(source: Path, how: str | None, config: str | None, settings: list[str], flags: Mapping[str, Any]) -> Chosen:
+def chosen(
+    source: Path, how: str | None, config: str | None, settings: Sequence[str], flags: Mapping[str, Any]
+) -> Chosen:
     """The candidates of a run (its frontier unless `how` says otherwise) or of a file (every row).
 
     Raises:
@@ -52,7 +54,7 @@ def chosen(source: Path, how: str | None, config: str | None, settings: list[str
     return found
 
 
-def _of_run(source: Path, how: str, config: str | None, settings: list[str], flags: Mapping[str, Any]) -> Chosen:
+def _of_run(source: Path, how: str, config: str | None, settings: Sequence[str], flags: Mapping[str, Any]) -> Chosen:
     if config is not None:
         raise UsageError("export: expected a run folder or --config, got both; the run holds its own configuration")
     run = recorded_run(source)
@@ -68,7 +70,7 @@ def _of_run(source: Path, how: str, config: str | None, settings: list[str], fla
 
 
 def _of_file(
-    source: Path, how: str | None, config: str | None, settings: list[str], flags: Mapping[str, Any]
+    source: Path, how: str | None, config: str | None, settings: Sequence[str], flags: Mapping[str, Any]
 ) -> Chosen:
     raw, origins = layered({"algo": "random", **flags}, settings, config)
     study = assemble({**raw, "params": {}}, origins)

@@ -1,6 +1,5 @@
 """The work of `export`: candidates chosen, rounded if asked for, written for every stack, and said."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from nas.export.manifest import MANIFEST, manifest
 from nas.export.model import Model, Workload
 from nas.export.readme import README, readme, recipe_line
 from nas.export.recipe import load_recipe
+from nas.export.request import ExportRequest
 from nas.export.rounding import Rounded, changes, to_multiple
 from nas.export.stack_protocol import KIND, shown, stack, stack_names
 from nas.export.tokenizer import refuse_larger, tokenizer_for
@@ -33,27 +33,6 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 
 EVERY_STACK = "every stack"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `export` was asked for."""
-
-    source: Path
-    how: str | None
-    stacks: str
-    out: Path
-    recipe: str
-    tokenizer: str
-    weights: bool
-    gguf: str | None
-    multiple: int
-    config: str | None
-    settings: list[str]
-    flags: Mapping[str, Any]
-    seed: int
-    quiet: bool
-    json: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +73,7 @@ def tokenizer_cautions(model: Model) -> list[str]:
     ]
 
 
-def export(request: Request) -> None:
+def export(request: ExportRequest) -> None:
     """Choose, write, show.
 
     Raises:
@@ -102,7 +81,11 @@ def export(request: Request) -> None:
         InfeasibleError: nothing to export.
         PlasError: no space left; nothing was kept.
     """
-    prepared = prepare(request)
+    if request.source is None or request.out is None:
+        raise UsageError(
+            "export: expected a run or candidate file and --out FOLDER, got less; give both, or --verify FOLDER"
+        )
+    prepared = prepare(request, request.source)
     needed = sum(stack(name).size(model) for model in prepared.models for name in prepared.stacks)
     with whole_folder(request.out, needed) as folder:
         for number, model in enumerate(prepared.models, 1):
@@ -116,16 +99,18 @@ def export(request: Request) -> None:
             folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _said(prepared))
         )
     _show(request, prepared)
+    if not request.json:
+        say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
 
 
-def prepare(request: Request) -> Export:
+def prepare(request: ExportRequest, source: Path) -> Export:
     """Everything but the files, so that whatever is wrong is said before anything is written.
 
     Raises:
         UsageError: unknown names, an architecture that no class holds, a tokenizer that does not fit.
         InfeasibleError: nothing to export.
     """
-    stacks, recipe = stack_names(request.stacks), load_recipe(request.recipe)
+    stacks, recipe = stack_names(request.stacks or "hf"), load_recipe(request.recipe)
     for name in stacks:
         refuse_contested(KIND, name, "to: ")
         stack(name)  # an installed package's that is none is refused before anything is worked out
@@ -134,7 +119,7 @@ def prepare(request: Request) -> Export:
     tokenizer = tokenizer_for(request.tokenizer)
     if request.flags.get("vocabulary") == 0:
         raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
-    found = chosen(request.source, request.how, request.config, request.settings, request.flags)
+    found = chosen(source, request.how, request.config, request.settings, request.flags)
     given = None if request.tokenizer == "bytes" else tokenizer.size
     asked = with_vocabulary(found.architectures, request.flags.get("vocabulary"), given)
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
@@ -198,7 +183,7 @@ def _said(prepared: Export) -> dict[str, Any]:
     return {"rounded": rounded, "cautions": cautions} | ({"layer_order": orders} if orders else {})
 
 
-def _show(request: Request, prepared: Export) -> None:
+def _show(request: ExportRequest, prepared: Export) -> None:
     if request.json:
         rows = [
             dict(zip(prepared.columns, row, strict=True))
@@ -227,7 +212,6 @@ def _show(request: Request, prepared: Export) -> None:
                 else f" ({', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''})"
             )
             say(f"Caution, {name}{whom}: {text}")
-    say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
 
 
 def _table(prepared: Export, most: int = 20) -> None:

@@ -10,6 +10,7 @@ from nas.export.fields import differences
 from nas.export.launch_list import FILE
 from nas.export.manifest import Written, read_manifest
 from nas.export.model import Model
+from nas.export.request import ExportRequest
 from nas.export.stack_protocol import PIVOT, shown, stack, stack_names
 from nas.export.tokenizer import tokenizer_for
 from nas.export.transformers_check import built_parameters, transformers_version
@@ -28,6 +29,19 @@ class Finding:
     stack: str
     fields: int
     faults: list[str]
+
+
+def check(request: ExportRequest) -> None:
+    """Check the export that --verify names.
+
+    Raises:
+        UsageError: something to export besides, or what `verify` raises.
+        PlasError: something differs.
+    """
+    assert request.verify is not None
+    if request.source is not None or request.out is not None:
+        raise UsageError("--verify: expected nothing else to export, got a source or --out; give one of them")
+    verify(request.verify, request.stacks or "", as_json=request.json)
 
 
 def verify(folder: Path, to: str = "", *, as_json: bool) -> None:

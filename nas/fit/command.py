@@ -13,10 +13,7 @@ from nas.files.faults import unknown
 from nas.files.report_json import stamped
 from nas.files.tables import write
 from nas.fit.frontier_check import frontier_check, under_draws
-from nas.fit.next_designs import GOALS, Asked, Proposal, designs, said_of
-from nas.fit.page import fit_page
-from nas.fit.request import (
-    Request,
+from nas.fit.meaning import (
     delta_of,
     fixed_exponent,
     flops_of,
@@ -32,6 +29,9 @@ from nas.fit.request import (
     tokens_of,
     unit_of,
 )
+from nas.fit.next_designs import GOALS, Asked, Proposal, designs, said_of
+from nas.fit.page import fit_page
+from nas.fit.request import FitRequest
 from nas.fit.text import aligned, headed, terminal
 from nas.fit.text import planned as plan_lines
 from nas.fit.verdict import verdict
@@ -59,7 +59,7 @@ from objectives.plugins import importable
 RIVAL_STARTS = 8
 
 
-def execute(request: Request) -> None:
+def execute(request: FitRequest) -> None:
     """Fit, show and write; without a table, the first designs to train.
 
     Raises:
@@ -96,7 +96,7 @@ class WorkedOut:
     study: Study
 
 
-def worked_out(request: Request, given: Law, asked: Asked | None) -> WorkedOut:
+def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOut:
     """Fit the tables asked for, and everything that follows.
 
     Raises:
@@ -136,7 +136,7 @@ def worked_out(request: Request, given: Law, asked: Asked | None) -> WorkedOut:
     return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
 
 
-def _refuse_undecided(request: Request, known: dict[str, Any] | None) -> None:
+def _refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
     """A limit that nothing can be held against is no silent "go on".
 
     Raises:
@@ -175,7 +175,7 @@ def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> d
     return {"models": len(planned.plan.rows), "shrink": planned.plan.shrink}
 
 
-def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
+def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None:
     """What to train before there is a table, under a law given beforehand."""
     if asked is None:
         raise UsageError(
@@ -205,7 +205,7 @@ def _first_designs(request: Request, given: Law, asked: Asked | None) -> None:
         )
 
 
-def _asked(request: Request) -> Asked | None:
+def _asked(request: FitRequest) -> Asked | None:
     if request.next is None:
         return None
     if request.goal not in GOALS:
@@ -215,7 +215,7 @@ def _asked(request: Request) -> Asked | None:
     )
 
 
-def study_of(request: Request, law: Law) -> Study:
+def study_of(request: FitRequest, law: Law) -> Study:
     """The study whose space, frontier and picks the designs and the check are about, under the law."""
     flags = {"law": law.mapping(), "baselines": [], **({} if request.space is None else {"space": request.space})}
     return assemble(*layered(flags, [], request.config))
@@ -231,7 +231,7 @@ def _next(asked: Asked, planned: Proposal, study: Study, *, first: bool = False)
     }
 
 
-def _candidates(request: Request, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
+def _candidates(request: FitRequest, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
     """The designs as a candidate file, unless the loop is to stop."""
     if asked is None or planned is None or asked.out is None:
         return
@@ -249,7 +249,7 @@ def stops(content: dict[str, Any]) -> bool:
     return bool(content.get("worth")) and content["worth"].get("decision") == STOP
 
 
-def _write(request: Request, done: WorkedOut, content: dict[str, Any]) -> None:
+def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> None:
     if request.out is not None:
         write(request.out, "# Fitted by plas fit.\n" + yaml_source.dump(done.law.mapping()))
         if not request.quiet:
@@ -263,7 +263,7 @@ def _write(request: Request, done: WorkedOut, content: dict[str, Any]) -> None:
             notice(f"report written to {request.report}/ (report.json, report.md, plots/); {page} opens in a browser")
 
 
-def next_lines(request: Request, done: WorkedOut) -> list[str]:
+def next_lines(request: FitRequest, done: WorkedOut) -> list[str]:
     """What to type next, as it can be pasted: train what was proposed and fit again, or search with the law."""
     asked = [("--config", request.config), ("--space", request.space)]
     same = [text for flag, value in asked if value is not None for text in (flag, value)]

@@ -4,7 +4,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from nas.measure.agreement import TIMES, agreement, questions
 from nas.measure.engine import PRECISIONS
 from nas.measure.hardware import measure_hardware
 from nas.measure.machine import busy_cores
+from nas.measure.request import MeasureRequest
 from nas.measure.session import Plan, measure, workload
 from nas.record.process import Answer
 from nas.study.baselines import baseline
@@ -29,44 +29,14 @@ REASONS = 3  # of failures, shown
 IDLE = 0.3  # processors that other programs may have
 
 
-@dataclass(frozen=True)
-class Request:
-    """Candidates, workload and engine of a measurement; threads 0 are as many as there are cores."""
-
-    source: Path | None
-    out: Path
-    how: str = "frontier"
-    models: Sequence[str] = ()
-    vocabulary: int | None = None
-    batch: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    backend: str = "torch"
-    interpreter: str | None = None
-    files: Path | None = None
-    device: str = ""
-    torch_device: str = "cpu"
-    power: str = "auto"
-    precision: str | None = None
-    threads: int = 0
-    rounds: int = 3
-    repetitions: int = 5
-    warmup: int = 1
-    timeout: float = 600.0
-    memory_gb: float | None = None
-    retry_failed: bool = False
-    seed: int = 0
-    quiet: bool = False
-
-
-def rates(request: Request) -> None:
+def rates(request: MeasureRequest) -> None:
     """Measure the machine itself."""
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
     say(measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout))
 
 
-def carry_out(request: Request) -> None:
+def carry_out(request: MeasureRequest) -> None:
     """Measure, and of a run say how its predictions agree.
 
     Raises:
@@ -116,7 +86,7 @@ def states(lines: Sequence[dict[str, Any]]) -> str:
     return "; ".join(f"{n} {how}" for how, n in counts.most_common(REASONS))
 
 
-def refuse_unknown(request: Request) -> None:
+def refuse_unknown(request: MeasureRequest) -> None:
     """Refuse a backend, place or precision that does not exist, and llama-bench without its program.
 
     Raises:
@@ -136,7 +106,7 @@ def refuse_unknown(request: Request) -> None:
         raise UsageError("--interpreter: expected the llama-bench program, got nothing; name it")
 
 
-def plan_of(request: Request) -> Plan:
+def plan_of(request: MeasureRequest) -> Plan:
     """Candidates by id, and the settings that a continued measurement must repeat."""
     lengths = workload(request.source, request.batch, request.input_tokens, request.output_tokens)
     settings = {
@@ -165,7 +135,7 @@ def plan_of(request: Request) -> Plan:
     )
 
 
-def _power(request: Request) -> str:
+def _power(request: MeasureRequest) -> str:
     """What meters the energy: as asked, else what is here; "" is nothing.
 
     Raises:

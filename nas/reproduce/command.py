@@ -1,9 +1,9 @@
 """The work of `reproduce`: claims recomputed, their page in Markdown with pictures, their record, their page to explore."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nas.commands import report as report_work
+from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files.own_files import made_folder
 from nas.files.tables import write
@@ -11,22 +11,14 @@ from nas.pages.from_report import FILE as PAGE
 from nas.reproduce import record
 from nas.reproduce import reproduction_page as page
 from nas.reproduce.page import reproduction_page
+from nas.reproduce.request import ReproduceRequest
 from nas.reproduce.series import pictures
 from nas.terminal.console import notice, say, say_json
 
 REPORT = PAGE
 
 
-@dataclass(frozen=True)
-class Request:
-    """What `reproduce` was asked for."""
-
-    out: Path
-    quiet: bool = False
-    json: bool = False
-
-
-def reproduce(request: Request) -> None:
+def reproduce(request: ReproduceRequest) -> None:
     """Recompute and write.
 
     Raises:
@@ -73,7 +65,7 @@ def is_reproduction(folder: Path) -> bool:
     return (folder / record.FILE).is_file()
 
 
-def report(request: report_work.Request) -> Path:
+def report(request: ReportRequest) -> Path:
     """The page of the one folder that was named, made again from its record alone; where it is.
 
     Raises:

@@ -10,6 +10,7 @@ from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
 from nas.study.written_budgets import split_budgets
 from nas.study.written_values import split_names
+from nas.terminal.flags import flag_name
 from objectives.plugins import documents
 
 OTHERS = {  # keys of files that hold more than one study, and the command that takes them
@@ -51,12 +52,6 @@ def over(
             )
         raw |= {key: value for key, value in shipped.items() if key not in raw}
     return raw, origins
-
-
-def flag_name(key: str) -> str:
-    """The flag that gives a study key."""
-    named = {"budgets": "--budget", "params": "--param", "training.device": "--train-device"}
-    return named.get(key, f"--{key.removeprefix('training.').replace('_', '-')}")
 
 
 def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:

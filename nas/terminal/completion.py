@@ -4,9 +4,10 @@ Names are read from file names, so that an answer takes no longer than `--help`.
 """
 
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from enum import EnumType
-from typing import get_args, get_type_hints
+from typing import get_args
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
@@ -102,15 +103,13 @@ def _beginning(start: str, names: Sequence[str]) -> list[str]:
 
 
 def _signature(command: str) -> tuple[list[str], list[str]]:
-    """A command's options, and the values of its argument where they are known, from its function's annotations."""
+    """A command's options, and the values of its argument where they are known, from its function's parameters."""
     function = importlib.import_module(door(command)).main.function
     options, choices = ["--help"], list[str]()
-    for hint in get_type_hints(function, include_extras=True).values():
-        for info in getattr(hint, "__metadata__", ()):
-            declared = (info.default, *(info.param_decls or ()))  # the first of them stands in the default's place
-            named = [name for name in declared if isinstance(name, str) and name.startswith("--")]
-            options += named
-            kinds = () if named else get_args(hint.__origin__)
-            for kind in kinds:
-                choices += list(kind.__members__) if isinstance(kind, EnumType) else []
+    for parameter in inspect.signature(function).parameters.values():
+        kind, info = get_args(parameter.annotation)
+        if isinstance(info.default, str):  # a flag's name stands in the default's place
+            options.append(info.default)
+        else:
+            choices += [name for each in get_args(kind) if isinstance(each, EnumType) for name in each.__members__]
     return options, choices

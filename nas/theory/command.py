@@ -1,9 +1,6 @@
 """The work of `theory`: a study's problem, or that of new hardware, predicted, printed, drawn and written."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from nas.answer.law_regrets import design_lines
 from nas.errors import InfeasibleError, UsageError
@@ -16,63 +13,12 @@ from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
 from nas.theory.prediction import Prediction, predict
+from nas.theory.request import TheoryRequest
 from nas.theory.text import as_json, show
 from nas.theory.validation import candidate_columns
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """Figures of a device that is in no catalogue, as typed."""
-
-    compute: str | None
-    bandwidth: str | None
-    memory: str | None
-
-    def mapping(self) -> dict[str, str] | None:
-        """The device as YAML content; None when no figure was given.
-
-        Raises:
-            UsageError: only some of the three.
-        """
-        given = {"compute": self.compute, "bandwidth": self.bandwidth, "memory": self.memory}
-        missing = [f"--{name}" for name, value in given.items() if value is None]
-        if len(missing) == len(given):
-            return None
-        if missing:
-            raise UsageError(
-                f"hardware: expected all of --compute, --bandwidth and --memory, got no {', '.join(missing)}; add it"
-            )
-        assert self.compute is not None
-        assert self.bandwidth is not None
-        assert self.memory is not None
-        peak = self.compute.replace("TOPS", "TOP/s")
-        return {
-            "name": "new hardware",
-            "fp16": peak.replace("OP/s", "FLOP/s").replace("FLFLOP/s", "FLOP/s"),
-            "int8": peak.replace("FLOP/s", "OP/s"),
-            "bandwidth": self.bandwidth,
-            "memory": self.memory,
-        }
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `theory` was asked for."""
-
-    width: float | None
-    application: str | None
-    hardware: Hardware
-    out: Path | None
-    plots: Path | None
-    exact: bool
-    config: str | None
-    settings: list[str]
-    flags: Mapping[str, Any]
-    quiet: bool
-    json: bool
-
-
-def answer(request: Request) -> None:
+def answer(request: TheoryRequest) -> None:
     """Predict, print, draw, write.
 
     Raises:
@@ -106,7 +52,7 @@ def answer(request: Request) -> None:
         )
 
 
-def _write(request: Request, prediction: Prediction) -> None:
+def _write(request: TheoryRequest, prediction: Prediction) -> None:
     columns = candidate_columns(prediction)
     if columns and request.out is not None:
         write_candidates(request.out, columns)
@@ -114,8 +60,8 @@ def _write(request: Request, prediction: Prediction) -> None:
             notice(f"{len(columns['id'])} designs worth training written to {request.out}")
 
 
-def _study(request: Request) -> Study:
-    hardware = request.hardware.mapping()
+def _study(request: TheoryRequest) -> Study:
+    hardware = new_hardware(request)
     if hardware is not None and "device" in request.flags:
         raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
     flags = {**request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
@@ -123,6 +69,30 @@ def _study(request: Request) -> Study:
     if request.application is not None and raw.get("applications") is None:
         raw["applications"] = PAPER_APPLICATIONS
     return assemble({**raw, "params": {}}, origins)
+
+
+def new_hardware(request: TheoryRequest) -> dict[str, str] | None:
+    """A device that is in no catalogue, as YAML content; None where no figure of it was given.
+
+    Raises:
+        UsageError: only some of the three figures.
+    """
+    figures = {"--compute": request.compute, "--bandwidth": request.bandwidth, "--memory": request.memory}
+    given = {flag: figure for flag, figure in figures.items() if figure is not None}
+    if not given:
+        return None
+    if missing := [flag for flag in figures if flag not in given]:
+        raise UsageError(
+            f"hardware: expected all of --compute, --bandwidth and --memory, got no {', '.join(missing)}; add it"
+        )
+    peak = given["--compute"].replace("TOPS", "TOP/s")
+    return {
+        "name": "new hardware",
+        "fp16": peak.replace("OP/s", "FLOP/s").replace("FLFLOP/s", "FLOP/s"),
+        "int8": peak.replace("FLOP/s", "OP/s"),
+        "bandwidth": given["--bandwidth"],
+        "memory": given["--memory"],
+    }
 
 
 def _with_application(study: Study, name: str) -> Problem:

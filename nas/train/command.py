@@ -23,7 +23,8 @@ from nas.train.corpus import FOLDER as DATA
 from nas.train.corpus import Corpus, Sources, prepared, tokenizer_digest
 from nas.train.crew import Crew
 from nas.train.jobs import CURVES, STOP, UNFINISHED, How, Job, checkpoint_of, key_of, refuse_short, row_of, told
-from nas.train.request import Request, how_of, planned, recipe_of, sources_of
+from nas.train.meaning import how_of, planned, recipe_of, sources_of
+from nas.train.request import TrainRequest
 from nas.train.table import FILE, LOG, trainings_csv
 from objectives.written_text import in_a_command
 
@@ -31,7 +32,7 @@ OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folde
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
 
 
-def carry_out(request: Request) -> None:
+def carry_out(request: TrainRequest) -> None:
     """Train what the folder does not hold yet, and say what it holds.
 
     Raises:
@@ -57,7 +58,7 @@ def carry_out(request: Request) -> None:
     _show(request, folder, jobs, record, corpus, recipe, whole=whole)
 
 
-def folder_of(request: Request) -> Path:
+def folder_of(request: TrainRequest) -> Path:
     """The folder as asked: a new one, or with --resume the one that is there.
 
     What an earlier command left before it trained anything is no reason to refuse.
@@ -90,7 +91,7 @@ def _latest(name: str) -> Path:
     return Path("runs") / (name if n == 1 else f"{name}-{n}")
 
 
-def corpus_of(request: Request, folder: Path, sources: Sources, tokenizer: Tokenizer) -> Corpus:
+def corpus_of(request: TrainRequest, folder: Path, sources: Sources, tokenizer: Tokenizer) -> Corpus:
     """The token files."""
     stages = Stages(quiet=request.quiet)
     try:
@@ -125,7 +126,7 @@ def missing(jobs: Sequence[Job], record: Record, *, retry: bool) -> list[Job]:
 
 @dataclass(frozen=True, eq=False)
 class _Session:
-    request: Request
+    request: TrainRequest
     how: How
     corpus: Corpus
     folder: Path
@@ -172,7 +173,14 @@ class _Session:
 
 
 def _show(
-    request: Request, folder: Path, jobs: Sequence[Job], record: Record, corpus: Corpus, recipe: Recipe, *, whole: bool
+    request: TrainRequest,
+    folder: Path,
+    jobs: Sequence[Job],
+    record: Record,
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    whole: bool,
 ) -> None:
     """What is there now and what reads it."""
     keys = {key_of(job.name) for job in jobs}
@@ -187,7 +195,7 @@ def _show(
 
 
 def _say(
-    request: Request, folder: Path, asked: int, lines: Sequence[dict[str, Any]], corpus: Corpus, recipe: Recipe
+    request: TrainRequest, folder: Path, asked: int, lines: Sequence[dict[str, Any]], corpus: Corpus, recipe: Recipe
 ) -> None:
     good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
     failed = f", {len(lines) - len(good):,} without a loss" if len(good) < len(lines) else ""

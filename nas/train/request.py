@@ -1,120 +1,67 @@
-"""What `train` was asked for: device, texts, recipe, and every training that follows."""
+"""What `train` can be asked for: its flags."""
 
-import os
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from nas.errors import UsageError
-from nas.export.candidates import Chosen, chosen, with_vocabulary
-from nas.export.recipe import Recipe, load_recipe
-from nas.export.tokenizer import Tokenizer
-from nas.files.faults import unknown
-from nas.record.candidates import read_seeds
-from nas.train.corpus import Sources
-from nas.train.jobs import How, Job, jobs_of
+from nas.terminal.flags import Flag, Json, Quiet, Selected, Word
 
-PRECISIONS = ("fp32", "bf16")
-NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
-MOST_TOKENS = 10**15
+DATA, HOW, PLACE = "Data", "How to train", "Where"
 
 
 @dataclass(frozen=True)
-class Request:
+class TrainRequest:
     """What to train on what, how and where; threads 0 are cores over workers."""
 
-    source: Path
-    data: Sequence[str]
-    tokens: str
-    evaluation: Sequence[str]
-    evaluation_tokens: int
-    texts: Sequence[str]
-    tokenizer: str
-    vocabulary: int | None
-    how: str | None
-    seeds: str | None
-    recipe: str
-    sequence_length: int | None
-    batch: int | None
-    last_steps: int
-    device: str
-    precision: str | None
-    workers: int
-    threads: int
-    time_limit: float | None
-    checkpoint_s: float
-    out: Path | None
-    resume: bool
-    retry_failed: bool
-    quiet: bool
-    json: bool
-
-
-def how_of(request: Request) -> How:
-    """Device, precision, threads.
-
-    Raises:
-        UsageError: none of the choices.
-    """
-    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", request.device):
-        raise UsageError(f"--device: expected cpu, cuda or cuda:INDEX, got {request.device!r}; correct it")
-    precision = request.precision or ("fp32" if request.device == "cpu" else "bf16")
-    if precision not in PRECISIONS:
-        raise UsageError(f"--precision: {unknown('a precision', precision, PRECISIONS)}")
-    threads = request.threads or max(1, (os.cpu_count() or 1) // request.workers)
-    return How(request.device, precision, threads, request.last_steps, request.checkpoint_s)
-
-
-def sources_of(request: Request) -> Sources:
-    """Paths of the data, further texts by name.
-
-    Raises:
-        UsageError: a text without a name, or one name twice.
-    """
-    texts: dict[str, str] = {}
-    for pair in request.texts:
-        name, sign, path = pair.partition("=")
-        if not (sign and path and NAME.fullmatch(name)) or name in texts:
-            raise UsageError(
-                f"--text: expected NAME=PATH, a new name of letters, digits and underscores, got {pair!r}; correct it"
-            )
-        texts[name] = path
-    return Sources(tuple(request.data), tuple(request.evaluation), texts, request.evaluation_tokens)
-
-
-def recipe_of(request: Request) -> Recipe:
-    """The recipe, with the lengths that were asked for."""
-    given = {"sequence_length": request.sequence_length, "global_batch": request.batch}
-    return load_recipe(request.recipe).model_copy(update={k: v for k, v in given.items() if v is not None})
-
-
-def whole_numbers(flag: str, text: str, least: int, most: int) -> list[int]:
-    """Numbers by comma, each once.
-
-    Raises:
-        UsageError: something else.
-    """
-    found: list[int] = []
-    for part in text.split(","):
-        try:
-            number = float(part)
-        except ValueError:
-            number = float("nan")
-        if not (least <= number <= most and number.is_integer()):
-            raise UsageError(
-                f"{flag}: expected whole numbers from {least} by comma, as 200000,1e6, got {text!r}; correct it"
-            )
-        found += [] if int(number) in found else [int(number)]
-    return found
-
-
-def planned(request: Request, recipe: Recipe, tokenizer: Tokenizer) -> list[Job]:
-    """Every training that was asked for."""
-    tokens = whole_numbers("--tokens", request.tokens, 1, MOST_TOKENS)
-    found: Chosen = chosen(request.source, request.how, None, [], {})
-    own = {} if request.source.is_dir() else read_seeds(request.source)
-    given = None if request.seeds is None else whole_numbers("--seeds", request.seeds, 0, 2**31)
-    seeds = [given or own.get(name) or [0] for name in found.ids]
-    architectures = with_vocabulary(found.architectures, request.vocabulary, tokenizer.size)
-    return jobs_of(architectures, found.ids, seeds, tokens, recipe, tokenizer)
+    source: Annotated[Path, Word("Candidate file (.csv, .jsonl) or run folder.")]
+    data: Annotated[
+        tuple[str, ...],
+        Flag(
+            "--data",
+            "Text: file, folder, pattern, saved data set, or stdlib: Python's own sources; repeats.",
+            DATA,
+            show_default=False,
+        ),
+    ]
+    tokens: Annotated[str, Flag("--tokens", "Training tokens: 200000, 1e6; several by comma.", show_default=False)]
+    evaluation: Annotated[
+        tuple[str, ...], Flag("--eval", "Validation text; left out: 5 % of the data, held out.", DATA)
+    ] = ()
+    evaluation_tokens: Annotated[int, Flag("--eval-tokens", "Tokens validated on, at most.", DATA, least=1)] = 65_536
+    texts: Annotated[
+        tuple[str, ...], Flag("--text", "A further text to score at the end; repeats.", DATA, "NAME=PATH")
+    ] = ()
+    tokenizer: Annotated[str, Flag("--tokenizer", "bytes, a tokenizer.json, or a folder with one.", DATA)] = "bytes"
+    vocabulary: Annotated[
+        int | None,
+        Flag(
+            "--vocabulary",
+            "Of embedding and head; left out: the candidate's own, else the tokenizer's.",
+            DATA,
+            least=1,
+            show_default=False,
+        ),
+    ] = None
+    how: Annotated[str | None, Selected] = None
+    seeds: Annotated[
+        str | None, Flag("--seeds", "0,1,2; left out: the file's column seed, else 0.", show_default=False)
+    ] = None
+    recipe: Annotated[str, Flag("--recipe", "small, scaled, paper, or a YAML file.", HOW)] = "small"
+    sequence_length: Annotated[int | None, Flag("--sequence-length", "Instead of the recipe's.", HOW, least=2)] = None
+    batch: Annotated[int | None, Flag("--batch", "Sequences per step, instead of the recipe's.", HOW, least=1)] = None
+    last_steps: Annotated[int, Flag("--last-steps", "Steps whose validation losses are averaged.", HOW, least=1)] = 3
+    device: Annotated[str, Flag("--device", "cpu, cuda or cuda:1.", PLACE)] = "cpu"
+    precision: Annotated[
+        str | None, Flag("--precision", "fp32 or bf16; left out: fp32 on a CPU, else bf16.", PLACE)
+    ] = None
+    workers: Annotated[int, Flag("--workers", "Trainings at once.", PLACE, least=1)] = 1
+    threads: Annotated[int, Flag("--threads", "Of each; 0: cores over workers.", PLACE, least=0)] = 0
+    time_limit: Annotated[
+        float | None, Flag("--time-limit", "Seconds, then checkpoints; --resume goes on.", PLACE, least=0.0)
+    ] = None
+    checkpoint_s: Annotated[float, Flag("--checkpoint-every", "Seconds.", PLACE, least=0.0)] = 60.0
+    out: Annotated[Path | None, Flag("--out", "Folder; left out: runs/train-LIST.", show_default=False)] = None
+    resume: Annotated[bool, Flag("--resume", "Go on in the folder; a list may have grown.")] = False
+    retry_failed: Annotated[bool, Flag("--retry-failed", "With --resume: train failures again.")] = False
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False

@@ -19,7 +19,7 @@ import pytest
 from nas.answer.outcome import Outcome, conclude
 from nas.commands import run as running
 from nas.commands.list import missing_extra
-from nas.commands.run_request import Request
+from nas.commands.requests import RunRequest
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -305,15 +305,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "study.yaml").write_text(
         yaml_source.dump({"space": TINY, "name": "tiny", "budgets": {"total_ms": 60}, "seed": 5})
     )
-    request = Request(
+    request = RunRequest(
         {"algo": "nsga2", "evaluations": 60, "params": ["population=12"]},
-        [],
-        str(folder / "study.yaml"),
-        None,
-        False,
-        folder / "run",
-        True,
-        False,
+        config=str(folder / "study.yaml"),
+        out=folder / "run",
+        quiet=True,
     )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(running, "draw", lambda *_: None)

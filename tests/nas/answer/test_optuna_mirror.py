@@ -222,8 +222,8 @@ def test_a_password_is_not_kept(inside: Inside, monkeypatch: pytest.MonkeyPatch)
 def test_optuna_is_imported_only_for_a_mirror(commands: Any) -> None:
     commands.write("study.yaml", (commands.folder / "study.yaml").read_text())
     code = (
-        "import sys; from nas.commands.run import execute; from nas.commands.run_request import Request; from pathlib import Path; "
-        "execute(Request({'algo': 'random', 'evaluations': 5}, [], 'study.yaml', None, False, Path('run'), True, False)); "
+        "import sys; from nas.commands.run import execute; from nas.commands.requests import RunRequest; from pathlib import Path; "
+        "execute(RunRequest({'algo': 'random', 'evaluations': 5}, config='study.yaml', out=Path('run'), quiet=True)); "
         "sys.exit('optuna' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=commands.folder, env=commands.environment(), check=False)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nas.answer.progress import RunFollower
+from nas.commands.requests import RunRequest
 from nas.commands.run import execute
-from nas.commands.run_request import Request
 from nas.record.folder import open_run
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
@@ -36,7 +36,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """A run under a law file of the current folder; what it printed is left in `capsys`."""
     monkeypatch.chdir(tmp_path)
     Path("law.yaml").write_text(LAW, encoding="utf-8")
-    return execute(Request(flags=FLAGS, out=Path("RUN"), pictures=False))
+    return execute(RunRequest(flags=FLAGS, out=Path("RUN"), pictures=False))
 
 
 def test_a_run_says_where_its_law_comes_from(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,15 +53,15 @@ def test_a_run_says_where_its_law_comes_from(run: Path, capsys: pytest.CaptureFi
 
 
 def test_a_file_that_has_changed_is_said_when_the_run_goes_on(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    execute(Request(flags={"evaluations": 24}, resume=run, pictures=False))
+    execute(RunRequest(flags={"evaluations": 24}, resume=run, pictures=False))
     assert "has changed" not in capsys.readouterr().err
     Path("law.yaml").write_text(LAW.replace("2.4}", "2.5}"), encoding="utf-8")
-    execute(Request(flags={"evaluations": 28}, resume=run, pictures=False))
+    execute(RunRequest(flags={"evaluations": 28}, resume=run, pictures=False))
     said = " ".join(capsys.readouterr().err.split())
     assert "Warning: law: law.yaml has changed since (" in said
     assert "--config RUN --law FILE" in said
     Path("law.yaml").unlink()
-    execute(Request(flags={"evaluations": 30}, resume=run, pictures=False))
+    execute(RunRequest(flags={"evaluations": 30}, resume=run, pictures=False))
     assert "has changed" not in capsys.readouterr().err
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.commands.explain import Request as Explaining
 from nas.commands.explain import explain
+from nas.commands.requests import ExplainRequest as Explaining
+from nas.commands.requests import RunRequest
+from nas.commands.requests import SelectRequest as Choosing
 from nas.commands.run import execute
-from nas.commands.run_request import Request
-from nas.commands.select import Request as Choosing
 from nas.commands.select import choose
 from nas.errors import UsageError
 from nas.exact.rival_laws import verdicts
@@ -36,7 +36,7 @@ FLAGS = {
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An exact run of the tiny space under three laws."""
     folder = tmp_path_factory.mktemp("laws") / "RUN"
-    return execute(Request(flags=FLAGS, out=folder, quiet=True))
+    return execute(RunRequest(flags=FLAGS, out=folder, quiet=True))
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -81,7 +81,7 @@ def test_summary_picture_and_page_tell_the_same(ran: Path) -> None:
 
 
 def test_the_screen_says_what_a_pick_is_right_under(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    execute(Request(flags=FLAGS, out=tmp_path / "RUN", pictures=False))
+    execute(RunRequest(flags=FLAGS, out=tmp_path / "RUN", pictures=False))
     said = shown(capsys)
     assert "Regret under each law, nats" in said
     assert "2 laws that price it" in said or "3 laws that price it" in said
@@ -96,7 +96,7 @@ def test_dense_or_experts_is_answered_by_the_laws_that_can(tmp_path: Path, capsy
         "laws": "joint_moe,sparsity_iso,chinchilla_epoch",
         "budgets": {"memory_gb": 0.7, "total_ms": 60},
     }
-    execute(Request(flags=flags, out=tmp_path / "RUN", pictures=False))
+    execute(RunRequest(flags=flags, out=tmp_path / "RUN", pictures=False))
     said = shown(capsys)
     (line,) = {
         text.partition("Along")[0] for text in said.split("your budgets: ") if text.startswith("Dense or experts?")
@@ -151,7 +151,7 @@ def test_select_sweeps_with_regrets(ran: Path, capsys: pytest.CaptureFixture[str
 
 def test_explain_says_the_regret_of_any_design(capsys: pytest.CaptureFixture[str]) -> None:
     flags = {"laws": "joint_moe,fine_grained"}
-    explain(Explaining(None, "knee", None, "qwen2.5_0.5b", None, None, [], flags, False, False))
+    explain(Explaining(model="qwen2.5_0.5b", flags=flags))
     said = shown(capsys)
     assert "Regret under each law, nats, among designs of at most its total_ms" in said
     assert "joint_moe 0." in said
@@ -170,13 +170,13 @@ def test_explain_says_the_regret_of_any_design(capsys: pytest.CaptureFixture[str
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path, flags: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        execute(Request(flags=flags, out=tmp_path / "RUN", quiet=True))
+        execute(RunRequest(flags=flags, out=tmp_path / "RUN", quiet=True))
     assert not (tmp_path / "RUN").exists()
 
 
 def test_a_design_that_a_law_does_not_price_is_refused_by_explain() -> None:
     with pytest.raises(UsageError, match="got chinchilla, which prices designs of n_experts 1 alone"):
-        explain(Explaining(None, "knee", None, "olmoe_1b_7b", None, None, [], {"law": "chinchilla"}, False, False))
+        explain(Explaining(model="olmoe_1b_7b", flags={"law": "chinchilla"}))
 
 
 def test_tokens_are_those_of_the_studys_law_for_every_law_that_depends_on_them() -> None:

@@ -306,7 +306,7 @@ def test_long_commands_say_that_they_were_interrupted(line: tuple[Any, ...], com
         "import nas.fit.command as fitting\n"
         "fitting.designs = late\n"
         f"sys.argv = [{line[0]!r}, *{[str(part) for part in line[1:]]!r}]\n"
-        f"importlib.import_module('nas.{line[0]}').main()\n"
+        f"importlib.import_module('nas.{line[0]}.__main__').main()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

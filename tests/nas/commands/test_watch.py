@@ -148,6 +148,9 @@ def test_a_folder_that_is_not_there_is_waited_for(copied: Path, inside: Inside, 
     assert told.code == 2
     assert "got nothing to watch in it" in told.err
     assert "waiting" not in told.err
+    (tmp_path / "just begun").mkdir()
+    (tmp_path / "just begun" / ".lock").write_text("")
+    assert "waiting up to 0.3 s" in inside("watch", "just begun", "--wait", 0.3).err
     later = threading.Timer(0.5, lambda: shutil.copytree(copied, tmp_path / "late"))
     later.start()
     told = inside("watch", "late", "--wait", 20, "--every", 0.1)

@@ -9,7 +9,7 @@ import pytest
 from nas.compare import command as work
 from nas.compare.configuration import asked
 from nas.compare.plan import Plan, planned
-from nas.compare.request import Request
+from nas.compare.request import CompareRequest
 from nas.files import yaml_source
 from nas.strategies.conformance.subject import AXES
 
@@ -55,9 +55,7 @@ def small_comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The finished comparison of the file as it is, to be copied and not to be changed."""
     folder = tmp_path_factory.mktemp("comparison")
     (folder / "small.yaml").write_text(content(), encoding="utf-8")
-    request = Request(
-        {}, {}, [], str(folder / "small.yaml"), [], [], [], [], 1, None, False, False, folder / "made", True, False
-    )
+    request = CompareRequest(config=str(folder / "small.yaml"), workers=1, out=folder / "made", quiet=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(work, "draw", lambda *_: None)
         work.execute(request)

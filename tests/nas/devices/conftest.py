@@ -8,12 +8,12 @@ import pytest
 
 from nas.devices.asking import asked
 from nas.devices.cases import built
-from nas.devices.request import Request
+from nas.devices.request import DevicesRequest
 from nas.devices.result import DeviceStudy, studied
 
 
 @pytest.fixture(scope="session")
-def request_for() -> Callable[..., Request]:
+def request_for() -> Callable[..., DevicesRequest]:
     """A request from its own keys; `flags`, `settings`, `config`, `table`, `applications` as the command has them."""
 
     def build(
@@ -24,14 +24,23 @@ def request_for() -> Callable[..., Request]:
         table: Path | None = None,
         applications: str | None = None,
         **own: Any,
-    ) -> Request:
-        return Request(own, applications, table, False, config, settings or [], flags or {}, None, False, True, False)
+    ) -> DevicesRequest:
+        return DevicesRequest(
+            own,
+            applications,
+            table,
+            flags=flags or {},
+            config=config,
+            settings=tuple(settings or ()),
+            plots=False,
+            quiet=True,
+        )
 
     return build
 
 
 @pytest.fixture(scope="session")
-def solved(request_for: Callable[..., Request]) -> Callable[..., DeviceStudy]:
+def solved(request_for: Callable[..., DevicesRequest]) -> Callable[..., DeviceStudy]:
     """A device study, solved."""
 
     def solve(**given: Any) -> DeviceStudy:

@@ -8,21 +8,21 @@ import pytest
 
 from nas.devices.asking import asked
 from nas.devices.cases import built
-from nas.devices.request import Request
+from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.yaml_source import dump
 from objectives.plugins import documents
 
-Ask = Callable[..., Request]
+Ask = Callable[..., DevicesRequest]
 BOARD = {"name": "Board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
 
 
-def labels(request: Request) -> list[str]:
+def labels(request: DevicesRequest) -> list[str]:
     """Labels of the cases."""
     return [case.label for case in built(asked(request)).cases]
 
 
-def fault(request: Request) -> str:
+def fault(request: DevicesRequest) -> str:
     """What is said of a request that cannot be."""
     with pytest.raises(UsageError) as caught:
         built(asked(request))

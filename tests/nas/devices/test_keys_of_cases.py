@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nas.devices.request import CASE_KEYS
+from nas.devices.configuration import CASE_KEYS
 from nas.study.configuration import StudyConfig
 
 DEVICE = "jetson_orin_nano_super_8gb"

@@ -9,17 +9,17 @@ import pytest
 from nas.devices.asking import asked
 from nas.devices.cases import built
 from nas.devices.models import ModelRow, Priced, ranked
-from nas.devices.request import Request
+from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.baselines import baseline
 from nas.study.layers import layered
 from objectives.plugins import documents
 
-Ask = Callable[..., Request]
+Ask = Callable[..., DevicesRequest]
 
 
-def rows_of(request: Request, *, own: bool = True) -> list[list[ModelRow]]:
+def rows_of(request: DevicesRequest, *, own: bool = True) -> list[list[ModelRow]]:
     """The models ranked in every case of a request."""
     wanted = asked(request)
     return [

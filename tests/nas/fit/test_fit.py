@@ -14,7 +14,7 @@ from nas.errors import UsageError
 from nas.exact.solution import solve, way_of
 from nas.fit.command import execute
 from nas.fit.frontier_check import frontier_check, under_draws
-from nas.fit.request import Request
+from nas.fit.request import FitRequest
 from nas.problem.uncertainty import tied, uncertainty
 from nas.search.assembly import assemble
 from objectives.loss_law.law import Law
@@ -59,7 +59,7 @@ def runs(tmp_path: Path, space: SearchSpace) -> Path:
     return path
 
 
-def request(table: Path | None, **changes: Any) -> Request:
+def request(table: Path | None, **changes: Any) -> FitRequest:
     """A quick fit."""
     given = {
         "runs": () if table is None else (table,), "form": "hw_codesign", "out": None, "report": None, "rename": (), "where": (), "tokens": 1e10, "kv": "log", "fix": (),
@@ -67,7 +67,7 @@ def request(table: Path | None, **changes: Any) -> Request:
         "space": None, "next": None, "goal": "coefficients",
         "candidates": None, "quiet": True, "json": False,
     }  # fmt: skip
-    return Request(**(given | changes))
+    return FitRequest(**(given | changes))
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from nas.errors import UsageError
 from nas.fit.command import execute
 from nas.fit.frontier_check import Judged, under_draws
-from nas.fit.request import Request
+from nas.fit.request import FitRequest
 from nas.fit.trainings import Trainings, counts_of, on_counts
 from nas.fit.worth import _gain, worth, worth_lines
 from nas.problem.picks import best_row
@@ -160,8 +160,8 @@ def runs(tmp_path: Path) -> Path:
     return path
 
 
-def quick(runs: Path, **changes: Any) -> Request:
-    return Request((runs,), **({"starts": 4, "bootstraps": 40, "next": 6, "where": ("tokens=10e9",)} | changes))
+def quick(runs: Path, **changes: Any) -> FitRequest:
+    return FitRequest((runs,), **({"starts": 4, "bootstraps": 40, "next": 6, "where": ("tokens=10e9",)} | changes))
 
 
 @pytest.mark.slow
@@ -216,6 +216,6 @@ def test_token_counts_are_proposed_where_the_form_has_them_and_doubted_where_not
     ],
 )
 def test_a_limit_that_cannot_be_held_is_a_clear_line(changes: dict[str, Any], said: str) -> None:
-    request = Request(**({"runs": (Path("runs.csv"),), "next": 6, "stop_below": 0.1} | changes))
+    request = FitRequest(**({"runs": (Path("runs.csv"),), "next": 6, "stop_below": 0.1} | changes))
     with pytest.raises(UsageError, match=said):
         execute(request)

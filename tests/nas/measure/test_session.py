@@ -302,10 +302,10 @@ def test_run_and_measure(folder: Path, inside: Callable[..., Any], monkeypatch: 
     """`run --measure-top` measures diverse members of its frontier, and refuses before the search what it could not."""
     search = ("run", "--algo", "random", "--evaluations", "60", "--out", "run", "--measure-top", "2")
     assert "got both" in inside(*search, "--json").err
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("nas.commands.measured_run.find_spec", lambda name: None)
     assert "expected PyTorch in this environment, got none" in inside(*search).err
     assert not (folder / "run").exists()
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("nas.commands.measured_run.find_spec", lambda name: name)
     (folder / "broken").unlink()
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
     answer = inside(*search)

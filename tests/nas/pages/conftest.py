@@ -12,7 +12,7 @@ import pytest
 
 from nas.commands import report as reporting
 from nas.commands import run as running
-from nas.commands.run_request import Request
+from nas.commands.requests import RunRequest
 from nas.files import yaml_source
 
 #: Text whose contrast with what lies behind it is under 4.5 (WCAG 2.1, 1.4.3): painted on a canvas, so that mixed colours count as shown.
@@ -176,10 +176,9 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def made(folder: str = "run", flags: dict[str, Any] | None = None, **study: Any) -> Path:
         where = tmp_path_factory.mktemp("page")
         (where / "study.yaml").write_text(yaml_source.dump(study), encoding="utf-8")
-        request = Request(
+        request = RunRequest(
             flags or {"algo": "random", "evaluations": 100},
-            [],
-            str(where / "study.yaml"),
+            config=str(where / "study.yaml"),
             out=where / folder,
             quiet=True,
         )

@@ -12,7 +12,8 @@ import pytest
 
 from nas.files import yaml_source
 from nas.fit.command import execute
-from nas.fit.request import Request, repeated
+from nas.fit.meaning import repeated
+from nas.fit.request import FitRequest
 from tests.nas.pages.told import data, decoded, words
 
 Inside = Callable[..., Any]
@@ -47,7 +48,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "n_kv_heads": [2],
     }
     (folder / "space.yaml").write_text(yaml_source.dump({"name": "small", "axes": axes}), encoding="utf-8")
-    request = Request(
+    request = FitRequest(
         (table(folder / "runs.csv"),), "chinchilla", report=folder / "fitted", starts=1, bootstraps=4, quiet=True,
         space=str(folder / "space.yaml"), tokens=1e10, next=5,
     )  # fmt: skip
@@ -165,7 +166,7 @@ def test_a_fit_beside_runs_is_refused(fitted: Path, inside: Inside) -> None:
 
 
 def test_the_command_repeats_what_was_asked_and_names_no_path() -> None:
-    asked = Request(
+    asked = FitRequest(
         (Path("/somewhere/of mine/runs.csv"),),
         "/forms/own.yaml",
         where=("a=1", "b>2"),

@@ -16,7 +16,8 @@ import pytest
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import recorded_run
 from nas.answer.recalled import recalled
-from nas.commands.report import Request, report
+from nas.commands.report import report
+from nas.commands.requests import ReportRequest
 from nas.errors import PlasError
 from nas.pages import bokeh_scripts, rows
 from nas.pages.embedding import column, embedded
@@ -62,7 +63,7 @@ def test_the_page_of_a_folder_is_the_page_of_its_search(
 ) -> None:
     run = run_of(space=tiny, **study)
     written = (run / "report.html").read_bytes()
-    assert report(Request((run,), None, quiet=True)) == run / "report.html"
+    assert report(ReportRequest((run,), None, quiet=True)) == run / "report.html"
     assert (run / "report.html").read_bytes() == written
 
 
@@ -73,7 +74,7 @@ def test_own_metrics_are_shown_without_being_called(
     run = run_of(space=tiny, objectives=["loss", f"{module}:energy"], budgets={f"{module}:energy": 9})
     written = (run / "report.html").read_bytes()
     monkeypatch.setattr("nas.study.own_modules.imported", lambda _: pytest.fail("imported"))
-    report(Request((run,), None, quiet=True))
+    report(ReportRequest((run,), None, quiet=True))
     assert (run / "report.html").read_bytes() == written
     assert f"{module}:energy".encode() in written
 
@@ -84,7 +85,7 @@ def test_a_run_that_has_not_ended_says_so(copied: Path) -> None:
     (copied / "manifest.json").write_text(json.dumps(manifest))
     outcome = recalled(recorded_run(copied))
     assert outcome.stop_reason == "not at its end, the run is interrupted"
-    report(Request((copied,), None, quiet=True))
+    report(ReportRequest((copied,), None, quiet=True))
     assert "stopped: not at its end, the run is interrupted." in (copied / "report.html").read_text()
 
 
@@ -103,7 +104,7 @@ def test_an_unfinished_exact_run_is_not_called_exact(tiny: dict[str, Any], run_o
 )
 def test_a_strangers_files_break_no_page(name: str, content: str, copied: Path) -> None:
     (copied / name).write_text(content)
-    report(Request((copied,), None, quiet=True))
+    report(ReportRequest((copied,), None, quiet=True))
     assert "</html>" in (copied / "report.html").read_text()
 
 
@@ -128,7 +129,7 @@ def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": [f"A lesson. {ODD}", 3], "learned": 4}))
     (copied / name).write_text(content)
-    report(Request((copied,), None, quiet=True))
+    report(ReportRequest((copied,), None, quiet=True))
     page = (copied / "report.html").read_text()
     assert "<h2>What was learned</h2><p>A lesson. \\u2028&lt;/script&gt;" in page
     assert "Picks of the whole space" not in page
@@ -140,7 +141,7 @@ def test_a_pipe_in_the_place_of_what_was_learned_is_not_waited_for(copied: Path)
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": ["A lesson."]}))
     for name in ("learned.csv", "corrected_picks.csv"):
         os.mkfifo(copied / name)
-    report(Request((copied,), None, quiet=True))
+    report(ReportRequest((copied,), None, quiet=True))
     assert "A lesson." in (copied / "report.html").read_text()
 
 
@@ -148,7 +149,7 @@ def test_a_link_in_the_pages_place_is_replaced_and_not_followed(copied: Path, tm
     (tmp_path / "mine.txt").write_text("mine")
     (copied / "report.html").unlink(missing_ok=True)
     (copied / "report.html").symlink_to(tmp_path / "mine.txt")
-    report(Request((copied,), None, quiet=True))
+    report(ReportRequest((copied,), None, quiet=True))
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert not (copied / "report.html").is_symlink()
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nas.answer.outcome import Outcome
-from nas.commands.report import Request, report
+from nas.commands.report import report
+from nas.commands.requests import ReportRequest
 from nas.pages.runs import NamedRun, comparable, differing, distinct_names, laws_apart
 from nas.pages.runs_data import runs_data
 from nas.pages.runs_page import runs_page
@@ -91,7 +92,7 @@ def test_several_runs_write_one_page_where_one_stands(
     copied: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert report(Request((copied, finished), None, quiet=True)) == Path("report.html")
+    assert report(ReportRequest((copied, finished), None, quiet=True)) == Path("report.html")
     first = Path("report.html").read_bytes()
     assert inside("report", copied, finished).code == 2
     assert Path("report.html").read_bytes() == first

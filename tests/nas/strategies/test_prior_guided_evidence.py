@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from nas.commands import run as running
-from nas.commands.report import Request, report
+from nas.commands.report import report
+from nas.commands.requests import ReportRequest
 from nas.commands.run import draw
 from nas.errors import UsageError
 from nas.files import yaml_source
@@ -252,7 +253,7 @@ def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
     assert "Picks of the whole space" in page
     monkeypatch.setattr("nas.study.own_modules.imported", lambda _: pytest.fail("imported"))
     (folder / "report.html").unlink()
-    report(Request((folder,), None, quiet=True))
+    report(ReportRequest((folder,), None, quiet=True))
     assert (folder / "report.html").read_text() == page
 
 

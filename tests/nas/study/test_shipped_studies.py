@@ -7,8 +7,8 @@ import pytest
 
 from nas.answer.sentences import describe
 from nas.commands.list import application_studies
+from nas.commands.requests import RunRequest
 from nas.commands.run import execute
-from nas.commands.run_request import Request
 from nas.files import yaml_source
 from nas.problem.picks import answers
 from nas.search.assembly import assemble, under_preset
@@ -35,7 +35,7 @@ def test_the_eight_applications_ship() -> None:
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_a_shipped_study_finds_something_in_few_evaluations(name: str, tmp_path: Path) -> None:
-    folder = execute(Request({"evaluations": 300}, config=name, out=tmp_path / "run", quiet=True, pictures=False))
+    folder = execute(RunRequest({"evaluations": 300}, config=name, out=tmp_path / "run", quiet=True, pictures=False))
     assert len((folder / "frontier.csv").read_text().splitlines()) > 1
 
 

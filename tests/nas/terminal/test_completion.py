@@ -2,13 +2,14 @@
 
 import importlib
 import shlex
-from typing import get_args, get_type_hints
+from inspect import signature
+from typing import get_args
 
 import pytest
 
 from nas.__main__ import COMMANDS
 from nas.errors import UsageError
-from nas.run import run
+from nas.run import main
 from nas.study.configuration import StudyConfig
 from nas.terminal.completion import SCRIPTS, VALUES, answer, candidates
 from nas.terminal.doors import door
@@ -61,8 +62,8 @@ def test_fixed_choices_are_those_of_a_study() -> None:
     "key", ["preset", "space", "device", "precision", "law", "latency", "attention", "vocabulary", "batch", "algo"]
 )
 def test_help_names_the_defaults_of_a_study(key: str) -> None:
-    (info,) = get_type_hints(run, include_extras=True)[key].__metadata__
-    assert f"default {StudyConfig.model_fields[key].default}" in info.help
+    option = get_args(signature(main.function).parameters[key].annotation)[1]
+    assert f"default {StudyConfig.model_fields[key].default}" in option.help
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)

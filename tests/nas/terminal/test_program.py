@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[3]
 NOT_PROPOSED = (  # both names are meant, or how a page of the repository is made
     "nas/__main__.py",
     "nas/terminal/import_path.py",
+    "nas/terminal/overview.py",
     "nas/terminal/program.py",
-    "nas/terminal/options.py",
+    "nas/terminal/parser.py",
     "nas/reproduce/page.py",
 )
 

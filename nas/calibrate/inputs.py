@@ -1,0 +1,86 @@
+"""The rows that files of measurements hold: a measured CSV, an export, or logs of other programs."""
+
+import csv
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from nas.calibrate.bench_results import bench_lines
+from nas.calibrate.document import document
+from nas.calibrate.log import Wanted, read_logs, reader_of
+from nas.calibrate.models import given_models
+from nas.calibrate.request import CalibrateRequest
+from nas.errors import UsageError
+from nas.study.catalogue import id_and_mode, load_device
+from objectives import outside
+from objectives.written_text import csv_fault
+
+
+def target(request: CalibrateRequest) -> Path:
+    """The device file to write."""
+    return request.out or Path(f"{Path(id_and_mode(request.device)[0]).stem}_calibrated.yaml")
+
+
+def repeated(request: CalibrateRequest) -> str:
+    """The command that calibrates again, typed in the folder that holds its files."""
+    base, mode = id_and_mode(request.device)
+    words = ["python", "-m", "nas.calibrate", *(path.resolve().name for path in request.measured)]
+    words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
+    words += [word for model in request.models for word in ("--model", model)]
+    for flag, value in (("--precision", request.precision), ("--measured-on", request.measured_on)):
+        words += [flag, value] if value else []
+    words += ["--request-overhead"] * request.request + ["--contended"] * request.contended
+    return shlex.join([*words, "--out", "again.yaml", "--report", "again"])
+
+
+def called(paths: Sequence[Path]) -> str:
+    """How several files are named together."""
+    names = [path.resolve().name for path in paths]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
+    """Lines of a measured CSV, and what is said of the logs that they were read from.
+
+    Raises:
+        UsageError: nothing that can be read, or a log beside something else.
+    """
+    paths = request.measured
+    read_as = [None if path.is_dir() else (found := document(path), reader_of(found)) for path in paths]
+    logs = [(found, reader) for found, reader in (each for each in read_as if each is not None) if reader is not None]
+    beside = {"--model": request.models, "--precision": request.precision, "--measured-on": request.measured_on}
+    if not logs:
+        if stray := next((flag for flag, given in beside.items() if given), None):
+            raise UsageError(
+                f"{stray}: expected a log of another program, got {paths[0]}, whose rows say it themselves; leave it out"
+            )
+        if len(paths) > 1:
+            raise UsageError(
+                f"measured: expected one measured CSV, one export, or logs, got {len(paths)} of them; join the tables"
+            )
+        return (bench_lines(paths[0]) if paths[0].is_dir() else csv_lines(paths[0])), []
+    if len(logs) < len(paths):
+        other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
+        raise UsageError(
+            f"{other}: expected a log of a known format beside the others, got something else; see docs/calibrate.md"
+        )
+    log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on))
+    modes = load_device(id_and_mode(request.device)[0]).modes
+    named = id_and_mode(request.device)[1] or "the default one"
+    mode = [f"No log names the power mode: {named} is taken ({', '.join(modes)} can be named with @)"] if modes else []
+    return log.lines, [*log.told, *mode]
+
+
+def csv_lines(path: Path) -> list[str]:
+    """Lines of a CSV file.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        lines = outside.text(path, 100 * outside.MB, encoding="utf-8-sig").splitlines()
+        list(csv.reader(lines, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
+        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
+    return lines

@@ -1,0 +1,82 @@
+"""The work of `init`: a commented study, or a strategy of one's own, written to be edited."""
+
+import re
+from pathlib import Path
+
+from nas.commands.list import application_studies
+from nas.commands.requests import InitRequest
+from nas.errors import UsageError
+from nas.files.faults import unknown
+from nas.files.tables import write
+from nas.search.discovery import named
+from nas.study.own_modules import could_be_own
+from nas.terminal.console import notice
+from nas.terminal.program import command as typed
+from objectives import outside
+from objectives.plugins import documents, folder
+
+
+def init(request: InitRequest) -> None:
+    """Write the file and say how to run it.
+
+    Raises:
+        UsageError: a file that exists, an unknown study or application, flags that exclude each other.
+    """
+    path, study = request.path, request.study
+    if request.application is not None:
+        if study is not None:
+            raise UsageError("--application: expected no --from with it, got both; drop one")
+        study = application_study(request.application)
+    text, command = strategy_text(path, study) if path.suffix == ".py" else study_text(path, study or "paper")
+    if path.exists():
+        raise UsageError(f"{path}: expected a new file, got an existing one; name another")
+    write(path, text)
+    if not request.quiet:
+        name, _, flags = command.partition(" ")
+        notice(f"{path} written. Edit it, then: {typed(name)} {flags}")
+
+
+def application_study(name: str) -> str:
+    """The shipped study of an application, by its study's name with spaces, hyphens and capitals as one likes.
+
+    Raises:
+        UsageError: no such application.
+    """
+    known = application_studies()
+    wanted = re.sub(r"[\s-]+", "_", name.strip()).lower()
+    if wanted not in known:
+        raise UsageError(f"--application: {unknown('an application', wanted, known)}")
+    return wanted
+
+
+def study_text(path: Path, study: str) -> tuple[str, str]:
+    """A shipped study's text, and the command that runs a copy of it.
+
+    Raises:
+        UsageError: no such study.
+    """
+    shipped = documents("configs")
+    if study not in shipped:
+        raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
+    text = outside.text(shipped[study], outside.MB)
+    command = "compare" if "\nstudies:" in text else "devices" if "\ndevices:" in text else "run"
+    return text, f"{command} --config {path}"
+
+
+def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
+    """The template of a strategy, and the command that runs a copy of it.
+
+    Raises:
+        UsageError: a name that --algo does not take, or a study to start from.
+    """
+    if study is not None:
+        raise UsageError(
+            f"--from, --application: expected a study file with it, got {path}; drop it, or name a file in .yaml"
+        )
+    module = path.stem if path.is_absolute() else ".".join(path.with_suffix("").parts)
+    if not could_be_own(module) or module in named():
+        raise UsageError(
+            f"{path}: expected a module name of your own, got {module!r}; name it for example my_search.py"
+        )
+    text = outside.text(folder("nas.strategies") / "_template.py", outside.MB)
+    return re.sub(r"(?m)^#   .*", lambda line: re.sub(r"\bstrategy\b", module, line[0]), text), f"run --algo {module}"

@@ -1,0 +1,169 @@
+"""What the small commands can be asked for: each request's fields are its flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from nas.terminal.flags import (
+    OUTPUT,
+    SEARCH,
+    STUDY,
+    Config,
+    Flag,
+    Json,
+    Keys,
+    NoPlots,
+    Quiet,
+    Settings,
+    Verbose,
+    Word,
+)
+
+WHICH = "Which architecture"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A study to search, or a run folder to continue; `flags` are keys of the study."""
+
+    flags: Annotated[
+        Mapping[str, Any],
+        Keys(
+            "algo evaluations time_limit stop_when_stable constraints seed_from known known_as workers executor asynchronous "
+            "optuna_storage seed params resume retry_failed config settings space law laws tokens unique_tokens precisions "
+            "precision_law deltas objectives budgets preset device precision latency attention vocabulary batch input_tokens "
+            "output_tokens training.device training.utilisation training.served_tokens"
+        ),
+    ] = field(default_factory=dict)
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    config: Annotated[str | None, Config] = None
+    resume: Annotated[Path | None, Flag("--resume", "Continue or extend a run folder.", SEARCH)] = None
+    retry_failed: Annotated[
+        bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", SEARCH)
+    ] = False
+    out: Annotated[Path | None, Flag("--out", "Run folder to create; default runs/<study>-<algo>-s<seed>.", OUTPUT)] = (
+        None
+    )
+    measure_top: Annotated[
+        int | None,
+        Flag(
+            "--measure-top",
+            "Then measure so many diverse members of the frontier here, with PyTorch.",
+            OUTPUT,
+            least=1,
+        ),
+    ] = None
+    pictures: Annotated[bool, NoPlots] = True
+    verbose: Annotated[bool, Verbose] = False
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False
+
+
+@dataclass(frozen=True)
+class SelectRequest:
+    """A run and how to choose of it; `formats` are keys of the study that change what its designs are, or lose."""
+
+    run: Annotated[Path, Word("Run folder.")]
+    how: Annotated[str, Flag("--select", "frontier, best, knee, diverse:K or budget:metric=limit.")] = "frontier"
+    budgets: Annotated[
+        tuple[str, ...],
+        Flag("--budget", "metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT"),
+    ] = ()
+    sweep: Annotated[
+        str | None,
+        Flag(
+            "--sweep",
+            "The pick at each limit of metric=first:last:step, total_ms=20:500:20.",
+            metavar="METRIC=FIRST:LAST:STEP",
+            show_default=False,
+        ),
+    ] = None
+    laws: Annotated[str | None, STUDY["laws"]] = None
+    formats: Annotated[Mapping[str, Any], Keys("precisions precision_law")] = field(default_factory=dict)
+    out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.")] = None
+    shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", least=1)] = 20
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False
+
+
+@dataclass(frozen=True)
+class ExplainRequest:
+    """One architecture: of a run, published, or written out; `flags` are keys of the study that prices it."""
+
+    run: Annotated[Path | None, Word("Run folder to choose from, with its study's settings.")] = None
+    how: Annotated[str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH)] = "knee"
+    index: Annotated[int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0)] = None
+    model: Annotated[
+        str | None,
+        Flag(
+            "--model",
+            "Published model ('plas list models') or a Hugging Face config.json, with its own vocabulary.",
+            WHICH,
+        ),
+    ] = None
+    architecture: Annotated[
+        str | None,
+        Flag("--architecture", "depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4", WHICH),
+    ] = None
+    flags: Annotated[
+        Mapping[str, Any],
+        Keys(
+            "config settings space law laws precisions precision_law deltas budgets preset device precision latency attention "
+            "vocabulary batch input_tokens output_tokens"
+        ),
+    ] = field(default_factory=dict)
+    config: Annotated[str | None, Config] = None
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    contexts: Annotated[bool, Flag("--contexts", "Times and memory along prompts of 1k to 128k tokens, too.")] = False
+    json: Annotated[bool, Json] = False
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """Runs, or the folder of a fit, a calibration or a reproduction, and the page to write."""
+
+    runs: Annotated[
+        tuple[Path, ...],
+        Word("Run folders, or the folder of a reproduction, or of a fit's or a calibration's --report.", "RUN"),
+    ]
+    out: Annotated[
+        Path | None,
+        Flag(
+            "--out", "File to write; report.html in the run's folder, of several runs in this one.", show_default=False
+        ),
+    ] = None
+    quiet: Annotated[bool, Quiet] = False
+
+
+@dataclass(frozen=True)
+class WatchRequest:
+    """A folder to watch; times in seconds."""
+
+    run: Annotated[Path, Word("Folder of a run or of a comparison; it may not exist yet.", show_default=True)]
+    every: Annotated[float, Flag("--every", "Seconds between two looks.", least=0.1, most=86_400)] = 2.0
+    wait: Annotated[
+        float, Flag("--wait", "Seconds to wait for a folder that is not there, or empty, yet.", least=0, most=86_400)
+    ] = 60.0
+    once: Annotated[bool, Flag("--once", "Look once, and do not wait.")] = False
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False
+
+
+@dataclass(frozen=True)
+class InitRequest:
+    """A file to write, and what it starts from."""
+
+    path: Annotated[
+        Path, Word("File to create: a study, or a search strategy where it ends in .py.", show_default=True)
+    ] = Path("study.yaml")
+    study: Annotated[
+        str | None, Flag("--from", "Shipped study to start from, default paper; 'plas list studies' names them.")
+    ] = None
+    application: Annotated[
+        str | None,
+        Flag(
+            "--application", "Start from an application's study: 'smart home', 'wearable' …; a wrong name lists them."
+        ),
+    ] = None
+    quiet: Annotated[bool, Quiet] = False

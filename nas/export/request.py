@@ -1,0 +1,43 @@
+"""What `export` can be asked for: its flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from nas.terminal.flags import Config, Flag, Json, Keys, Quiet, Selected, Settings, Word
+
+HOW = "How to train"
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Candidates and stacks to write them for, or an export to check; `flags` are keys of the study."""
+
+    source: Annotated[Path | None, Word("Run folder or candidate file (.csv, .jsonl).")] = None
+    how: Annotated[str | None, Selected] = None
+    stacks: Annotated[
+        str | None,
+        Flag("--to", "Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False),
+    ] = None
+    out: Annotated[Path | None, Flag("--out", "New folder to write.", show_default=False)] = None
+    recipe: Annotated[str, Flag("--recipe", "paper, scaled, or a YAML file.", HOW)] = "paper"
+    weights: Annotated[bool, Flag("--weights", "Write random weights, initialised as the recipe says.", HOW)] = False
+    gguf: Annotated[
+        str | None,
+        Flag("--gguf", "Weight format of llama-bench's files: f16, q8_0, q4_0 or q4_k_m; default f16.", HOW),
+    ] = None
+    seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0)] = 0
+    tokenizer: Annotated[str, Flag("--tokenizer", "bytes, or a folder with a tokenizer.json.", HOW)] = "bytes"
+    multiple: Annotated[int, Flag("--expert-multiple", "Round expert sizes to a multiple.", HOW, least=1)] = 1
+    verify: Annotated[
+        Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False)
+    ] = None
+    flags: Annotated[
+        Mapping[str, Any],
+        Keys("config settings law budgets preset device precision vocabulary batch input_tokens output_tokens"),
+    ] = field(default_factory=dict)
+    config: Annotated[str | None, Config] = None
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False

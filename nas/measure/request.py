@@ -1,0 +1,46 @@
+"""What `measure` can be asked for: its flags."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from nas.terminal.flags import STUDY, Flag, Quiet, Word
+
+HOW, WHAT, PLACE = "How", "What", "Where"
+
+
+@dataclass(frozen=True)
+class MeasureRequest:
+    """Candidates, workload and engine of a measurement; threads 0 are as many as there are cores."""
+
+    source: Annotated[Path | None, Word("Run folder or candidate file (.csv, .jsonl).")] = None
+    how: Annotated[str, Flag("--select", "Of a run: frontier, best, knee, diverse:K.", WHAT)] = "frontier"
+    models: Annotated[tuple[str, ...], Flag("--model", "A published model too; repeats.", WHAT)] = ()
+    vocabulary: Annotated[int | None, STUDY["vocabulary"]] = None
+    batch: Annotated[int | None, STUDY["batch"]] = None
+    input_tokens: Annotated[int | None, STUDY["input_tokens"]] = None
+    output_tokens: Annotated[int | None, STUDY["output_tokens"]] = None
+    hardware: Annotated[bool, Flag("--hardware", "This machine's sustained rates as a device file.", WHAT)] = False
+    backend: Annotated[str, Flag("--backend", "torch, vllm or llama-bench.", PLACE)] = "torch"
+    interpreter: Annotated[
+        str | None, Flag("--interpreter", "Python that has the engine, or the llama-bench program.", PLACE)
+    ] = None
+    files: Annotated[Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench.", PLACE)] = None
+    device: Annotated[str, Flag("--device", "The name that the CSV gives this device.", PLACE)] = ""
+    torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE)] = "cpu"
+    power: Annotated[str, Flag("--power", "Meter energy: auto, none, rapl, nvidia-smi, tegrastats.", PLACE)] = "auto"
+    precision: Annotated[
+        str | None, Flag("--precision", "fp32, bf16, fp16; of GGUF files f16, q8_0, q4_0, q4_k_m.", PLACE)
+    ] = None
+    threads: Annotated[int, Flag("--threads", "0: as many as there are cores.", PLACE, least=0)] = 0
+    rounds: Annotated[int, Flag("--rounds", "Processes per candidate, interleaved.", HOW, least=1)] = 3
+    repetitions: Annotated[int, Flag("--repetitions", "Samples per process.", HOW, least=1)] = 5
+    warmup: Annotated[int, Flag("--warmup", "Runs before them.", HOW, least=0)] = 1
+    timeout: Annotated[float, Flag("--timeout", "Seconds per process.", HOW, least=0.1)] = 600.0
+    memory_gb: Annotated[float | None, Flag("--memory-limit", "GB per process.", HOW, least=0.1)] = None
+    retry_failed: Annotated[bool, Flag("--retry-failed", "Measure failures again.", HOW)] = False
+    seed: Annotated[int, Flag("--seed", None, HOW, least=0)] = 0
+    out: Annotated[
+        Path, Flag("--out", "Folder of the record; an earlier one is continued. A file with --hardware.")
+    ] = Path("measured")
+    quiet: Annotated[bool, Quiet] = False

@@ -1,0 +1,179 @@
+"""Flags of commands: a request is a dataclass whose fields are flags; those that are keys of a study stand in one table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SEARCH, SPACE, DEVICE, OUTPUT = "How to search", "What to search", "On what", "Output"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag: `--name`, its help, its group there, what stands for its value, its bounds.
+
+    `--no-x` of a field whose default is True switches it off. `kind` is the value's type where no field says it: in a table.
+    """
+
+    name: str
+    help: str | None = None
+    group: str | None = None
+    metavar: str | None = None
+    least: float | None = None
+    most: float | None = None
+    show_default: bool = True
+    kind: Any = str
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word without a flag: a file, a folder, a name."""
+
+    help: str
+    metavar: str | None = None
+    show_default: bool = False
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Flags from the table of a study's keys that one field takes in: those given, by their keys.
+
+    names: keys in the order of the help, separated by blanks; the name of another field stands for that field's flag.
+    own: keys that this command says otherwise.
+    """
+
+    names: str
+    own: Mapping[str, Flag] = field(default_factory=dict)
+
+    def flags(self) -> dict[str, Flag]:
+        """Flag of each key; fields that are named for their place are left out."""
+        table = {**STUDY, **self.own}
+        return {name: table[name] for name in self.names.split() if name in table}
+
+
+Config = Flag("--config", "A study: YAML file, run folder, or a shipped name.", SPACE)
+Settings = Flag("--set", "path=value, any key of the study; repeats.", SPACE, "PATH=VALUE")
+Verbose = Flag("--verbose", "Everything that the one screen leaves out.", OUTPUT)
+Quiet = Flag("--quiet", "No progress, no notices.", OUTPUT)
+NoPlots = Flag("--no-plots", "Draw no pictures; those already there stay.", OUTPUT)
+Json = Flag("--json", "Print the result as JSON.", OUTPUT)
+Selected = Flag(
+    "--select",
+    "frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
+    show_default=False,
+)
+
+STUDY = {
+    "algo": Flag(
+        "--algo", "Strategy: 'plas list strategies' names them, package.module is your own; default nsga2.", SEARCH
+    ),
+    "evaluations": Flag(
+        "--evaluations", "Distinct architectures to evaluate; default 5000, or the strategy's own.", SEARCH, kind=int
+    ),
+    "time_limit": Flag("--time-limit", "Seconds of search.", SEARCH, kind=float),
+    "stop_when_stable": Flag(
+        "--stop-when-stable", "Stop after N evaluations without a new frontier member.", SEARCH, "N", kind=int
+    ),
+    "constraints": Flag("--constraints", "native, penalty or reject: how budgets reach the strategy.", SEARCH),
+    "seed_from": Flag("--seed-from", "Candidate file whose designs the search starts from.", SEARCH, "FILE"),
+    "known": Flag(
+        "--known",
+        "Results that are known: a table, a run, a folder of trainings, an Optuna storage; charged to nobody; repeats.",
+        SEARCH,
+        "SOURCE",
+        kind=list[str],
+    ),
+    "known_as": Flag(
+        "--known-as",
+        "Which column of known results is a metric of your own, where it is not called so; repeats.",
+        SEARCH,
+        "METRIC=COLUMN",
+        kind=list[str],
+    ),
+    "workers": Flag(
+        "--workers", "Processes that evaluate your own objectives, one architecture each.", SEARCH, kind=int
+    ),
+    "executor": Flag(
+        "--executor",
+        "Cluster that evaluates them instead: dask:tcp://host:8786, or dask:scheduler.json; none: here.",
+        SEARCH,
+        "URL",
+    ),
+    "asynchronous": Flag(
+        "--asynchronous",
+        "Ask whenever a worker is idle, in the order of arrival; of strategies that need not wait.",
+        SEARCH,
+        kind=bool,
+    ),
+    "optuna_storage": Flag(
+        "--optuna-storage",
+        "Mirror the run into an Optuna storage (sqlite:///study.db, study.log) for optuna-dashboard.",
+        SEARCH,
+        "URL",
+    ),
+    "seed": Flag("--seed", "Seed of the strategy; default 0.", SEARCH, kind=int),
+    "params": Flag(
+        "--param", "The strategy's own: 'plas schema nsga2'; repeats.", SEARCH, "NAME=VALUE", kind=list[str]
+    ),
+    "space": Flag("--space", "Search space: name or YAML file; default paper.", SPACE),
+    "law": Flag("--law", "Loss law: name or YAML file; default hw_codesign.", SPACE),
+    "laws": Flag(
+        "--laws", "Other laws, a,b,c: what each would pick, regrets, the least worst; 'plas list laws'.", SPACE
+    ),
+    "tokens": Flag(
+        "--tokens", "Training tokens, 10B; several, 1B,3B,10B, are an axis; default the law's own.", SPACE, "N[,N…]"
+    ),
+    "unique_tokens": Flag(
+        "--unique-tokens",
+        "Tokens of distinct text, more are epochs; of laws that know of them: data_limited.",
+        SPACE,
+        "N",
+    ),
+    "precisions": Flag("--precisions", "Formats that designs may have, a,b,c: an axis of the space.", SPACE),
+    "precision_law": Flag(
+        "--precision-law",
+        "What few bits cost: qat, multiplier or kumar; further ones, a,b, are rivals; default none.",
+        SPACE,
+    ),
+    "deltas": Flag("--deltas", "YAML file of what kinds of layers cost, as you measured; default nothing.", SPACE),
+    "objectives": Flag(
+        "--objectives",
+        "Metrics to minimise: loss,total_ms,package.module:function; default loss,total_ms.",
+        SPACE,
+    ),
+    "budgets": Flag(
+        "--budget",
+        "metric=limit, at most; repeats; memory_gb=none removes the default.",
+        SPACE,
+        "METRIC=LIMIT",
+        kind=list[str],
+    ),
+    "preset": Flag(
+        "--preset",
+        "paper or device: conventions of latency and memory; default paper, whose defaults are named below.",
+        DEVICE,
+    ),
+    "device": Flag("--device", "Device id, id@mode, or YAML file; default jetson_agx_orin_64gb.", DEVICE),
+    "precision": Flag(
+        "--precision", "fp16, int8, int4, nvfp4, fp32, or int4_kv8 with a KV cache of 8 bits; default fp16.", DEVICE
+    ),
+    "latency": Flag("--latency", "operator or closed_form; default operator.", DEVICE),
+    "attention": Flag("--attention", "unfused or fused; default unfused.", DEVICE),
+    "vocabulary": Flag(
+        "--vocabulary", "Tokens of embedding and LM head; 0 leaves both out; default 0.", DEVICE, kind=int
+    ),
+    "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
+    "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),
+    "output_tokens": Flag("--output-tokens", "Tokens generated; default 16.", DEVICE, kind=int),
+    "training.device": Flag("--train-device", "Device that trains, of train_hours: h100_sxm.", DEVICE),
+    "training.utilisation": Flag(
+        "--utilisation", "Share of its FP16 peak that training achieves; default 0.4.", DEVICE, kind=float
+    ),
+    "training.served_tokens": Flag(
+        "--served-tokens", "Tokens that the model will have served, of lifetime_flops; default 0.", DEVICE, "N"
+    ),
+}
+
+
+def flag_name(key: str) -> str:
+    """The flag that gives a study key."""
+    return STUDY[key].name if key in STUDY else f"--{key.removeprefix('training.').replace('_', '-')}"

@@ -1,0 +1,198 @@
+"""The command-line program around a command's function: its request's fields become flags, its errors a line and an exit code."""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import typer
+
+from nas.errors import PlasError
+from nas.files import import_rights
+from nas.terminal.console import complain, notice
+from nas.terminal.flags import Flag, Keys, Word
+from nas.terminal.interrupts import INTERRUPTED, take_over
+from nas.terminal.streams import terminal
+
+Kind = TypeVar("Kind")
+REFUSED = cast(  # typer's own, or click's: whichever typer raises
+    type[Exception], next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+)
+
+
+def command(function: Callable[..., None], *examples: str) -> Callable[[], None]:
+    """A command-line program around a function of a request, or of annotated flags; examples end its help."""
+    file = Path(function.__code__.co_filename)
+    name = file.parent.name if file.stem == "__main__" else file.stem
+
+    def guarded(**given: Any) -> None:
+        take_over()
+        try:
+            with import_rights.command(name):
+                function(**arguments(function, given))
+        except PlasError as error:
+            complain(str(error))
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt as interrupt:
+            notice(str(interrupt) or "Interrupted before the end; give the command again")
+            exec("")  # an interrupt inside text that a module executes would end us by the signal: this clears its mark
+            raise typer.Exit(INTERRUPTED) from None
+
+    guarded.__doc__, guarded.__name__ = function.__doc__, function.__name__
+    guarded.__signature__ = inspect.Signature(list(parameters(function)))  # type: ignore[attr-defined]
+    guarded.__annotations__ = {}
+
+    def main() -> None:
+        app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+        app.command(epilog="\n\n".join(["Examples:", *(f"[cyan]plas {text}[/]" for text in examples)]))(guarded)
+        with terminal():
+            own_package()
+            raise SystemExit(parsed(app, program_of(function.__module__)))
+
+    main.function, main.examples = guarded, examples  # type: ignore[attr-defined]  # for completion, and for tests
+    return main
+
+
+def parameters(function: Callable[..., None]) -> Iterator[inspect.Parameter]:
+    """The parser's parameters of a function: of a request its fields, of anything else itself."""
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if is_dataclass(hints[name]):
+            yield from of_request(cast(type, hints[name]))
+        else:
+            yield one(name, hints[name], parameter.default)
+
+
+def of_request(request: type) -> Iterator[inspect.Parameter]:
+    """A parameter per flag of a request, in the order of the help; a field that keys name stands among them."""
+    hints, there = get_type_hints(request, include_extras=True), {field.name: field for field in fields(request)}
+    keys_of = {name: info(hints[name], Keys) for name in there}
+    placed = {name for keys in keys_of.values() if keys is not None for name in keys.names.split()}
+    for field, keys in keys_of.items():
+        if keys is None and field not in placed:
+            yield one(field, hints[field], default(there[field]))
+        elif keys is not None:
+            flags = keys.flags()
+            for name in keys.names.split():
+                yield one(name, hints[name], default(there[name])) if name in there else of_key(name, flags[name])
+
+
+def of_key(key: str, flag: Flag) -> inspect.Parameter:
+    """The parameter of a study's key."""
+    switch = flag.kind is bool
+    return one(
+        key.replace(".", "_"), Annotated[flag.kind if switch else flag.kind | None, flag], False if switch else None
+    )
+
+
+def info(hint: Any, kind: type[Kind]) -> Kind | None:
+    """What an annotation says of a flag."""
+    return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, kind)), None)
+
+
+def default(field: "Field[Any]") -> Any:
+    """A field's default as the parser has it: lists as None, the empty parameter where a value must be given."""
+    if field.default_factory is not MISSING:
+        return None
+    return inspect.Parameter.empty if field.default is MISSING else field.default
+
+
+def one(name: str, hint: Any, usual: Any) -> inspect.Parameter:
+    """A parameter of the parser: `tuple[X, ...]` repeats, `--no-x` of what is True begins as not given."""
+    kind, flag = get_args(hint)[0], info(hint, Flag)
+    if get_origin(kind) is tuple:
+        kind, usual = list[get_args(kind)[0]], None if usual == () else usual  # type: ignore[misc]
+        kind = kind | None if usual is None else kind
+    usual = False if flag is not None and negative(flag, usual) else usual
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=usual, annotation=Annotated[kind, declared(hint)]
+    )
+
+
+def negative(flag: Flag, usual: Any) -> bool:
+    """Whether a flag switches off what is on."""
+    return usual is True and flag.name.startswith("--no-")
+
+
+def declared(hint: Any) -> Any:
+    """A flag or a word in the parser's own words."""
+    if (flag := info(hint, Flag)) is not None:
+        return typer.Option(
+            flag.name,
+            help=flag.help,
+            rich_help_panel=flag.group,
+            metavar=flag.metavar,
+            min=flag.least,
+            max=flag.most,
+            show_default=flag.show_default,
+        )
+    word = info(hint, Word)
+    assert word is not None
+    return typer.Argument(help=word.help, metavar=word.metavar, show_default=word.show_default)
+
+
+def arguments(function: Callable[..., None], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The function's arguments from what was parsed."""
+    hints = get_type_hints(function, include_extras=True)
+    return {
+        name: filled(hints[name], given) if is_dataclass(hints[name]) else given[name]
+        for name in inspect.signature(function).parameters
+    }
+
+
+def filled(request: Any, given: Mapping[str, Any]) -> Any:
+    """A request with what was parsed: keys that were given, lists as tuples."""
+    hints, values = get_type_hints(request, include_extras=True), dict[str, Any]()
+    for field in fields(request):
+        hint = hints[field.name]
+        if (keys := info(hint, Keys)) is not None:
+            values[field.name] = keys_given(keys, given)
+            continue
+        value, flag = given[field.name], info(hint, Flag)
+        if get_origin(get_args(hint)[0]) is tuple:
+            value = tuple(value or ())
+        values[field.name] = not value if flag is not None and negative(flag, field.default) else value
+    return request(**values)
+
+
+def keys_given(keys: Keys, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a study's keys that were given; `--no-x` gives False."""
+    values = {key: (flag, given[key.replace(".", "_")]) for key, flag in keys.flags().items()}
+    return {
+        key: not flag.name.startswith("--no-") if value is True else value
+        for key, (flag, value) in values.items()
+        if value is not None and value is not False and value != []
+    }
+
+
+def program_of(module: str) -> str | None:
+    """What the user typed: `plas run` or `python -m nas.run`; None where the parser must find it."""
+    if sys.argv[0].startswith("plas "):
+        return sys.argv[0]
+    return f"python -m {module.removesuffix('.__main__')}" if module != "__main__" else None
+
+
+def parsed(app: typer.Typer, program: str | None) -> int:
+    """Parse and run; the exit code. What the parser refuses is one line of our form."""
+    try:
+        return app(prog_name=program, standalone_mode=False) or 0
+    except REFUSED as error:
+        from nas.terminal.usage import usage_line
+
+        named = getattr(getattr(error, "ctx", None), "command_path", None) or program or sys.argv[0]
+        sys.stderr.write(f"{usage_line(error, named)}\n")
+        return 2
+
+
+def own_package() -> None:
+    """Say so when `nas`, `objectives` or `search_spaces` belongs to another distribution."""
+    for name in ("nas", "objectives", "search_spaces"):
+        if getattr(importlib.import_module(name), "PLAS", None) != "plas-codesign":
+            sys.stderr.write(
+                f"{name}: expected plas-codesign's package, got another distribution's of the same name; "
+                "install plas-codesign in its own virtual environment\n"
+            )
+            raise SystemExit(1)

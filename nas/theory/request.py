@@ -1,0 +1,37 @@
+"""What `theory` can be asked for: its flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from nas.terminal.flags import Config, Flag, Json, Keys, Quiet, Settings
+
+HARDWARE = "New hardware"
+
+
+@dataclass(frozen=True)
+class TheoryRequest:
+    """Budgets to predict the best architecture for; `flags` are keys of the study."""
+
+    width: Annotated[float | None, Flag("--width", "Fix the width; free unless given.")] = None
+    application: Annotated[
+        str | None, Flag("--application", "Budget of one of the study's applications.", show_default=False)
+    ] = None
+    compute: Annotated[str | None, Flag("--compute", "Dense FP16 peak, '10 TFLOP/s'.", HARDWARE)] = None
+    bandwidth: Annotated[str | None, Flag("--bandwidth", "Memory bandwidth, '50 GB/s'.", HARDWARE)] = None
+    memory: Annotated[str | None, Flag("--memory", "Memory, '4 GB'.", HARDWARE)] = None
+    out: Annotated[Path | None, Flag("--out", "Candidate file of the designs worth training, .csv or .jsonl.")] = None
+    plots: Annotated[Path | None, Flag("--plots", "Folder for the regime map and the budget curves.")] = None
+    exact: Annotated[bool, Flag("--no-exact", "Leave out the exact discrete optimum.")] = True
+    flags: Annotated[
+        Mapping[str, Any],
+        Keys(
+            "config settings space law laws budgets preset device precision latency attention vocabulary batch input_tokens "
+            "output_tokens"
+        ),
+    ] = field(default_factory=dict)
+    config: Annotated[str | None, Config] = None
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False
