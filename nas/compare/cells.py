@@ -28,9 +28,8 @@ def perform(cell: Cell) -> str:
     try:
         inner_folder(cell.folder.parents[3], *cell.folder.parts[-4:])
         with locked(cell.folder):
-            study = cell.assembled()
-            if cell.retry or not is_done(cell, study):
-                search(cell, study)
+            if cell.retry or not is_done(cell):
+                search(cell)
     except Exception as error:
         reason = str(error) if isinstance(error, PlasError) else f"{type(error).__name__}: {error}"
         return " ".join(reason.split())[:300]
@@ -53,7 +52,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def is_done(cell: Cell, study: Study) -> bool:
+def is_done(cell: Cell) -> bool:
     """Whether the run is finished as this study and holds what is asked.
 
     Raises:
@@ -63,11 +62,11 @@ def is_done(cell: Cell, study: Study) -> bool:
         return False
     run = run_folder.open_run(cell.folder)
     run.store.close()
-    if found := difference(run.resolved, study.resolved()):
+    if found := difference(run.resolved, cell.setup.resolved()):
         raise UsageError(f"{cell.folder}: {found}; start a new comparison instead")
-    manifest = read_manifest(cell.folder, study).content
+    manifest = read_manifest(cell.folder, cell.setup).content
     return manifest.get("state") == "finished" and (
-        (manifest.get("limit") or 0) >= (study.limit or 0)
+        (manifest.get("limit") or 0) >= cell.limit
         or not str(manifest.get("stop_reason")).endswith("distinct evaluations")
     )
 
@@ -75,13 +74,14 @@ def is_done(cell: Cell, study: Study) -> bool:
 def finished(cell: Cell) -> bool:
     """Whether the run is there as far as it is asked."""
     try:
-        return is_done(cell, cell.assembled())
+        return is_done(cell)
     except PlasError:
         return False
 
 
-def search(cell: Cell, study: Study) -> None:
+def search(cell: Cell) -> None:
     """Run the search from its beginning or from what is recorded; the manifest says how it went."""
+    study = cell.setup
     store, recorded = opened(cell.folder, study)
     manifest = read_manifest(cell.folder, study)
     manifest.update(state="running", ended=None, stop_reason=None)
@@ -123,14 +123,14 @@ def trace(cell: Cell, asked: int) -> Trace:
     Raises:
         PlasError: a damaged store.
     """
-    most = min(asked, cell.raw["evaluations"])
+    most = min(asked, cell.limit)
     run = run_folder.open_run(cell.folder)
     recorded = run.store.read()
     rows, strategy_s, objectives_s = run.store.spent()
     run.store.close()
     found = final(recorded.evaluations, recorded.retried)[slice(0, most)]
     seconds = np.repeat(np.cumsum(strategy_s + objectives_s), rows)[:most]
-    reason = str(read_manifest(cell.folder, cell.assembled()).content["stop_reason"])
+    reason = str(read_manifest(cell.folder, cell.setup).content["stop_reason"])
     return Trace(
         cell.strategy,
         f"s{cell.seed}",

@@ -188,10 +188,10 @@ def complete(plan: Plan, folder: Path, crew: Crew) -> Plan:
 def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) -> dict[Label, str]:
     """Every cell run to its end; reasons of those that failed."""
     wanted = [replace(cell, retry=retry) for cell in plan.cells(folder)]
-    ticker, done = Ticker(sum(cell.raw["evaluations"] for cell in wanted), quiet=quiet), [0, 0]
+    ticker, done = Ticker(sum(cell.limit for cell in wanted), quiet=quiet), [0, 0]
 
     def note(cell: Cell, reason: str) -> None:
-        done[0], done[1] = done[0] + cell.raw["evaluations"], done[1] + 1
+        done[0], done[1] = done[0] + cell.limit, done[1] + 1
         ticker(done[0], lambda: f"{done[1]:,} of {len(wanted):,} runs")
 
     reasons = crew.run(cells.perform, wanted, lambda cell: DIED, note)

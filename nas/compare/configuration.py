@@ -14,14 +14,15 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
 from nas.search.discovery import is_own, named, untyped
-from nas.study.configuration import NAME, Count
+from nas.study.configuration import NAME, Count, marked
 from nas.study.entry_points import refuse_contested
+from nas.study.key_marks import PerRun, SingleRun
 from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
 from nas.study.written_values import split_names
 from objectives.plugins import documents
 
 FILE = "comparison.yaml"
-OWN_KEYS = ("algo", "seed", "params")
+OWN_KEYS = tuple(marked(PerRun))
 
 
 class ComparisonConfig(BaseModel):
@@ -179,12 +180,9 @@ def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: Sequence[str
             raise UsageError(f"--set {key}: expected --algos, --seeds or --param in a comparison, got it in a study")
     raw = {key: value for key, value in study.raw.items() if key not in (*OWN_KEYS, "evaluations", "name")}
     raw, origins = over(raw, dict(study.origins), flags, settings)
-    if raw.get("optuna_storage", "none") != "none":
-        raise UsageError(f"optuna_storage: expected none in a comparison, got one in {study.name}; mirror single runs")
-    if raw.get("known"):
-        raise UsageError(f"known: expected none in a comparison, got some in {study.name}; give them to single runs")
-    if raw.get("executor", "none") != "none":
-        raise UsageError(f"executor: expected none in a comparison, got one in {study.name}; use --workers")
+    for key, mark in marked(SingleRun).items():
+        if raw.get(key) not in (None, "", "none", []):
+            raise UsageError(f"{key}: expected none in a comparison, got it in {study.name}; {mark.instead}")
     return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
 
 

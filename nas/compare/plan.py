@@ -1,7 +1,7 @@
 """The cells of a comparison, studies × strategies × seeds, each a run folder of its own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -12,8 +12,9 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path
 from nas.files.tables import write
-from nas.search.assembly import Study, assemble
+from nas.search.assembly import Study, assemble, study_of
 from nas.search.discovery import SHIPPED, strategy_module
+from nas.search.reading import read
 from nas.search.strategy import Traits
 from objectives.plugins import importable
 
@@ -25,36 +26,46 @@ TYPED: dict[Path, str] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the comparison: its study as raw keys (strategy, seed and limit included), and its folder.
+    """One run of the comparison: its study with strategy, seed and limit, and its folder.
 
-    retry: whether its failed evaluations are to be tried again.
+    To another process the study goes as its plain content, from which it is assembled there: code of the user's own
+    is found by name. retry: whether its failed evaluations are to be tried again.
     """
 
     study: str
     strategy: str
     seed: int
-    raw: dict[str, Any]
+    setup: Study = field(compare=False)
     cap: int | None
     folder: FilePath
     retry: bool = False
 
-    def assembled(self) -> Study:
-        """The study of this run."""
-        return assemble(self.raw, TYPED)
+    def __getstate__(self) -> dict[str, Any]:
+        """All fields, the study as plain content."""
+        return {**vars(self), "setup": self.setup.resolved()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """All fields, the study assembled from its content."""
+        vars(self).update(state, setup=assemble(state["setup"], TYPED))
+
+    @property
+    def limit(self) -> int:
+        """Distinct evaluations that the run asks for."""
+        return self.setup.limit or 0
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Everything that is to be there when the comparison is done.
 
-    studies: assembled with some strategy, by name; raw: the same as plain content; skipped: study
-    and strategy with the reason why they do not meet.
+    studies: assembled with some strategy, by name; setups: with each strategy, by study and strategy; skipped:
+    study and strategy with the reason why they do not meet.
     """
 
     config: ComparisonConfig
     strategies: tuple[str, ...]
     studies: dict[str, Study]
-    raw: dict[str, dict[str, Any]]
+    setups: dict[tuple[str, str], Study]
     groups: dict[str, str]
     skipped: dict[tuple[str, str], str]
 
@@ -69,15 +80,17 @@ class Plan:
     def _cell(self, folder: FilePath, study: str, strategy: str, seed: int) -> Cell:
         cap, asked = cap_of(self.config, strategy), self.config.evaluations
         limit = asked if cap is None else min(asked, cap)
-        raw = {**self.raw[study], **own_keys(self.config, strategy), "seed": seed, "evaluations": limit}
+        setup = self.setups[study, strategy].asking(limit, seed)
         place = f"s{seed}-of-{limit}" if traits_of(self.config, strategy).horizon else f"s{seed}"
-        return Cell(study, strategy, seed, raw, cap, folder / "cells" / study / strategy / place)
+        return Cell(study, strategy, seed, setup, cap, folder / "cells" / study / strategy / place)
 
     def content(self) -> dict[str, Any]:
         """The comparison as YAML content, everything embedded, in the form it is configured in."""
         shown = self.config.model_dump(mode="json") | {"study": {}}
         shown["algos"] = list(self.strategies) if self.studies else self.config.algos
-        shown["studies"] = {name: {"group": self.groups[name], **raw} for name, raw in self.raw.items()}
+        shown["studies"] = {
+            name: {"group": self.groups[name], **embedded(study)} for name, study in self.studies.items()
+        }
         return shown
 
     def write(self, folder: FilePath) -> None:
@@ -95,24 +108,28 @@ def planned(asked: Asked) -> Plan:
     strategies = tuple(names_of(config, BASELINES, competing()))
     unavailable = {name: reason for name in strategies if (reason := refusal(config, name))}
     studies: dict[str, Study] = {}
+    setups: dict[tuple[str, str], Study] = {}
     skipped: dict[tuple[str, str], str] = {}
     for study in asked.studies:
         met, refused = meetings(config, study, [name for name in strategies if name not in unavailable])
-        if met is None:
+        if not met:
             raise UsageError(next(iter({**refused, **unavailable}.values())))
-        studies[study.name] = met
+        studies[study.name] = list(met.values())[-1]
+        setups |= {(study.name, name): setup for name, setup in met.items()}
         skipped |= {(study.name, name): reason for name, reason in {**unavailable, **refused}.items()}
-    raw = {name: embedded(study) for name, study in studies.items()}
-    return Plan(config, strategies, studies, raw, {study.name: study.group for study in asked.studies}, skipped)
+    return Plan(config, strategies, studies, setups, {study.name: study.group for study in asked.studies}, skipped)
 
 
-def meetings(config: ComparisonConfig, study: AskedStudy, strategies: list[str]) -> tuple[Study | None, dict[str, str]]:
-    """The study assembled with a strategy that can work on it, if any, and why the others cannot."""
-    met: Study | None = None
+def meetings(
+    config: ComparisonConfig, study: AskedStudy, strategies: list[str]
+) -> tuple[dict[str, Study], dict[str, str]]:
+    """The study assembled with each strategy that can work on it, and why the others cannot."""
+    met: dict[str, Study] = {}
     refused: dict[str, str] = {}
+    keys, origins = read(study.raw, study.origins), {**study.origins, **TYPED}
     for name in strategies:
         try:
-            met = assemble({**study.raw, **own_keys(config, name)}, {**study.origins, **TYPED})
+            met[name] = study_of(keys.searched_by(**own_keys(config, name), origins=origins))
         except UsageError as error:
             refused[name] = str(error)
     return met, refused

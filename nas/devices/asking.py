@@ -18,6 +18,7 @@ from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
 from nas.problem.energy_words import METRICS
+from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
@@ -34,6 +35,7 @@ WORKLOAD = re.compile(r"^(?:(\d[\d_]*)/)?(\d[\d_]*)/(\d[\d_]*)$")
 FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens"
 MOST = 10_000
 ENERGY = "energy"
+OF_A_CASE: dict[str, Any] = {"device": StudyConfig.model_fields["device"].default, "baselines": [], "params": {}}
 CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
 
 
@@ -59,15 +61,18 @@ def asked(request: DevicesRequest) -> Asked:
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
+    shared = models = read({**raw, **OF_A_CASE}, origins)
     if config.models_under is not None:
-        models_raw = {**raw, **config.models_under}
-    elif "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys()):
-        models_raw = raw
-    else:
+        models = read({**raw, **config.models_under, **OF_A_CASE}, origins)
+    elif not (
+        "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys())
+    ):
         there, _ = over(content, dict(origins), {**flags, "preset": "device"}, request.settings)
         models_raw = {key: value for key, value in there.items() if key not in DevicesConfig.model_fields}
-        models_raw["applications"] = raw["applications"]
-    return Asked(raw, origins, _labelled(rows), devices, config, models_raw, tuple(notices), tuple(faults))
+        models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
+    own = raw.get("device", StudyConfig.model_fields["device"].default)
+    named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)
+    return Asked(shared, models, origins, _labelled(rows), devices, named, config, tuple(notices), tuple(faults))
 
 
 def _rows(
@@ -219,7 +224,7 @@ def _written_out(content: Mapping[str, Any], origins: Mapping[Place, str]) -> di
     found = {}
     for label, figures in content.items():
         faults = Faults({("device", *place[1:]): origin for place, origin in origins.items() if place[:1] == (label,)})
-        device = named_device({"device": figures}, faults)
+        device = named_device(figures, faults)
         faults.raise_if_any()
         assert device is not None
         found[label] = device

@@ -1,7 +1,7 @@
 """One case: a device in a precision and workload, its problem, its question; all cases from what was asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,25 +12,24 @@ from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget, Objective, limit_on_cost
 from nas.problem.problem import Problem
 from nas.problem.questions import OWN, Baseline, Question
-from nas.search.assembly import Study, assemble, problem_of
+from nas.search.assembly import Study, problem_of, study_of
+from nas.search.reading import ReadStudy
+from nas.study.asked_laws import in_format
 from nas.study.baselines import baseline
-from nas.study.capabilities import set_apart
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
-from nas.study.metrics import budgets_of, objectives_of
+from nas.study.metrics import MetricReader
 from objectives.device import Device
+from objectives.loss_law.law import Law
+from objectives.loss_law.precision_cost import FULL
 from objectives.scenario import precision
 from objectives.written_text import shown_name
 
-NEUTRAL: dict[str, Any] = {  # of the study that only space, law and objectives are taken from
+NEUTRAL: dict[str, Any] = {
     "precision": "fp16",
     "latency": "operator",
     "vocabulary": 0,
-    "budgets": {},
-    "applications": {},
-    "baselines": [],
-    "params": {},
-}
+}  # of the study of space and law alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,27 +80,24 @@ def built(asked: Asked) -> Cases:
     Raises:
         UsageError: every fault of every row at once.
     """
-    found, known = Faults(asked.origins), dict(asked.devices)
-    objectives = objectives_of(asked.raw, found)
-    of_metrics, least = set_apart(asked.raw, found)
-    shared = budgets_of(of_metrics.get("budgets"), ("budgets",), objectives, found)
-    rows = [_checked(asked, row, known, shared, objectives) for row in asked.rows]
+    known, metrics = dict(asked.devices), dict(asked.shared.metrics)
+    rows = [_checked(asked, row, known, metrics) for row in asked.rows]
     faults = Faults()
     faults.lines = list(dict.fromkeys([*asked.faults, *(line for _, lines in rows for line in lines)]))
     faults.raise_if_any()
-    of_space = {"budgets": {name: f">={limit}" for name, limit in least.items()}}
-    base = assemble({**asked.raw, **NEUTRAL, **of_space, "device": _first_device(asked)}, asked.origins)
+    base = study_of(_alone(asked.shared, known[_named(asked, asked.rows[0])]))
     reference = None if asked.config.as_fast_as is None else _reference(asked.config.as_fast_as)
-    cases = tuple(
-        _case(asked, base, row, config, limits, known, objectives, reference)
-        for row, ((config, limits), _) in zip(asked.rows, rows, strict=True)
-    )
-    return Cases(base, cases, objectives, reference)
+    studies = [replace(study, metrics=metrics) for study, _ in rows]
+    cases = tuple(_case(asked, base, row, study, reference) for row, study in zip(asked.rows, studies, strict=True))
+    return Cases(base, cases, metrics, reference)
 
 
-def _first_device(asked: Asked) -> Any:
-    named = asked.rows[0].values.get("device", asked.raw.get("device", StudyConfig.model_fields["device"].default))
-    return asked.devices[named].mapping() if isinstance(named, str) and named in asked.devices else named
+def _alone(shared: ReadStudy, device: Device) -> ReadStudy:
+    """The study that only space, law and objectives are taken from."""
+    config = shared.config.model_copy(update=NEUTRAL)
+    metrics = {name: shared.metrics[name] for name in config.objectives}
+    shared = replace(shared, config=config, laws=_laws(shared, config.precision), device=device, metrics=metrics)
+    return replace(shared, limits={}, applications={}, notices=())
 
 
 def _reference(item: str | Mapping[str, Any]) -> Baseline:
@@ -111,25 +107,40 @@ def _reference(item: str | Mapping[str, Any]) -> Baseline:
         raise UsageError(f"--as-fast-as: {error}") from None
 
 
-Checked = tuple[StudyConfig, dict[str, float | None]]
-
-
 def _checked(
-    asked: Asked, row: Row, known: dict[str, Device], shared: dict[str, float | None], objectives: dict[str, Objective]
-) -> tuple[Checked, list[tuple[str, str]]]:
-    """A row's configuration and limits, and what is wrong with it."""
-    faults = Faults({**asked.origins, **row.origins})
-    besides: dict[str, Any] = {"device": "", "budgets": {}, "applications": None, "baselines": [], "params": {}}
-    config = StudyConfig()
+    asked: Asked, row: Row, known: dict[str, Device], metrics: dict[str, Objective]
+) -> tuple[ReadStudy, list[tuple[str, str]]]:
+    """The study of a row, and what is wrong with it; devices and metrics that it names are `known` from then on."""
+    faults, config = Faults({**asked.origins, **row.origins}), asked.shared.config
     try:
-        config = StudyConfig.model_validate({**asked.raw, **row.values, **besides})
+        config = StudyConfig.model_validate({**config.model_dump(), **row.values, "device": ""})
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
-    _check_device(row, _named(asked, row), known, config, faults)
-    own = budgets_of(row.budgets, ("budgets",), objectives, faults)
-    if row.application and row.application not in asked.raw["applications"]:
-        faults.add(("application",), unknown("an application", row.application, asked.raw["applications"]))
-    return (config, {**shared, **own}), faults.lines
+    named = _named(asked, row)
+    _check_device(row, named, known, config, faults)
+    reader = MetricReader(faults, metrics)
+    limits = {**asked.shared.limits, **reader.budgets(row.budgets, ("budgets",))}
+    metrics |= reader.known
+    applications = asked.shared.applications
+    if row.application and row.application not in applications:
+        faults.add(("application",), unknown("an application", row.application, applications))
+    _refuse_own_losses(asked.shared.laws[0], config.precision, faults)
+    device, laws = known.get(named, asked.shared.device), _laws(asked.shared, config.precision)
+    return replace(asked.shared, config=config, laws=laws, device=device, limits=limits), faults.lines
+
+
+def _laws(shared: ReadStudy, precision: str) -> tuple[Law, ...]:
+    return tuple(in_format(law, precision) for law in shared.laws)
+
+
+def _refuse_own_losses(law: Law, precision: str, faults: Faults) -> None:
+    """Designs are compared by one loss in all cases: what few bits cost in one of them cannot be in it."""
+    if law.precision_law is not None and precision not in FULL:
+        faults.add(
+            ("precision_law",),
+            f"expected one loss of a design in all cases, got {law.precision_law} beside {precision}; "
+            f"drop it, or run each case: plas run --precision {precision} --precision-law {law.precision_law}",
+        )
 
 
 def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyConfig, faults: Faults) -> None:
@@ -151,60 +162,29 @@ def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyC
 
 
 def _named(asked: Asked, row: Row) -> str:
-    given = row.values.get("device", asked.raw.get("device", StudyConfig.model_fields["device"].default))
-    return str(given.get("name", "device")) if isinstance(given, dict) else str(given)
+    return str(row.values.get("device", asked.named))
 
 
-def _case(
-    asked: Asked,
-    base: Study,
-    row: Row,
-    config: StudyConfig,
-    limits: dict[str, float | None],
-    known: dict[str, Device],
-    objectives: dict[str, Objective],
-    reference: Baseline | None,
-) -> Case:
-    named = _named(asked, row)
-    device, scenario = known[named], base.problem.scenario
-    if scenario.formats:
+def _case(asked: Asked, base: Study, row: Row, study: ReadStudy, reference: Baseline | None) -> Case:
+    if base.problem.scenario.formats:
         raise UsageError(
             f"space: expected one whose designs have the case's precision, got {base.problem.space.name} with precision as "
             "an axis; leave the axis out and name --precisions"
         )
     try:
-        trainer = scenario.training.device
-        space, law = base.problem.space, scenario.law
-        problem, notices, note = problem_of(config, space, law, device, objectives, limits, trainer)
-        question = _question(asked, row, problem, limits, objectives, reference)
+        problem, notices, note = problem_of(study)
+        question = _question(asked, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
-    return Case(row.label, named, config, problem, question, note, tuple(notices))
+    return Case(row.label, _named(asked, row), study.config, problem, question, note, tuple(notices))
 
 
 def _question(
-    asked: Asked,
-    row: Row,
-    problem: Problem,
-    limits: dict[str, float | None],
-    objectives: dict[str, Objective],
-    reference: Baseline | None,
+    asked: Asked, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
 ) -> Question:
     """An application's limit; else, where a case has no limit of its own or it was asked for, the reference's time."""
     if row.application:
-        found = budgets_of(
-            asked.raw["applications"][row.application],
-            ("applications", row.application),
-            objectives,
-            faults := Faults(),
-        )
-        faults.raise_if_any()
-        (metric, limit), *more = found.items()
-        if more or limit is None:
-            raise UsageError(
-                f"applications.{row.application}: expected one metric and its limit, got {found}; correct it"
-            )
-        return Question(row.application, limit_on_cost(metric, limit, problem.scenario))
+        return Question(row.application, limit_on_cost(*asked.shared.applications[row.application], problem.scenario))
     limited = any(limit is not None for limit in limits.values())
     if reference is None or (limited and not asked.referred):
         return Question(OWN, None)

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.files.faults import Path as Place
+from nas.search.reading import ReadStudy
+from nas.study.configuration import marked
+from nas.study.key_marks import PerCase
 from nas.study.written_values import none_word, split_names
 from objectives.device import Device
 
 SHIPPED = "devices_paper"  # the study of a command that names no device
 REFERENCE = "qwen2.5_0.5b"  # where a case has no limit of its own: as fast as this model is there
 EVERYTHING = "all"
-CASE_KEYS = (  # of a study that a case may have for itself: what its costs depend on besides the device
-    *("precision", "int4_group_size", "batch", "input_tokens", "output_tokens", "latency", "attention", "causal"),
-    *("complete", "head_bytes", "vocabulary", "tied"),
-)
+CASE_KEYS = tuple(marked(PerCase))
 
 
 def _listed(value: Any) -> Any:
@@ -55,18 +55,19 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A base study with its cases.
+    """The study that all cases share, and the cases.
 
-    raw, origins: the study that all cases share; `models_raw` is it under the conventions for published models.
-    `devices` are known by name already; `faults` of a table are those that were seen without knowing the study.
+    `models` is the shared study under the conventions for published models. `devices` are known by name already;
+    `named` is the device of cases that name none. `faults` of a table are those that were seen without knowing the study.
     """
 
-    raw: dict[str, Any]
+    shared: ReadStudy
+    models: ReadStudy
     origins: dict[Place, str]
     rows: tuple[Row, ...]
     devices: dict[str, Device]
+    named: str
     config: DevicesConfig
-    models_raw: dict[str, Any]
     notices: tuple[str, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
 
@@ -77,4 +78,4 @@ class Asked:
 
     def for_models(self) -> "Asked":
         """The same cases under the conventions for published models, which no other model's time limits."""
-        return replace(self, raw=self.models_raw, config=self.config.model_copy(update={"as_fast_as": None}))
+        return replace(self, shared=self.models, config=self.config.model_copy(update={"as_fast_as": None}))

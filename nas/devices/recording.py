@@ -8,10 +8,8 @@ from nas.files.faults import Faults
 from nas.problem.rates import is_rate
 from nas.record.identity import parts
 from nas.study.baselines import baseline
-from nas.study.capabilities import set_apart
-from nas.study.configuration import StudyConfig
 from nas.study.layers import preset_keys
-from nas.study.metrics import budgets_of
+from nas.study.metrics import MetricReader
 
 OTHERWISE = ("space", "law", "deltas", "laws", "device", "precisions", "budgets", "applications", "baselines")
 
@@ -25,28 +23,26 @@ def kept() -> list[str]:
 def resolved(asked: Asked, cases: Cases) -> dict[str, Any]:
     """Everything as plain content: space, law, devices and models embedded, one entry a case, no paths."""
     problem = cases.base.problem
-    plain = {key: asked.raw[key] for key in kept() if key in asked.raw}
-    config = StudyConfig.model_validate(plain).model_dump(mode="json")
-    of_metrics, _ = set_apart(asked.raw, Faults())
-    limits = budgets_of(of_metrics.get("budgets"), ("budgets",), cases.objectives, Faults())
+    config = asked.shared.config.model_dump(mode="json")
     trainer = problem.scenario.training.device
     content = {key: config[key] for key in kept()}
     content["training"] = {**config["training"], "device": None if trainer is None else trainer.mapping()}
-    content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping(), "budgets": _written(limits)}
-    content |= {"applications": asked.raw["applications"]}
+    content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping()}
+    content |= {"budgets": _written(asked.shared.limits)}
+    content |= {"applications": config["applications"]}
     content |= {"devices": {case.named: case.device.mapping() for case in cases.cases}, "cases": _cases(asked, cases)}
     if asked.referred:
         content["as_fast_as"] = None if cases.reference is None else cases.reference.mapping()
     content["models"] = [baseline(item).mapping() if isinstance(item, dict) else item for item in asked.config.models]
-    under = {key: asked.models_raw.get(key, StudyConfig.model_fields[key].default) for key in sorted(preset_keys())}
-    content["models_under"] = {key: _plain(value) for key, value in under.items()}
+    under = asked.models.config.model_dump(mode="json")
+    content["models_under"] = {key: under[key] for key in sorted(preset_keys())}
     return {key: _worded(value) for key, value in content.items()}
 
 
 def _cases(asked: Asked, cases: Cases) -> list[dict[str, Any]]:
     found = []
     for row, case in zip(asked.rows, cases.cases, strict=True):
-        own = budgets_of(row.budgets, ("budgets",), cases.objectives, Faults())
+        own = MetricReader(Faults(), cases.objectives).budgets(row.budgets, ("budgets",))
         further: dict[str, Any] = {"application": row.application} if row.application else {}
         further |= {"budgets": _written(own)} if own else {}
         found.append({"case": row.label, **row.values, "device": case.named, **further})
@@ -56,10 +52,6 @@ def _cases(asked: Asked, cases: Cases) -> list[dict[str, Any]]:
 def _written(limits: dict[str, float | None]) -> dict[str, Any]:
     """Limits as a study's file has them: of a rate at least."""
     return {name: f">={limit!r}" if is_rate(name) and limit else _worded(limit) for name, limit in limits.items()}
-
-
-def _plain(value: Any) -> Any:
-    return _worded(value.model_dump(mode="json") if hasattr(value, "model_dump") else value)
 
 
 def _worded(value: Any) -> Any:

@@ -4,6 +4,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,6 @@ from nas.files.faults import Faults, nearest, unknown
 from nas.files.import_rights import refuse_import
 from nas.search.strategy import Traits
 from nas.study import entry_points
-from nas.study.configuration import StudyConfig
 from nas.study.own_modules import imported, in_run_folder, is_there
 from objectives import outside
 from objectives.plugins import importable
@@ -111,24 +111,35 @@ def able_to(trait: str) -> list[str]:
     return found
 
 
-def parameters_of(raw: Mapping[str, Any], faults: Faults) -> BaseModel | None:
-    """The strategy's own parameters, checked; the strategy itself is built later.
+@dataclass(frozen=True, eq=False)
+class ChosenStrategy:
+    """The module of the strategy that a study names, and its parameters, checked."""
+
+    module: ModuleType
+    parameters: BaseModel
+
+    @property
+    def traits(self) -> Traits:
+        """What the strategy can do."""
+        found: Traits = self.module.TRAITS
+        return found
+
+
+def chosen_strategy(algo: str, params: Mapping[str, Any], faults: Faults) -> ChosenStrategy | None:
+    """The strategy that a study names, with its parameters; it is built later.
 
     A user's own module is imported only where a flag names it: a study's file could be anybody's.
     """
-    algo = raw.get("algo", StudyConfig.model_fields["algo"].default)
-    if not isinstance(algo, str):
-        return None
     if is_own(algo) and not faults.typed(("algo",)):
         faults.add(("algo",), untyped(algo, "--algo" if faults.coded is None else None))
         return None
     try:
-        model: type[BaseModel] = strategy_module(algo).Parameters
-        return model.model_validate(raw.get("params", {}))
+        module = strategy_module(algo)
+        return ChosenStrategy(module, module.Parameters.model_validate(params))
     except UsageError as error:
         faults.add(("algo",), str(error))
     except ValidationError as error:
-        faults.add_validation(error, ("params",), model)
+        faults.add_validation(error, ("params",), module.Parameters)
     return None
 
 

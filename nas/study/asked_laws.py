@@ -84,7 +84,12 @@ def _with_precision_law(config: StudyConfig, law: Law) -> Law:
     if named is None:
         return law
     group = law.group_size or config.int4_group_size
-    return law.model_copy(update={"precision_law": named, "precision": config.precision, "group_size": group})
+    return in_format(law.model_copy(update={"precision_law": named, "group_size": group}), config.precision)
+
+
+def in_format(law: Law, precision: str) -> Law:
+    """The law for designs of a format, if it depends on that."""
+    return law if law.precision_law is None else law.model_copy(update={"precision": precision})
 
 
 def _with_deltas(told: MeasuredDeltas, law: Law) -> Law:

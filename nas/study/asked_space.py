@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from nas.files.faults import Faults
-from nas.study.capabilities import within
 from nas.study.configuration import StudyConfig
+from nas.study.layer_requirements import within
 from search_spaces.specification import SpaceSpecification
 
 

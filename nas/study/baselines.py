@@ -13,20 +13,16 @@ from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
-from nas.study.configuration import StudyConfig
 from nas.study.model_configs import read_config
 from objectives.plugins import documents, normalised
 from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
 
 
-def baselines_of(raw: Mapping[str, Any], faults: Faults) -> list[Baseline]:
-    given = raw.get("baselines", StudyConfig.model_fields["baselines"].default)
-    names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else given
+def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> list[Baseline]:
+    """The models to compare with, each by name, columns or its config.json."""
     found = []
-    for i, item in enumerate(names if isinstance(names, list) else []):
-        if not isinstance(item, (str, dict)):
-            continue
+    for i, item in enumerate(given):
         try:
             found.append(baseline(item))
         except (UsageError, ValueError) as error:

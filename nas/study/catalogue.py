@@ -1,6 +1,6 @@
 """Spaces, laws and devices by name or by file, and the content a study embeds."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -10,9 +10,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
-from nas.study.configuration import StudyConfig
 from nas.study.law_files import with_file
-from nas.study.written_values import split_names
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
@@ -25,9 +23,8 @@ SPACES = "search_spaces.spaces"
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 
 
-def named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults, at: Path = ()) -> M | None:
-    """The object that a study's key names, embeds, or points to as a file; `at` is where it stands if not under the key."""
-    given = raw.get(key, StudyConfig.model_fields[key].default)
+def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -> M | None:
+    """The space, law, device or deltas that a value names, embeds, or points to as a file; `at` is where it stands if not under the key."""
     try:
         content, inner, prefix = _content(key, given, faults, at or (key,))
     except UsageError as error:
@@ -46,11 +43,9 @@ def named(raw: Mapping[str, Any], key: str, model: type[M], faults: Faults, at: 
         return None
 
 
-def named_laws(raw: Mapping[str, Any], faults: Faults) -> list[Law]:
-    """The rival laws of a study, each by name, as a file or embedded."""
-    given = split_names(raw.get("laws") or [])
-    items = given if isinstance(given, list) else []
-    found = [named({"law": item}, "law", Law, faults, ("laws", i)) for i, item in enumerate(items)]
+def named_laws(given: Sequence[str | dict[str, Any]], faults: Faults) -> list[Law]:
+    """Alternative laws, each by name, as a file or embedded."""
+    found = [named("law", item, Law, faults, ("laws", i)) for i, item in enumerate(given)]
     return [law for law in found if law is not None]
 
 
@@ -158,11 +153,10 @@ def id_and_mode(name: str) -> tuple[str, str]:
     return base, normalised(mode)
 
 
-def named_device(raw: Mapping[str, Any], faults: Faults, at: Path = ("device",)) -> Device | None:
-    """The device of a mapping's key `device`, in its mode; `at` is where it stands in the study."""
-    given = raw.get("device", StudyConfig.model_fields["device"].default)
+def named_device(given: str | dict[str, Any], faults: Faults, at: Path = ("device",)) -> Device | None:
+    """A device by id, id@mode, file or content, in its mode; `at` is where it stands in the study."""
     given, mode = id_and_mode(given) if isinstance(given, str) else (given, "")
-    device = named({"device": given}, "device", Device, faults, at)
+    device = named("device", given, Device, faults, at)
     if device is None or not mode:
         return device
     try:
@@ -172,17 +166,10 @@ def named_device(raw: Mapping[str, Any], faults: Faults, at: Path = ("device",))
         return None
 
 
-def named_training_device(raw: Mapping[str, Any], faults: Faults) -> Device | None:
-    """The device that a study's models are trained on, where it names one."""
-    training = raw.get("training")
-    given = training.get("device") if isinstance(training, dict) else None
-    return None if given in (None, "none") else named_device({"device": given}, faults, ("training", "device"))
-
-
 def load_device(name: str) -> Device:
     """A device by id, id@mode or file."""
     faults = Faults({("device",): "--device"})
-    device = named_device({"device": name}, faults)
+    device = named_device(name, faults)
     faults.raise_if_any()
     assert device is not None
     return device
@@ -191,7 +178,7 @@ def load_device(name: str) -> Device:
 def load_space(name: str) -> SearchSpace:
     """A search space by name or file."""
     faults = Faults()
-    specification = named({"space": name}, "space", SpaceSpecification, faults)
+    specification = named("space", name, SpaceSpecification, faults)
     faults.raise_if_any()
     assert specification is not None
     return SearchSpace(specification)
@@ -200,7 +187,7 @@ def load_space(name: str) -> SearchSpace:
 def load_law(name: str) -> Law:
     """A loss law by name or file."""
     faults = Faults()
-    law = named({"law": name}, "law", Law, faults)
+    law = named("law", name, Law, faults)
     faults.raise_if_any()
     assert law is not None
     return law

@@ -1,17 +1,18 @@
 """The keys of a study's YAML, which are the flags' names too, with their defaults."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.study.costly_settings import MeasureSettings, TrainSettings
-from nas.study.identity_marks import ALWAYS, ANSWER, AT_START, FREE, STRATEGY, Free, Part
+from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
 from nas.study.written_budgets import split_budgets
 from nas.study.written_values import cluster_address, none_word, split_names, split_pairs, written_tokens
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format
 
+M = TypeVar("M")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
@@ -96,7 +97,7 @@ class StudyConfig(BaseModel):
         str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping"), Part("device")
     ] = "jetson_agx_orin_64gb"
     precision: Annotated[
-        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS
+        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS, CASE
     ] = "fp16"
     precisions: Annotated[
         list[Format],
@@ -111,30 +112,37 @@ class StudyConfig(BaseModel):
     deltas: Annotated[
         str | dict[str, Any], Field(description="kind of layers: nats where all are of it, as you measured; or a file")
     ] = {}
-    latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model"), ALWAYS] = "operator"
-    attention: Annotated[Literal["unfused", "fused"], Field(description="Whether scores leave the chip"), ALWAYS] = (
-        "unfused"
+    latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model"), ALWAYS, CASE] = (
+        "operator"
     )
-    causal: Annotated[bool, Field(strict=True, description="Skip the masked half of prefill attention"), ALWAYS] = False
-    complete: Annotated[bool, Field(strict=True, description="Add residuals, RoPE, expert combination"), ALWAYS] = False
+    attention: Annotated[
+        Literal["unfused", "fused"], Field(description="Whether scores leave the chip"), ALWAYS, CASE
+    ] = "unfused"
+    causal: Annotated[
+        bool, Field(strict=True, description="Skip the masked half of prefill attention"), ALWAYS, CASE
+    ] = False
+    complete: Annotated[
+        bool, Field(strict=True, description="Add residuals, RoPE, expert combination"), ALWAYS, CASE
+    ] = False
     vocabulary: Annotated[
         int,
         Field(strict=True, ge=0, le=10**7, description="Tokens of embedding and LM head; 0 leaves both out"),
         ALWAYS,
+        CASE,
     ] = 0
-    tied: Annotated[bool, Field(strict=True, description="One table for embedding and LM head"), ALWAYS] = True
+    tied: Annotated[bool, Field(strict=True, description="One table for embedding and LM head"), ALWAYS, CASE] = True
     head_bytes: Annotated[
-        float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head"), ALWAYS
+        float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head"), ALWAYS, CASE
     ] = 2.0
     int4_group_size: Annotated[
-        Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS
+        Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
     ] = None
     calibration: Annotated[
         Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet"), ALWAYS
     ] = "none"
-    batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS] = 1
-    input_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Prompt length"), ALWAYS] = 1024
-    output_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Tokens generated"), ALWAYS] = 16
+    batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
+    input_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Prompt length"), ALWAYS, CASE] = 1024
+    output_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Tokens generated"), ALWAYS, CASE] = 16
     objectives: Annotated[
         list[str],
         BeforeValidator(split_names),
@@ -181,8 +189,8 @@ class StudyConfig(BaseModel):
         Field(description="Models to compare with: published names, columns, {config: config.json}"),
         ANSWER,
     ] = ["qwen2.5_0.5b"]
-    algo: Annotated[str, Field(description="Search strategy"), STRATEGY] = "nsga2"
-    params: Annotated[dict[str, Any], Field(description="The strategy's own parameters"), STRATEGY] = {}
+    algo: Annotated[str, Field(description="Search strategy"), STRATEGY, RUN] = "nsga2"
+    params: Annotated[dict[str, Any], Field(description="The strategy's own parameters"), STRATEGY, RUN] = {}
     evaluations: Annotated[
         Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate"), FREE
     ] = None
@@ -215,6 +223,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_names),
         Field(description="Results that are known already: tables, run folders, Optuna storages in files"),
         AT_START,
+        SingleRun("give them to single runs"),
     ] = []
     known_as: Annotated[
         dict[str, Annotated[str, Field(min_length=1)]],
@@ -242,6 +251,7 @@ class StudyConfig(BaseModel):
             description="Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone"
         ),
         Free(recorded=False),
+        SingleRun("use --workers"),
     ] = None
     resources: Annotated[
         dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
@@ -260,5 +270,16 @@ class StudyConfig(BaseModel):
         BeforeValidator(none_word),
         Field(description="Database URL or journal file that the run is mirrored into, for optuna-dashboard"),
         FREE,
+        SingleRun("mirror single runs"),
     ] = None
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy"), STRATEGY] = 0
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy"), STRATEGY, RUN] = 0
+
+
+def marked(kind: type[M]) -> dict[str, M]:
+    """The keys of a study with a mark of a kind, each with its mark."""
+    return {
+        key: mark
+        for key, field in StudyConfig.model_fields.items()
+        for mark in field.metadata
+        if isinstance(mark, kind)
+    }

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from nas.problem.objective import KEEP
-from nas.study.identity_marks import FREE
+from nas.study.key_marks import FREE
 from nas.study.written_values import ascending, none_word, split_names
 from objectives.quantities import counted
 

@@ -3,7 +3,7 @@
 import importlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -15,10 +15,8 @@ from nas.problem.costly import COSTLY
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.own_modules import imported
-from nas.study.written_budgets import split_budgets
-from nas.study.written_values import ascending, split_names
+from nas.study.written_values import ascending
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
@@ -26,46 +24,92 @@ DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
 
 
-def objectives_of(raw: Mapping[str, Any], faults: Faults) -> dict[str, Objective]:
-    """Objectives and budgeted user metrics by name."""
-    given = raw.get("objectives", StudyConfig.model_fields["objectives"].default)
-    names = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
-    found: dict[str, Objective] = {}
-    if not isinstance(names, list):
-        return found
-    for i, name in enumerate(names):
-        if not isinstance(name, str):
-            continue
-        if name in found:
-            faults.add(("objectives", i), f"expected each objective once, got {name!r} twice; remove one")
-        _add_metric(name, ("objectives", i), found, faults)
-    return found
+class MetricReader:
+    """Looks up the metrics that a study's values name, each once; what cannot be had is a fault at its place.
+
+    known: what is looked up so far, shipped metrics and a user's own, by name.
+    """
+
+    def __init__(self, faults: Faults, known: Mapping[str, Objective] | None = None) -> None:
+        self.faults = faults
+        self.known = dict(known or {})
+
+    def objectives(self, names: Sequence[str]) -> None:
+        """Look up what is minimised, each name once."""
+        for i, name in enumerate(names):
+            if name in self.known:
+                self.faults.add(("objectives", i), f"expected each objective once, got {name!r} twice; remove one")
+            self._look_up(name, ("objectives", i))
+
+    def columns(self, names: Sequence[str]) -> None:
+        """See that further columns are shipped metrics."""
+        shipped = importable("objectives.metrics")
+        for i, name in enumerate(names):
+            if name not in shipped:
+                self.faults.add(("columns", i), unknown("a shipped metric", name, shipped))
+
+    def budgets(self, given: Mapping[str, Any], path: Path) -> dict[str, float | None]:
+        """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
+        limits: dict[str, float | None] = {}
+        for name, limit in given.items():
+            try:
+                metric = metric_of(name)
+                if self._look_up(metric, (*path, name)):
+                    unit = self.known[metric].unit
+                    limits[name] = None if limit in ("none", None) else limit_of(name, unit, limit)
+            except ValueError as error:
+                self.faults.add((*path, name), str(error))
+        return limits
+
+    def applications(self, given: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, float]]:
+        """Applications by name, each a metric and its limit."""
+        return {
+            label: found for label, limit in given.items() if (found := self._application(label, limit)) is not None
+        }
+
+    def _application(self, label: str, limit: Mapping[str, Any]) -> tuple[str, float] | None:
+        path, before = ("applications", label), len(self.faults.lines)
+        found = self.budgets(limit, path)
+        if any(metric_of(name) != name for name in found):
+            self.faults.add(path, f"expected a metric without a quantile, got {limit!r}; drop the @")
+        elif len(found) == 1 and None not in found.values():
+            return next((metric, value) for metric, value in found.items() if value is not None)
+        elif len(self.faults.lines) == before:
+            self.faults.add(
+                path, f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}"
+            )
+        return None
+
+    def _look_up(self, name: str, path: Path) -> bool:
+        """Find a metric, importing a user's function; False and a fault when there is none."""
+        try:
+            if self.faults.typed(path):
+                entry_points.refuse_contested("metrics", name)
+            if name not in self.known:
+                self.known[name] = metric_named(name, typed=self.faults.typed(path))
+        except UsageError as error:
+            self.faults.add(path, str(error))
+            return False
+        return True
 
 
-def _add_metric(name: str, path: Path, found: dict[str, Objective], faults: Faults) -> bool:
-    """Look a metric up, importing a user's function; False and a fault when there is none."""
-    try:
-        if faults.typed(path):
-            entry_points.refuse_contested("metrics", name)
-        if name in found:
-            return True
-        if name in importable("objectives.metrics") or QUANTILE.match(name):
-            found[name] = built_in(name)
-        elif name in COSTLY:
-            found[name] = costly(name)
-        elif plug_in := entry_points.found("metrics", name):
-            refuse_import(name, typed=faults.typed(path))
-            found[name] = installed_metric(plug_in)
-        elif FUNCTION.match(name):
-            refuse_import(name, typed=faults.typed(path))
-            found[name] = user_metric(name)
-        else:
-            known = entry_points.named("metrics")
-            faults.add(path, unknown("a metric", name, known, "package.module:function"))
-    except UsageError as error:
-        faults.add(path, str(error))
-        return False
-    return name in found
+def metric_named(name: str, *, typed: bool) -> Objective:
+    """A metric by its name; code of one's own is imported where the user `typed` its name or allows it.
+
+    Raises:
+        UsageError: no such metric, or one that cannot be had.
+    """
+    if name in importable("objectives.metrics") or QUANTILE.match(name):
+        return built_in(name)
+    if name in COSTLY:
+        return costly(name)
+    if plug_in := entry_points.found("metrics", name):
+        refuse_import(name, typed=typed)
+        return installed_metric(plug_in)
+    if FUNCTION.match(name):
+        refuse_import(name, typed=typed)
+        return user_metric(name)
+    raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
 
 
 def costly(name: str) -> Objective:
@@ -145,55 +189,3 @@ def _prior(function: Any, place: str) -> str:
             f"PRIOR of {place}: {unknown('a shipped metric', str(prior), importable('objectives.metrics'))}"
         )
     return str(prior)
-
-
-def budgets_of(given: Any, path: Path, objectives: dict[str, Objective], faults: Faults) -> dict[str, float | None]:
-    """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
-    try:
-        items = split_budgets(given or {})
-    except ValueError as error:
-        faults.add(path, str(error))
-        return {}
-    if not isinstance(items, dict):
-        return {}
-    limits: dict[str, float | None] = {}
-    for name, limit in items.items():
-        try:
-            metric = metric_of(name)
-            if _add_metric(metric, (*path, name), objectives, faults):
-                limits[name] = None if limit in ("none", None) else limit_of(name, objectives[metric].unit, limit)
-        except ValueError as error:
-            faults.add((*path, name), str(error))
-    return limits
-
-
-def columns_of(raw: Mapping[str, Any], faults: Faults) -> None:
-    """See that the further columns are shipped metrics."""
-    given = raw.get("columns") or []
-    names = split_names(given)
-    for i, name in enumerate(names if isinstance(names, list) else ()):
-        if isinstance(name, str) and name not in importable("objectives.metrics"):
-            faults.add(("columns", i), unknown("a shipped metric", name, importable("objectives.metrics")))
-
-
-def applications_of(
-    raw: Mapping[str, Any], limits: Mapping[str, float | None], objectives: dict[str, Objective], faults: Faults
-) -> dict[str, tuple[str, float]]:
-    """Applications by name, each a metric and its limit; left out, the paper's where the study has no budget of its own."""
-    given = raw.get("applications")
-    if given is None:
-        given = {} if any(limit is not None for limit in limits.values()) else PAPER_APPLICATIONS
-    found: dict[str, tuple[str, float]] = {}
-    for label, limit in given.items() if isinstance(given, dict) else ():
-        before = len(faults.lines)
-        asked = budgets_of(limit, ("applications", label), objectives, faults) if isinstance(limit, dict) else {}
-        if any(metric_of(name) != name for name in asked):
-            faults.add(("applications", label), f"expected a metric without a quantile, got {limit!r}; drop the @")
-        elif len(asked) == 1 and None not in asked.values():
-            found[label] = next((metric, value) for metric, value in asked.items() if value is not None)
-        elif isinstance(limit, dict) and len(faults.lines) == before:
-            faults.add(
-                ("applications", label),
-                f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}",
-            )
-    return found

@@ -23,8 +23,8 @@ def test_cells_are_studies_by_seeds_by_strategies_with_the_baselines(plan_of: Pl
     assert len(cells) == 2 * 3 * 4
     assert len({cell.folder for cell in cells}) == len(cells)
     assert cells[0].folder == Path("x/cells/loose/nsga2/s0")
-    assert cells[0].raw["params"] == {"population": 10}
-    study = cells[0].assembled()
+    assert cells[0].setup.parameters.model_dump()["population"] == 10
+    study = cells[0].setup
     assert (study.limit, study.config.seed, study.config.name) == (40, 0, "loose")
 
 
@@ -44,7 +44,7 @@ def test_a_strategy_that_knows_formulas_takes_part_where_it_is_named(plan_of: Pl
 
 def test_a_cap_ends_a_run_early(plan_of: PlanOf) -> None:
     cell = next(plan_of({"algos": "optuna_tpe", "evaluations": 3000}).cells(Path("x")))
-    assert (cell.raw["evaluations"], cell.cap) == (2000, 2000)
+    assert (cell.limit, cell.cap) == (2000, 2000)
 
 
 def test_a_schedule_with_a_horizon_has_a_folder_per_limit(plan_of: PlanOf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,8 @@ def test_a_schedule_with_a_horizon_has_a_folder_per_limit(plan_of: PlanOf, monke
 def test_a_variant_is_a_strategy_with_parameters_of_its_own(plan_of: PlanOf) -> None:
     plan = plan_of(variants={"few": "nsga2"}, params={"few": {"population": 4}}, algos=["nsga2", "few"])
     cell = next(cell for cell in plan.cells(Path("x")) if cell.strategy == "few")
-    assert cell.raw["algo"] == "nsga2"
-    assert cell.assembled().parameters.model_dump()["population"] == 4
+    assert cell.setup.config.algo == "nsga2"
+    assert cell.setup.parameters.model_dump()["population"] == 4
 
 
 def test_the_folder_holds_the_same_plan(plan_of: PlanOf, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_given_designs_leave_out_those_that_cannot_start_from_them(plan_of: Plan
     plan = plan_of(studies={"given": {"seed_from": "start.csv"}})
     assert {cell.strategy for cell in plan.cells(Path("x"))} == {"nsga2"}
     assert "starts from given designs" in plan.skipped["given", "random"]
-    assert len(next(plan.cells(Path("x"))).assembled().start) == 1
+    assert len(next(plan.cells(Path("x"))).setup.start) == 1
 
 
 def test_studies_are_chosen_added_and_grouped(plan_of: PlanOf) -> None:
@@ -134,7 +134,7 @@ def test_faults_are_named(plan_of: PlanOf, keys: dict[str, Any], said: str) -> N
 def test_a_slow_strategy_stops_at_its_own_cap_or_a_lower_one(plan_of: PlanOf) -> None:
     caps = {"optuna_tpe": 7, "nsga2": 5000}
     plan = plan_of(algos=["nsga2", "optuna_tpe", "sobol"], caps=caps, evaluations=40)
-    limits = {cell.strategy: (cell.raw["evaluations"], cell.cap) for cell in plan.cells(Path("x"))}
+    limits = {cell.strategy: (cell.limit, cell.cap) for cell in plan.cells(Path("x"))}
     assert limits == {
         "nsga2": (40, 5000),
         "optuna_tpe": (7, 7),

@@ -1,4 +1,7 @@
-"""Marks on the fields of a study that say what a continuation of a run may change; a field without one must agree."""
+"""Marks on the fields of a study: what a continuation of a run may change, and what `devices` and `compare` vary.
+
+A field without a mark must agree on a continuation, and is the same in all cases and runs of such a study.
+"""
 
 from dataclasses import dataclass
 
@@ -26,5 +29,23 @@ class AtStart:
     """A key that other keys have taken in when a run began; a continuation that names it is refused."""
 
 
+@dataclass(frozen=True)
+class PerCase:
+    """A key that a case of `devices` may have for itself: what its costs depend on besides the device."""
+
+
+@dataclass(frozen=True)
+class PerRun:
+    """A key that a comparison sets in each of its runs, so that no study of it does."""
+
+
+@dataclass(frozen=True)
+class SingleRun:
+    """A key that a comparison refuses; `instead`: what to do."""
+
+    instead: str
+
+
 ALWAYS, FREE, AT_START = Part(), Free(), AtStart()
+CASE, RUN = PerCase(), PerRun()
 STRATEGY, ANSWER = Part("strategy"), Part("answer", always=False)

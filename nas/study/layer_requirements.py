@@ -9,20 +9,13 @@ from typing import Any
 import numpy as np
 
 from nas.files.faults import Faults
-from nas.study.written_budgets import split_budgets
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
 from search_spaces.written_axes import CAPABILITIES, UPPER, Conditions
 
 
-def set_apart(raw: Mapping[str, Any], faults: Faults) -> tuple[Mapping[str, Any], dict[str, int]]:
-    """The study without limits on capabilities among its budgets, and these limits by name."""
-    try:
-        budgets = split_budgets(raw.get("budgets") or {})
-    except ValueError:  # said with the budgets
-        return raw, {}
-    if not isinstance(budgets, dict) or not CAPABILITIES.keys() & budgets.keys():
-        return raw, {}
+def layer_requirements(budgets: Mapping[str, Any], faults: Faults) -> dict[str, int]:
+    """The limits on capabilities among a study's budgets, by name."""
     found = dict[str, int]()
     for name in CAPABILITIES:
         try:
@@ -30,7 +23,7 @@ def set_apart(raw: Mapping[str, Any], faults: Faults) -> tuple[Mapping[str, Any]
             found |= {name: limit(name, budgets[name])} if name in budgets else {}
         except ValueError as error:
             faults.add(("budgets", name), str(error))
-    return {**raw, "budgets": {name: limit for name, limit in budgets.items() if name not in CAPABILITIES}}, found
+    return found
 
 
 def _least(name: str, written: Any) -> int:
