@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
@@ -135,7 +135,7 @@ def by_parts(problem: Problem) -> int:
 
 def by_evaluation(problem: Problem) -> int:
     """Members of the frontier by evaluating everything."""
-    frontier, _ = enumerate_all(problem, (), metrics_of(problem, ()), lambda done: None, Notebook())
+    frontier, _ = enumerate_all(problem, (), metrics_of(problem, ()), lambda done: None, SolverCheckpoint())
     return len(frontier)
 
 

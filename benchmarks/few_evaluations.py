@@ -38,7 +38,7 @@ from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.study.preferences import select
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -108,12 +108,12 @@ def run(study: str, method: str, seed: int) -> dict[str, Any]:
     raw = {**PARAMETERS.get(algo, {}), **{key: json.loads(value) for key, value in parameters}}
     start = seeds_of(study) if "+" in method else np.zeros(0, dtype=np.int64)
     most = GP_MOST if algo == "optuna_gp" else max(CHECKPOINTS)
-    brief = Brief(case.problem, seed, case.problem.space.genotypes(start), most)
+    context = StrategyContext(case.problem, seed, case.problem.space.genotypes(start), most)
     with tempfile.TemporaryDirectory() as folder:
         names = tuple(objective.name for objective in case.problem.objectives)
         store = RunStore(Path(folder) / FILE, case.problem.metric_names, names, case.problem.budgets)
         store.create({}, store_columns(case.problem))
-        search = Search(case.problem, module.build(brief, module.Parameters.model_validate(raw)), store)
+        search = Search(case.problem, module.build(context, module.Parameters.model_validate(raw)), store)
         search.run(Limits(most))
         store.close()
     found = search.archive.all()
@@ -231,7 +231,7 @@ def ask_times(told: int = 200, asks: int = 9) -> Iterator[str]:
     for study in ("two-strong", "three-strong", "budgets-strong"):
         problem = case_of(study, 1000).problem
         strategy = module.build(
-            Brief(problem, 0, problem.space.genotypes(np.zeros(0, dtype=np.int64)), told), module.Parameters()
+            StrategyContext(problem, 0, problem.space.genotypes(np.zeros(0, dtype=np.int64)), told), module.Parameters()
         )
         keys = np.random.default_rng(0).choice(problem.space.size, told + 5 * asks, replace=False)
         spent = []

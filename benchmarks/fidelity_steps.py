@@ -26,7 +26,7 @@ from nas.search.delegated import Delegated
 from nas.search.discovery import strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.search.worker_pool import Arrival, WorkerPool
 from nas.study.catalogue import load_law, load_space
 from search_spaces.architectures import Architectures
@@ -86,7 +86,9 @@ def searched(
     problem = replace(base, objectives=(metric, base.objectives[1]), functions=(metric,))
     module, none = strategy_module(algo), problem.space.genotypes(np.zeros(0, dtype=np.int64))
     most = trainings * (5 if fidelities else 1)
-    strategy = module.build(Brief(problem, seed, none, most), module.Parameters.model_validate(STRATEGIES[algo]))
+    strategy = module.build(
+        StrategyContext(problem, seed, none, most), module.Parameters.model_validate(STRATEGIES[algo])
+    )
     with tempfile.TemporaryDirectory() as folder:
         store = RunStore(Path(folder) / FILE, problem.metric_names, tuple(o.name for o in problem.objectives), ())
         store.create({}, store_columns(problem))

@@ -31,7 +31,7 @@ from nas.problem.indicators import Scale, distance
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
-from nas.search.constraints import as_seen
+from nas.search.constraints import penalised
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.study.layers import layered
@@ -58,7 +58,7 @@ def ours(
         start = time.process_time()
         store = RunStore(Path(folder) / "run.sqlite", problem.metric_names, names, problem.budgets)
         store.create({}, store_columns(problem))
-        search = Search(problem, study.strategy(), store, shown=lambda e: as_seen(e, study.handling, 10.0))
+        search = Search(problem, study.strategy(), store, shown=lambda e: penalised(e, study.handling, 10.0))
         search.run(Limits(evaluations))
         store.close()
         return time.process_time() - start, search.archive.all()

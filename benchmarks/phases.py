@@ -23,7 +23,11 @@ EVERY_S = 0.001
 REST = "the rest"
 PHASES = {  # file and function, the innermost of a stack decides
     "imports": (("<frozen importlib._bootstrap>", "_find_and_load"),),
-    "strategy": (("nas/search/asking.py", "asked"), ("nas/search/asking.py", "told"), ("nas/search/loop.py", "_step")),
+    "strategy": (
+        ("nas/search/strategy_calls.py", "asked"),
+        ("nas/search/strategy_calls.py", "told"),
+        ("nas/search/loop.py", "_step"),
+    ),
     "objectives": (("nas/search/loop.py", "_evaluate_block"),),
     "store": (("nas/record/store.py", "append"),),
     "exact frontier, picks": (("nas/answer/outcome.py", "conclude"),),

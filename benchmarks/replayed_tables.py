@@ -28,7 +28,7 @@ from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.study.preferences import diverse
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -50,8 +50,8 @@ def evaluated(case: Case, method: str, seed: int) -> IntArray:
     algo = "prior_guided" if method == LAWS else method
     module = strategy_module(algo)
     none = case.problem.space.genotypes(np.zeros(0, dtype=np.int64))
-    brief = Brief(case.problem, seed, none, most, rivals=case.rivals if method == LAWS else ())
-    strategy = module.build(brief, module.Parameters.model_validate(PARAMETERS.get(algo, {})))
+    context = StrategyContext(case.problem, seed, none, most, rivals=case.rivals if method == LAWS else ())
+    strategy = module.build(context, module.Parameters.model_validate(PARAMETERS.get(algo, {})))
     with tempfile.TemporaryDirectory() as folder:
         names = tuple(objective.name for objective in case.problem.objectives)
         store = RunStore(Path(folder) / FILE, case.problem.metric_names, names, (), genes=case.problem.space.genes)

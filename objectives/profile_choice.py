@@ -4,7 +4,7 @@ from statistics import median
 
 from objectives.datasheet_times import other_modes
 from objectives.device import Calibration, Device, Energy
-from objectives.transfers import Asked, transfers
+from objectives.transfers import Conditions, extrapolations
 from search_spaces.formats import base_of
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
@@ -18,7 +18,7 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 }
 
 
-def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, str]:
+def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | None, str]:
     """The profile of this power mode that computes most like what is asked, and how to name it.
 
     Among profiles of one precision the nearest batch, then the one that was measured with the most like lengths and experts, then the
@@ -37,7 +37,7 @@ def calibration_for(device: Device, asked: Asked) -> tuple[Calibration | None, s
 
     def distance(p: Calibration) -> tuple[int, float, int, bool, float]:
         apart = max(p.batch, asked.batch) / min(p.batch, asked.batch)
-        outside = len(transfers(p, asked))
+        outside = len(extrapolations(p, asked))
         return sources.index(p.precision), apart, outside, p.held_out_error is None, p.held_out_error or 0.0
 
     best = min(alike, key=distance)
@@ -83,10 +83,10 @@ def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, ex
     return f"energy_j extrapolates, nothing was metered of: {', '.join(unseen)}" if unseen else ""
 
 
-def _named(profile: Calibration, asked: Asked) -> str:
+def _named(profile: Calibration, asked: Conditions) -> str:
     """Engine, the precision that is priced, and in what that lies outside of what was measured."""
     parts = [f"{profile.engine or 'unnamed engine'}, {asked.precision if profile.precision else 'any precision'}"]
-    parts += [transfer.said for transfer in transfers(profile, asked)]
+    parts += [transfer.said for transfer in extrapolations(profile, asked)]
     return "; ".join([*parts, *far_off(profile)])
 
 

@@ -13,7 +13,7 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 
 
 @dataclass(frozen=True)
-class Asked:
+class Conditions:
     """What is priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts."""
 
     precision: str
@@ -67,7 +67,7 @@ class Transfer:
     widening: Mapping[Phase, float]
 
 
-def transfers(profile: Calibration, asked: Asked) -> list[Transfer]:
+def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Every way in which `asked` lies outside of what the profile was measured with."""
     return [
         *_unmeasured_phase(profile),
@@ -79,9 +79,9 @@ def transfers(profile: Calibration, asked: Asked) -> list[Transfer]:
     ]
 
 
-def widening(profile: Calibration, asked: Asked, phase: Phase) -> float:
+def error_factor(profile: Calibration, asked: Conditions, phase: Phase) -> float:
     """Factor ≥ 1 on measured / predicted of a phase: the product over the transfers that concern it."""
-    return math.prod(t.widening.get(phase, 1.0) for t in transfers(profile, asked))
+    return math.prod(t.widening.get(phase, 1.0) for t in extrapolations(profile, asked))
 
 
 def priced_otherwise(profile: Calibration) -> str:
@@ -101,7 +101,7 @@ def _unmeasured_phase(profile: Calibration) -> list[Transfer]:
     return [Transfer(f"{phase} was not measured, {other} alone, and nothing says how far off it is", {})]
 
 
-def _format(profile: Calibration, asked: Asked) -> list[Transfer]:
+def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     base = base_of(asked.precision)
     if profile.precision == base and profile.format in COUNTED:
         return [Transfer(priced_otherwise(profile), {})]
@@ -114,7 +114,7 @@ def _format(profile: Calibration, asked: Asked) -> list[Transfer]:
     return [Transfer(f"{said}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
 
 
-def _variation(asked: Asked) -> list[Transfer]:
+def _variation(asked: Conditions) -> list[Transfer]:
     """What no profile was measured with: each is of a cache as wide as activations, and of down projections like the others."""
     wide, bits = operators_of(asked.precision) != base_of(asked.precision), kv_bits_of(asked.precision)
     named = ["a KV cache as wide as activations"] * bool(bits) + ["down projections like the others"] * wide
@@ -123,7 +123,7 @@ def _variation(asked: Asked) -> list[Transfer]:
     )
 
 
-def _batch(profile: Calibration, asked: Asked) -> list[Transfer]:
+def _batch(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if asked.batch == profile.batch:
         return []
     ratio = asked.batch / profile.batch
@@ -135,7 +135,7 @@ def _batch(profile: Calibration, asked: Asked) -> list[Transfer]:
     return [Transfer(said, _worst(step, ratio))]
 
 
-def _lengths(profile: Calibration, asked: Asked) -> list[Transfer]:
+def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Prompts, and contexts of decoding, outside what was measured by more than `NEAR`."""
     found = []
     phases: tuple[tuple[Phase, Range | None, int], ...] = (
@@ -157,7 +157,7 @@ def _lengths(profile: Calibration, asked: Asked) -> list[Transfer]:
     return found
 
 
-def _experts(profile: Calibration, asked: Asked) -> list[Transfer]:
+def _experts(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if not asked.experts or profile.experts is not False:
         return []
     return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _worst(EXPERTS, 1.0))]

@@ -16,7 +16,7 @@ from search_spaces.columns import CODES, SHAPE
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.positions import position, position_in_rows
-from search_spaces.specification import OF_LAYERS, SETTINGS, SpaceSpecification
+from search_spaces.specification import NON_ARCHITECTURE_AXES, OF_LAYERS, SpaceSpecification
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +253,7 @@ class SearchSpace(Axes):
         genotypes = self.composed(frame, **genes)
         found &= (genotypes >= 0).all(axis=1)
         searched = {*KIND_DEFAULTS, "qk_norm", "norms_per_layer"} if self.mixed else set()
-        for name in set(architectures.further_columns()) - {"vocabulary", "tied", *SETTINGS, *searched}:
+        for name in set(architectures.further_columns()) - {"vocabulary", "tied", *NON_ARCHITECTURE_AXES, *searched}:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])
         keys = np.full(len(genotypes), -1)

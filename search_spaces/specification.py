@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from search_spaces.axes_schema import Axes, Conditions, Positive
 from search_spaces.columns import code
 from search_spaces.heads import Heads
+from search_spaces.layer_rules import Rule
 from search_spaces.mixes import LINEAR, Mixes
-from search_spaces.written_axes import Axes, Conditions, Positive
-from search_spaces.written_layers import Rule
 
 GENES = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")  # of every space
 OF_LAYERS = "layers"  # behind the depth, where a space has an axis of them
@@ -20,7 +20,7 @@ OF_LAYERS = "layers"  # behind the depth, where a space has an axis of them
 #: cheapest kind would win everywhere. Source: Wang et al. 2025 (2507.06457): recall needs a full layer in three to six.
 FULL_LAYERS = {"min_full_layers": 2, "full_layer_every": 6}
 OF_HEADS = ("head_dim", "n_heads")  # behind the width, where a space has axes of them
-SETTINGS = (
+NON_ARCHITECTURE_AXES = (
     "precision",
     "tokens",
 )  # behind all others: how an architecture is trained or run, where a space has axes of that
@@ -59,7 +59,7 @@ class SpaceSpecification(BaseModel):
     @property
     def settings(self) -> dict[str, list[int]]:
         """The values of each axis that is none of the architecture, ascending, as they are stored, by the name of its column."""
-        given = {name: getattr(self.axes, name) for name in SETTINGS}
+        given = {name: getattr(self.axes, name) for name in NON_ARCHITECTURE_AXES}
         return {name: [code(name, v) for v in values] for name, values in given.items() if values is not None}
 
     @property

@@ -38,7 +38,7 @@ PART = "the module of a plug-in that is shipped, by a name from its folder's lis
 ALLOWED: dict[str, tuple[set[str], str]] = {
     "objectives/outside.py": ({"open", "fdopen", "json.loads"}, "the intake itself"),
     "nas/files/own_files.py": ({"open", "fdopen"}, "files of ours to write: created exclusively, plain, with one name"),
-    "nas/record/journal.py": ({"fdopen"}, "appends to the descriptor that own_files opened"),
+    "nas/record/jsonl_log.py": ({"fdopen"}, "appends to the descriptor that own_files opened"),
     "nas/record/database.py": ({"sqlite3.connect"}, "the one place that opens stores, after they were looked at"),
     "nas/study/own_modules.py": (
         {"import_module", "spec_from_file_location", "module_from_spec", "exec_module"},

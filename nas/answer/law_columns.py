@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.law_verdicts import AlongFrontier, LawAnswers
-from nas.exact.rival_laws import Verdict
+from nas.exact.alternative_laws import Verdict
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem

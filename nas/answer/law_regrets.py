@@ -7,7 +7,7 @@ import numpy as np
 
 from nas.answer.law_sentences import caveats, confined, dense_or_experts, kind, right_under, shown
 from nas.answer.sentences import describe
-from nas.exact.rival_laws import Along, along, verdicts
+from nas.exact.alternative_laws import Along, along, verdicts
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law

@@ -7,7 +7,7 @@ import numpy as np
 
 from nas.answer.law_verdicts import AlongFrontier, LawAnswers
 from nas.answer.sentences import describe
-from nas.exact.rival_laws import Verdict
+from nas.exact.alternative_laws import Verdict
 from nas.problem.problem import Problem
 from nas.study.law_records import records_line
 from objectives.loss_law.law import Law

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.exact.rival_laws import Along, Verdict, along, verdicts
+from nas.exact.alternative_laws import Along, Verdict, along, verdicts
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem

@@ -18,11 +18,11 @@ from nas.problem.picks import Pick, answers
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import Uncertainty, uncertainty
 from nas.record.log import known_in
-from nas.search.asking import lessons_of
 from nas.search.assembly import Study, under_preset
-from nas.search.constraints import as_seen
+from nas.search.constraints import penalised
 from nas.search.loop import Search
 from nas.search.strategy import Lessons
+from nas.search.strategy_calls import lessons_of
 from nas.search.successive_halving import STOPPED
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -110,7 +110,7 @@ def conclude(
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
     asked = search.charged + search.progress.repeats
-    learned = lessons_of(search.strategy, as_seen(found, study.handling, study.config.penalty_weight))
+    learned = lessons_of(search.strategy, penalised(found, study.handling, study.config.penalty_weight))
     return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole, learned), stage)
 
 

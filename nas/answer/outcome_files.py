@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.correction_lines import corrected_picks, left_out_columns
 from nas.answer.device_times import limits
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
-from nas.answer.lesson_lines import corrected_picks, left_out_columns
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts
 from nas.files import yaml_source

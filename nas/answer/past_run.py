@@ -18,10 +18,10 @@ from nas.search.scenarios import beyond_of_each
 from objectives import outside
 from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
+from objectives.display_text import LONGEST, escaped
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Requests
-from objectives.transfers import Asked
-from objectives.written_text import LONGEST, escaped
+from objectives.transfers import Conditions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
 from search_spaces.space import SearchSpace
@@ -65,11 +65,13 @@ class RecordedRun:
             return doubts(Device.model_validate(resolved["device"]), None)
         prompt, context = resolved["input_tokens"], resolved["input_tokens"] + resolved["output_tokens"]
         chosen = self.architectures(rows)
-        asked = Asked(resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any()))
+        asked = Conditions(
+            resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any())
+        )
         formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
         return beyond_of_each({name: self._profile(replace(asked, precision=name)) for name in formats}, asked)
 
-    def _profile(self, asked: Asked) -> Calibration | None:
+    def _profile(self, asked: Conditions) -> Calibration | None:
         """The profile that prices what is asked: the study's, or of formats of the designs' own that of the device."""
         resolved: Any = self.run.resolved
         if resolved["calibration"] == "shipped":

@@ -8,7 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nas.answer.drawn import (
+from nas.answer.correction_pictures import learned_figure
+from nas.answer.law_pictures import laws_figure
+from nas.answer.outcome import Outcome
+from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
+from nas.answer.plot_data import (
     Convergence,
     answered_designs,
     baseline_points,
@@ -19,10 +23,6 @@ from nas.answer.drawn import (
     running_median,
     thinned,
 )
-from nas.answer.law_pictures import laws_figure
-from nas.answer.lesson_pictures import learned_figure
-from nas.answer.outcome import Outcome
-from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
 from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder

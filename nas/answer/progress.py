@@ -16,19 +16,19 @@ from nas.record.store import BLOCK, FILE
 from nas.terminal.program import command
 from nas.terminal.progress import duration
 from objectives import outside
+from objectives.display_text import in_a_command
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
-from objectives.written_text import in_a_command
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import PRECISIONS
 from search_spaces.space import SearchSpace
-from search_spaces.specification import OF_HEADS, SETTINGS
+from search_spaces.specification import NON_ARCHITECTURE_AXES, OF_HEADS
 
 STATES = ("running", "finished", "interrupted", "failed")
 SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
 OF_LAYERS = ("n_local", "window", "n_kv_shared", "n_linear", "n_conv")
-WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *SETTINGS)
+WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *NON_ARCHITECTURE_AXES)
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 

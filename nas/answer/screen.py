@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.answer.correction_lines import learned_lines
 from nas.answer.law_screen import law_lines
-from nas.answer.lesson_lines import learned_lines
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, pick_lines
 from nas.answer.pick_tables import EXACT_MEANS, answer
@@ -31,7 +31,7 @@ from nas.terminal.program import command
 from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.styles import COMMAND, FAINT, TITLE, Styled, linked, shown
 from nas.terminal.width import cells, columns, rows
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 COSTS = METRIC_ORDER[2:]  # all but the loss
 WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot

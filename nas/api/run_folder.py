@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.solved_anew import solvable, solved_within
+from nas.answer.resolved_exactly import solvable, solved_within
 from nas.api.data_frames import design_of, notebook_html
 from nas.api.frontier import budgets_of, within
 from nas.errors import InfeasibleError, UsageError

@@ -17,7 +17,7 @@ from nas.blocks.checking import LARGEST
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.written_text import csv_fault
+from objectives.display_text import csv_fault
 from search_spaces.arrays import FloatArray, IntArray
 
 MOST_BYTES = 100 * outside.MB

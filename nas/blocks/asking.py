@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nas.blocks.checking import LARGEST
-from nas.blocks.few_kinds import few_kinds
+from nas.blocks.exact_by_kind import few_kinds
 from nas.blocks.files import layers_of
 from nas.blocks.library import Library
 from nas.blocks.problem import Limit, posed

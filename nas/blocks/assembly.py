@@ -7,7 +7,7 @@ from typing import Any
 from nas.blocks.session import Reading, Scorer, identity, scorer
 from nas.blocks.variants import Variant
 from nas.errors import UsageError
-from nas.record.journal import SETTINGS
+from nas.record.jsonl_log import SETTINGS
 from objectives import outside
 
 

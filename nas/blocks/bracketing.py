@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nas.blocks.band import corners
+from nas.blocks.gap import corners
+from nas.blocks.linear_bounds import near
 from nas.blocks.lines import Lines, lines
-from nas.blocks.near_lines import near
 from nas.blocks.problem import Problem
 from nas.blocks.solution import Frontier, nothing_within, ranges, staircase
 from nas.errors import InfeasibleError

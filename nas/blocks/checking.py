@@ -13,7 +13,7 @@ from nas.blocks.library import Library, Row, is_score, larger_is_better
 from nas.blocks.request import BlocksRequest
 from nas.errors import UsageError
 from nas.files.faults import unknown
-from objectives.written_text import escaped, shown_name
+from objectives.display_text import escaped, shown_name
 
 UNITS_APART = 800.0  # costs that differ by more from layer to layer are in two units: MiB and GiB, ms and s
 MOST_FAULTS = 40

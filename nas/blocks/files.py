@@ -16,7 +16,7 @@ from nas.files import yaml_source
 from nas.files.faults import near_file
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.written_text import csv_fault, read_cell
+from objectives.display_text import csv_fault, read_cell
 
 TABLE, SIDE = "library.csv", "library.yaml"
 MOST_BYTES = 400_000_000

@@ -17,11 +17,11 @@ from nas.errors import UsageError
 from nas.export.transformers_check import refuse_missing
 from nas.files.tables import refuse_used
 from nas.record import folder as run_folder
-from nas.record.journal import Record
+from nas.record.jsonl_log import Record
 from nas.terminal.console import say, say_json
 from nas.terminal.program import command
 from nas.terminal.progress import Ticker
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 SCORE = "loss"
 

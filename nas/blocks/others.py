@@ -12,7 +12,7 @@ from nas.blocks.library import Library
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.written_text import csv_fault, read_cell
+from objectives.display_text import csv_fault, read_cell
 
 Named = tuple[str, list[int]]
 

@@ -7,7 +7,7 @@ from nas.blocks.study import Study
 from nas.pages.markup import configuration, element, footer, image, paragraphs, section, table, text
 from nas.pages.page import page
 from nas.terminal.program import command
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 ALT = ("Layers by cost, coloured by block", "The frontier with picks, parent and other answers")
 

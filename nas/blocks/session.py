@@ -15,7 +15,7 @@ from nas.export.encoding import encoder_of
 from nas.export.sources import documents
 from nas.export.tokenizer import refuse_larger, tokenizer_for
 from nas.export.transformers_check import refuse_missing
-from nas.record.journal import Record
+from nas.record.jsonl_log import Record
 from objectives import outside
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.blocks.band import sieve
 from nas.blocks.bracketing import TARGET, best_bound, bracketed
+from nas.blocks.gap import sieve
 from nas.blocks.labels import Exceeded, Pruner, tree
 from nas.blocks.lines import Lines
 from nas.blocks.problem import Problem

@@ -12,7 +12,7 @@ from nas.terminal.tables import fitted, say_dropped, table
 def show(content: Mapping[str, Any]) -> None:
     """Groups with their errors, and the rows that were not used."""
     say(text.head(content))
-    for line in text.told(content):
+    for line in text.described(content):
         say(f"  {line}")
     if len(content["groups"]) > 1:
         table(text.SUMMARY, text.summary(content))

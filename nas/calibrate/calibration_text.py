@@ -29,7 +29,7 @@ def left_out(content: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def told(content: Mapping[str, Any]) -> list[str]:
+def described(content: Mapping[str, Any]) -> list[str]:
     """What is said of the logs that the rows come from; nothing of a measured CSV."""
     return [str(line) for line in content.get("told", ())]
 

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, NamedTuple, Protocol
 
 from nas.calibrate.document import Document
-from objectives.written_text import escaped
+from objectives.display_text import escaped
 
 LONGEST_NAME = 120
 SCATTER = 0.2  # deviation of repetitions, as a share of their middle, from which a machine was not quiet

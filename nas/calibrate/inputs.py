@@ -13,7 +13,7 @@ from nas.calibrate.request import CalibrateRequest
 from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
 from objectives import outside
-from objectives.written_text import csv_fault
+from objectives.display_text import csv_fault
 
 
 def target(request: CalibrateRequest) -> Path:

@@ -49,7 +49,9 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         id="main",
     )
     body = (
-        element("header", element("h1", text(name)), paragraphs([said.head(content), *said.told(content)], "quiet"))
+        element(
+            "header", element("h1", text(name)), paragraphs([said.head(content), *said.described(content)], "quiet")
+        )
         + main
         + footer()
     )

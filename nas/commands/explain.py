@@ -10,7 +10,7 @@ from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.law_regrets import design_lines
 from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
-from nas.answer.restudied import study_of
+from nas.answer.reassembled_study import study_of
 from nas.answer.sentences import count, describe, headline
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
@@ -24,7 +24,7 @@ from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import NO_LOSS, HeadStep
 from nas.problem.questions import Baseline
 from nas.search.assembly import Study, assemble
-from nas.search.scenarios import asked_of, beyond_measured
+from nas.search.scenarios import beyond_measured, conditions_of
 from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.study.preferences import check_form, parse_budget, select
@@ -33,8 +33,8 @@ from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.datasheet_times import doubts
+from objectives.display_text import in_a_command
 from objectives.scenario import Scenario
-from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
@@ -160,7 +160,7 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
 
 def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
     """What is doubtful of the times in a scenario of the study, that of a design's own format."""
-    asked = replace(asked_of(study.config, experts=sparse), precision=scenario.precision.name)
+    asked = replace(conditions_of(study.config, experts=sparse), precision=scenario.precision.name)
     return [
         f"Warning: {text}"
         for text in (*doubts(scenario.device, scenario.calibration), *beyond_measured(scenario.calibration, asked))

@@ -9,7 +9,7 @@ from nas.errors import UsageError
 from nas.record.store import FILE, begun
 from nas.terminal.console import notice, say
 from nas.terminal.program import command
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 REPORT, RECORD = "report.html", "reproduction.json"
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")

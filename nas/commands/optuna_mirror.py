@@ -19,7 +19,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.loop import Search
 from nas.strategies._optuna import quiet, usable
-from nas.study.written_values import without_password
+from nas.study.value_parsers import without_password
 from nas.terminal.console import notice
 from objectives import outside
 from search_spaces.arrays import IntArray
@@ -91,7 +91,7 @@ class OptunaMirror:
         except Exception as error:
             self.lost = True
             notice(
-                f"Warning: optuna_storage: {without_password(self.url)} failed after {self.count} trials ({said(error)}); "
+                f"Warning: optuna_storage: {without_password(self.url)} failed after {self.count} trials ({error_text(error)}); "
                 "the run goes on without it, --resume adds what is missing"
             )
 
@@ -200,11 +200,11 @@ def unusable(url: str, error: Exception) -> UsageError:
     """A storage that cannot be used, as one line."""
     return UsageError(
         f"optuna_storage: expected a database URL (sqlite:///study.db) or a journal file (study.log), "
-        f"got {without_password(url)} ({said(error)}); correct it"
+        f"got {without_password(url)} ({error_text(error)}); correct it"
     )
 
 
-def said(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """What a storage says, on one line."""
     cause = error.__cause__ or error
     return " ".join(re.split(r"\n\[SQL|\n\(Background", str(cause))[0].split())[:200] or type(cause).__name__

@@ -8,7 +8,7 @@ from typing import Any
 
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.recalled import recalled
+from nas.answer.read_from_run import recalled
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import report_json, yaml_source
@@ -19,7 +19,7 @@ from nas.pages.runs import NamedRun, distinct_names
 from nas.pages.runs_page import runs_page
 from nas.record.folder import current
 from nas.terminal.console import notice
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 COMPARISON = "comparison.yaml"
 TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run

@@ -14,9 +14,9 @@ from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress_file import ProgressFile, this_machine
 from nas.answer.screen import show
 from nas.answer.sentences import describe
-from nas.commands.attached import Attached, attached, place, refuse_moving
 from nas.commands.requests import RunRequest
 from nas.commands.run_request import announce, assembled, continued
+from nas.commands.run_resources import Attached, attached, place, refuse_moving
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
@@ -29,7 +29,7 @@ from nas.search.assembly import Study
 from nas.search.known_results import Known
 from nas.search.lifecycle import (
     continuing,
-    laid_out,
+    create_run,
     read_manifest,
     retry_failed,
     retrying,
@@ -40,9 +40,9 @@ from nas.search.lifecycle import (
     version_changes,
 )
 from nas.search.loop import Limits, Search
-from nas.study.blame import ForeignError
 from nas.study.configuration import StudyConfig
 from nas.study.layers import layered
+from nas.study.user_code_errors import ForeignError
 from nas.terminal.console import notice, say_json
 from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
@@ -110,7 +110,7 @@ def ran(study: Study, request: RunRequest) -> tuple[Outcome, Path]:
 def begin(study: Study, folder: Path, request: RunRequest, besides: Attached) -> Outcome:
     """Lay out a run folder and search."""
     announce(study, request)
-    store, manifest = laid_out(study, folder)
+    store, manifest = create_run(study, folder)
     return searched(study, store, None, manifest, request, besides)
 
 
@@ -125,7 +125,7 @@ def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
         if (folder / "plots").is_symlink():
             own_files.inner_folder(folder, "plots")  # refused now, not after the search
         if not begun(folder / FILE):
-            return begun_again(request, folder), folder
+            return restarted(request, folder), folder
         probe = run_folder.open_run(folder)
         study = continued(request, probe)
         probe.store.check()
@@ -149,7 +149,7 @@ def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
         return searched(study, store, recorded, manifest, request, besides), folder
 
 
-def begun_again(request: RunRequest, folder: Path) -> Outcome:
+def restarted(request: RunRequest, folder: Path) -> Outcome:
     """A run that was killed before its store was laid out starts from its configuration."""
     run_folder.refuse_other(folder, (FILE,) if (folder / "manifest.json").exists() else ("config.yaml",))
     if (folder / "manifest.json").exists():

@@ -17,12 +17,12 @@ from nas.search.assembly import Study, assemble
 from nas.study.entry_points import refuse_contested
 from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
-from nas.study.written_values import without_password
+from nas.study.value_parsers import without_password
 from nas.terminal.console import notice, say
 from nas.terminal.program import command
 from nas.terminal.streams import LostOutputError
+from objectives.display_text import in_a_command
 from objectives.quantities import short
-from objectives.written_text import in_a_command
 
 
 def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], str], request: RunRequest) -> Study:

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.asked_anew import asked_anew
 from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.restudied import study_of
+from nas.answer.reassembled_study import study_of
+from nas.answer.requeried import requeried
+from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.sentences import count, describe
-from nas.answer.solved_anew import solvable, solved_along, solved_within
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
+from nas.exact.alternative_laws import along
 from nas.exact.infeasibility import diagnosed
-from nas.exact.rival_laws import along
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.tables import refuse_existing
 from nas.problem.active_experts import active_experts_lines
@@ -77,7 +77,7 @@ def choose(request: SelectRequest) -> None:
 
 def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
     """The run asked anew, with what must be said of its formats."""
-    anew, study = asked_anew(run, request.formats)
+    anew, study = requeried(run, request.formats)
     if not request.quiet:
         for text in study.notices:
             notice(f"Warning: {text}")

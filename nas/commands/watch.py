@@ -15,7 +15,7 @@ from nas.files.tables import finite
 from nas.record.store import FILE, begun
 from nas.terminal.console import harmless, notice, say, say_json
 from nas.terminal.program import command
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 Follower = RunFollower | Elsewhere | ComparisonFollower
 LOOK_S = 0.2

@@ -12,7 +12,7 @@ from nas.terminal.console import say
 from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 TABLES = 3  # studies up to which each has its table on the screen; every one is in report.md
 

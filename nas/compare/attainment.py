@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from nas.answer.palette import EXACT, FRONTIER, label
+from nas.compare.line_styles import Stroke, legend, log_axis
 from nas.compare.result import StudyResult
-from nas.compare.strokes import Stroke, legend, log_axis
 from search_spaces.arrays import FloatArray, IntArray
 
 GREY = "#555555"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.compare.plan import Cell
+from nas.compare.plan import RunSpec
 from nas.compare.trace import Trace
 from nas.errors import PlasError, UsageError
 from nas.files.own_files import inner_folder
@@ -16,14 +16,14 @@ from nas.record.identity import difference
 from nas.record.log import Recorded, final
 from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
-from nas.search.lifecycle import laid_out, read_manifest, retry_failed, search_of, store_of, try_update
+from nas.search.lifecycle import create_run, read_manifest, retry_failed, search_of, store_of, try_update
 from nas.search.loop import Limits
-from nas.search.placement import pool_of
+from nas.search.worker_settings import pool_of
 
 PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
 
 
-def perform(cell: Cell) -> str:
+def execute(cell: RunSpec) -> str:
     """Search until the run holds what it should; "" or the reason why it failed."""
     try:
         inner_folder(cell.folder.parents[3], *cell.folder.parts[-4:])
@@ -52,7 +52,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def is_done(cell: Cell) -> bool:
+def is_done(cell: RunSpec) -> bool:
     """Whether the run is finished as this study and holds what is asked.
 
     Raises:
@@ -71,7 +71,7 @@ def is_done(cell: Cell) -> bool:
     )
 
 
-def finished(cell: Cell) -> bool:
+def finished(cell: RunSpec) -> bool:
     """Whether the run is there as far as it is asked."""
     try:
         return is_done(cell)
@@ -79,7 +79,7 @@ def finished(cell: Cell) -> bool:
         return False
 
 
-def search(cell: Cell) -> None:
+def search(cell: RunSpec) -> None:
     """Run the search from its beginning or from what is recorded; the manifest says how it went."""
     study = cell.setup
     store, recorded = opened(cell.folder, study)
@@ -109,7 +109,7 @@ def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
     if not begun(folder / FILE):
         for leftover in folder.glob(f"{FILE}*"):
             leftover.unlink()
-        return laid_out(study, folder)[0], None
+        return create_run(study, folder)[0], None
     run = run_folder.open_run(folder)
     run.store.check()
     recorded = run.store.read()
@@ -117,7 +117,7 @@ def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
     return store_of(study.problem, folder), recorded
 
 
-def trace(cell: Cell, asked: int) -> Trace:
+def trace(cell: RunSpec, asked: int) -> Trace:
     """What the run evaluated, at most `asked` designs or the strategy's cap.
 
     Raises:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nas.compare import cells, foreign
+from nas.compare import cells, external_results
 from nas.compare.answer import show
-from nas.compare.configuration import Asked, ComparisonConfig, asked, keys_of, refuse_untyped
-from nas.compare.crew import Crew, processors
-from nas.compare.growth import extended
+from nas.compare.configuration import ComparisonConfig, ComparisonStudies, comparison_studies, keys_of, refuse_untyped
+from nas.compare.extend import extended
 from nas.compare.page import comparison_page
 from nas.compare.pictures import draw_all
-from nas.compare.plan import Cell, Plan, planned
+from nas.compare.plan import Plan, RunSpec, planned
+from nas.compare.process_pool import ProcessPool, processors
 from nas.compare.ranking import Ranking, rankings
 from nas.compare.reading import left_out, report, sentences
 from nas.compare.request import CompareRequest
@@ -29,12 +29,12 @@ from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
-from nas.study.written_values import split_names
+from nas.study.value_parsers import split_names
 from nas.terminal.console import notice, say_json
 from nas.terminal.program import command
 from nas.terminal.progress import Stages, Ticker
 from objectives import outside
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 
 def execute(request: CompareRequest) -> None:
@@ -88,9 +88,9 @@ def opened(request: CompareRequest) -> tuple[Path, Plan]:
     elif request.traces_alone:
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", request.traces[0].stem)[:60]
         own = {key: value for key, value in keys_of(request).items() if key in ("columns", "reference", "bounds")}
-        wanted = Asked(ComparisonConfig(name=name, baselines=False, **own), ())
+        wanted = ComparisonStudies(ComparisonConfig(name=name, baselines=False, **own), ())
     else:
-        wanted = asked(keys_of(request), request.flags, request.settings, request.config, request.names)
+        wanted = comparison_studies(keys_of(request), request.flags, request.settings, request.config, request.names)
     refuse_untyped(wanted.config, split_names(request.given.get("algos", "")))
     plan = planned(wanted)
     for strategy in keys_of(request).get("params", {}):
@@ -124,7 +124,7 @@ def trace_bytes(path: Path, *, own: bool = False) -> bytes:
         UsageError: it cannot be read.
     """
     try:
-        return outside.content(path, foreign.MOST_BYTES, own=own)
+        return outside.content(path, external_results.MOST_BYTES, own=own)
     except OSError as error:
         raise UsageError(f"{path}: expected a readable CSV file, got {error.strerror}; check the path") from None
 
@@ -142,7 +142,7 @@ def kept_traces(folder: Path) -> tuple[Path, ...]:
 
 def compared(plan: Plan, folder: Path, request: CompareRequest) -> list[StudyResult]:
     """Run what is missing, measure everything, write every table and picture."""
-    crew, stage = Crew(request.workers or processors()), Stages(quiet=request.quiet)
+    crew, stage = ProcessPool(request.workers or processors()), Stages(quiet=request.quiet)
     try:
         with terminable():
             if request.interim:
@@ -166,7 +166,7 @@ def compared(plan: Plan, folder: Path, request: CompareRequest) -> list[StudyRes
     return results
 
 
-def complete(plan: Plan, folder: Path, crew: Crew) -> Plan:
+def complete(plan: Plan, folder: Path, crew: ProcessPool) -> Plan:
     """The plan without strategies of a study some of whose runs are missing or unfinished.
 
     Raises:
@@ -185,16 +185,16 @@ def complete(plan: Plan, folder: Path, crew: Crew) -> Plan:
     return replace(plan, skipped={**plan.skipped, **lacking})
 
 
-def searched(plan: Plan, folder: Path, crew: Crew, *, quiet: bool, retry: bool) -> dict[Label, str]:
+def searched(plan: Plan, folder: Path, crew: ProcessPool, *, quiet: bool, retry: bool) -> dict[Label, str]:
     """Every cell run to its end; reasons of those that failed."""
     wanted = [replace(cell, retry=retry) for cell in plan.cells(folder)]
     ticker, done = Ticker(sum(cell.limit for cell in wanted), quiet=quiet), [0, 0]
 
-    def note(cell: Cell, reason: str) -> None:
+    def note(cell: RunSpec, reason: str) -> None:
         done[0], done[1] = done[0] + cell.limit, done[1] + 1
         ticker(done[0], lambda: f"{done[1]:,} of {len(wanted):,} runs")
 
-    reasons = crew.run(cells.perform, wanted, lambda cell: DIED, note)
+    reasons = crew.run(cells.execute, wanted, lambda cell: DIED, note)
     ticker.close()
     return {label_of(cell): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
 

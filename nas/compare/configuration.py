@@ -18,7 +18,7 @@ from nas.study.configuration import NAME, Count, marked
 from nas.study.entry_points import refuse_contested
 from nas.study.key_marks import PerRun, SingleRun
 from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
-from nas.study.written_values import split_names
+from nas.study.value_parsers import split_names
 from objectives.plugins import documents
 
 FILE = "comparison.yaml"
@@ -62,7 +62,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedStudy:
+class StudyKeys:
     """A study before it is assembled: raw keys, where each came from, and the group it is reported in."""
 
     name: str
@@ -72,11 +72,11 @@ class AskedStudy:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ComparisonStudies:
     """A comparison as it was asked for."""
 
     config: ComparisonConfig
-    studies: tuple[AskedStudy, ...]
+    studies: tuple[StudyKeys, ...]
 
 
 def keys_of(request: CompareRequest) -> dict[str, Any]:
@@ -96,13 +96,13 @@ def keys_of(request: CompareRequest) -> dict[str, Any]:
     return {**request.given, **{key: value for key, value in given.items() if value}}
 
 
-def asked(
+def comparison_studies(
     given: Mapping[str, Any],
     flags: Mapping[str, Any],
     settings: Sequence[str],
     config: str | None,
     names: Sequence[str] | None,
-) -> Asked:
+) -> ComparisonStudies:
     """A comparison from its flags.
 
     `given`: the comparison's own keys; `flags`, `settings`: a study's, which apply to every study;
@@ -123,10 +123,10 @@ def asked(
             raise UsageError(f"studies: {unknown('a study of the comparison, a shipped one or a file', name, choices)}")
     studies += [_from_file(name) for name in names or () if name not in known.studies]
     if not studies and "studies" not in source.content:
-        studies = [AskedStudy("paper", "", {}, {})]
+        studies = [StudyKeys("paper", "", {}, {})]
     if "name" not in known.model_fields_set and len(studies) == 1:
         known = known.model_copy(update={"name": studies[0].name})
-    return Asked(known, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
+    return ComparisonStudies(known, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
 
 
 def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> ComparisonConfig:
@@ -144,7 +144,7 @@ def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> Comparis
     raise AssertionError
 
 
-def _within(config: ComparisonConfig, name: str, source: Source) -> AskedStudy:
+def _within(config: ComparisonConfig, name: str, source: Source) -> StudyKeys:
     """A study of the comparison's file: what all share, and its own keys over that."""
     shared, known = (
         from_file(config.study)
@@ -156,16 +156,16 @@ def _within(config: ComparisonConfig, name: str, source: Source) -> AskedStudy:
     if not isinstance(group, str):
         raise UsageError(f"studies.{name}.group: expected a word, got {group!r}; name the group it is reported in")
     known |= {path[2:]: at for path, at in source.origins.items() if path[:2] == ("studies", name)}
-    return AskedStudy(name, group, beside(source.path, {**shared, **own}), known)
+    return StudyKeys(name, group, beside(source.path, {**shared, **own}), known)
 
 
-def _from_file(config: str) -> AskedStudy:
+def _from_file(config: str) -> StudyKeys:
     """A study of its own file, or a shipped one."""
     raw, origins = from_file(config)
-    return AskedStudy(str(raw.get("name", located(config).stem)), "", raw, origins)
+    return StudyKeys(str(raw.get("name", located(config).stem)), "", raw, origins)
 
 
-def _distinct(studies: list[AskedStudy]) -> list[AskedStudy]:
+def _distinct(studies: list[StudyKeys]) -> list[StudyKeys]:
     names = [study.name for study in studies]
     for name in names:
         if names.count(name) > 1:
@@ -173,7 +173,7 @@ def _distinct(studies: list[AskedStudy]) -> list[AskedStudy]:
     return studies
 
 
-def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: Sequence[str]) -> AskedStudy:
+def _flagged(study: StudyKeys, flags: Mapping[str, Any], settings: Sequence[str]) -> StudyKeys:
     """The study under the command's flags; the strategy, its parameters and the seed are the comparison's."""
     for key in OWN_KEYS:
         if key in parsed_settings(settings):
@@ -183,7 +183,7 @@ def _flagged(study: AskedStudy, flags: Mapping[str, Any], settings: Sequence[str
     for key, mark in marked(SingleRun).items():
         if raw.get(key) not in (None, "", "none", []):
             raise UsageError(f"{key}: expected none in a comparison, got it in {study.name}; {mark.instead}")
-    return AskedStudy(study.name, study.group, {**raw, "name": study.name}, origins)
+    return StudyKeys(study.name, study.group, {**raw, "name": study.name}, origins)
 
 
 def parameters_by_strategy(texts: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -12,12 +12,12 @@ from nas.answer.palette import EXACT, STYLE, label
 from nas.answer.sentences import plot_axes
 from nas.compare.anytime import TARGETS
 from nas.compare.attainment import attainment_figure, difference_figure
+from nas.compare.line_styles import Stroke, legend, log_axis, strokes
 from nas.compare.plan import BASELINES
 from nas.compare.rank_diagram import rank_figure
 from nas.compare.ranking import Ranking, named
 from nas.compare.result import StudyResult
 from nas.compare.statistics import quantile
-from nas.compare.strokes import Stroke, legend, log_axis, strokes
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
 from search_spaces.arrays import FloatArray

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.compare.configuration import FILE, Asked, AskedStudy, ComparisonConfig, names_of
+from nas.compare.configuration import FILE, ComparisonConfig, ComparisonStudies, StudyKeys, names_of
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path
@@ -25,7 +25,7 @@ TYPED: dict[Path, str] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class RunSpec:
     """One run of the comparison: its study with strategy, seed and limit, and its folder.
 
     To another process the study goes as its plain content, from which it is assembled there: code of the user's own
@@ -69,7 +69,7 @@ class Plan:
     groups: dict[str, str]
     skipped: dict[tuple[str, str], str]
 
-    def cells(self, folder: FilePath) -> Iterator[Cell]:
+    def cells(self, folder: FilePath) -> Iterator[RunSpec]:
         """Every run, studies and seeds in turn, so that an unfinished comparison is a balanced one."""
         for study in self.studies:
             for seed in range(self.config.seeds):
@@ -77,12 +77,12 @@ class Plan:
                     if (study, strategy) not in self.skipped:
                         yield self._cell(folder, study, strategy, seed)
 
-    def _cell(self, folder: FilePath, study: str, strategy: str, seed: int) -> Cell:
+    def _cell(self, folder: FilePath, study: str, strategy: str, seed: int) -> RunSpec:
         cap, asked = cap_of(self.config, strategy), self.config.evaluations
         limit = asked if cap is None else min(asked, cap)
         setup = self.setups[study, strategy].asking(limit, seed)
         place = f"s{seed}-of-{limit}" if traits_of(self.config, strategy).horizon else f"s{seed}"
-        return Cell(study, strategy, seed, setup, cap, folder / "cells" / study / strategy / place)
+        return RunSpec(study, strategy, seed, setup, cap, folder / "cells" / study / strategy / place)
 
     def content(self) -> dict[str, Any]:
         """The comparison as YAML content, everything embedded, in the form it is configured in."""
@@ -98,7 +98,7 @@ class Plan:
         write(folder / FILE, yaml_source.dump(self.content()))
 
 
-def planned(asked: Asked) -> Plan:
+def planned(asked: ComparisonStudies) -> Plan:
     """The plan of a comparison.
 
     Raises:
@@ -121,7 +121,7 @@ def planned(asked: Asked) -> Plan:
 
 
 def meetings(
-    config: ComparisonConfig, study: AskedStudy, strategies: list[str]
+    config: ComparisonConfig, study: StudyKeys, strategies: list[str]
 ) -> tuple[dict[str, Study], dict[str, str]]:
     """The study assembled with each strategy that can work on it, and why the others cannot."""
     met: dict[str, Study] = {}

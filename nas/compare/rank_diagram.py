@@ -6,8 +6,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from nas.answer.palette import INK
+from nas.compare.line_styles import Stroke
 from nas.compare.ranking import Ranking
-from nas.compare.strokes import Stroke
 
 PACKAGE = "scikit_posthocs"
 

@@ -10,9 +10,9 @@ import numpy as np
 from nas.compare import cells
 from nas.compare.anytime import Measured, checkpoints, clock, measured
 from nas.compare.configuration import ComparisonConfig
-from nas.compare.crew import Crew
-from nas.compare.foreign import ForeignRun, objectives_of, read_runs, studies_of, traces
-from nas.compare.plan import Cell, Plan
+from nas.compare.external_results import ForeignRun, objectives_of, read_runs, studies_of, traces
+from nas.compare.plan import Plan, RunSpec
+from nas.compare.process_pool import ProcessPool
 from nas.compare.reference import Reference, exact_reference, union
 from nas.compare.result import StudyResult
 from nas.compare.trace import Trace
@@ -39,7 +39,7 @@ class Bench:
 
     plan: Plan
     folder: Path
-    crew: Crew
+    crew: ProcessPool
     failures: Mapping[Label, str]
     foreign: tuple[Path, ...]
     stage: Callable[[str], None]
@@ -49,7 +49,7 @@ class Bench:
 class Task:
     """One run to be measured in a worker."""
 
-    cell: Cell
+    cell: RunSpec
     asked: int
     reference: Reference | None
     counts: IntArray
@@ -208,12 +208,12 @@ def unmeant(plan: Plan, path: Path) -> list[str]:
     return [name or "no name" for name in named if plan.studies and name not in known | set(plan.studies)]
 
 
-def label_of(cell: Cell) -> Label:
+def label_of(cell: RunSpec) -> Label:
     """What a run is known by."""
     return cell.study, cell.strategy, cell.seed
 
 
-def front_of(task: tuple[Cell, int]) -> Front | None:
+def front_of(task: tuple[RunSpec, int]) -> Front | None:
     """Values and keys of what a run found, in a worker; None of a run that cannot be read."""
     try:
         return _front(cells.trace(*task))
@@ -234,7 +234,7 @@ def measure(task: Task) -> Measured | str:
         return str(error)
 
 
-def _failed(cell: Cell, objectives: int, counts: IntArray) -> Measured:
+def _failed(cell: RunSpec, objectives: int, counts: IntArray) -> Measured:
     trace = Trace.failed(cell.strategy, f"s{cell.seed}", cell.seed, objectives)
     return measured(trace, None, counts, clock(LONGEST_S))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nas.devices.cases import Case
-from nas.devices.sharing import evaluated, every
+from nas.devices.shared_evaluations import evaluated, every
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, solve
 from nas.problem.diagnosis import Diagnosis, diagnose

@@ -9,7 +9,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
-from nas.study.written_budgets import split_budgets
+from nas.study.budget_parser import split_budgets
 from objectives.fitting.sheet import Sheet, read_sheet
 
 WORDS = ("device", "precision", "latency", "attention")

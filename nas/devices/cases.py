@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.devices.configuration import CASE_KEYS, Asked, Row
+from nas.devices.configuration import CASE_KEYS, CaseList, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget, Objective, limit_on_cost
@@ -14,16 +14,16 @@ from nas.problem.problem import Problem
 from nas.problem.questions import OWN, Baseline, Question
 from nas.search.assembly import Study, problem_of, study_of
 from nas.search.reading import ReadStudy
-from nas.study.asked_laws import in_format
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
+from nas.study.study_laws import in_format
 from objectives.device import Device
+from objectives.display_text import shown_name
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import FULL
 from objectives.scenario import precision
-from objectives.written_text import shown_name
 
 NEUTRAL: dict[str, Any] = {
     "precision": "fp16",
@@ -74,7 +74,7 @@ class Cases:
     reference: Baseline | None
 
 
-def built(asked: Asked) -> Cases:
+def priced_cases(asked: CaseList) -> Cases:
     """The cases as problems.
 
     Raises:
@@ -108,7 +108,7 @@ def _reference(item: str | Mapping[str, Any]) -> Baseline:
 
 
 def _checked(
-    asked: Asked, row: Row, known: dict[str, Device], metrics: dict[str, Objective]
+    asked: CaseList, row: Row, known: dict[str, Device], metrics: dict[str, Objective]
 ) -> tuple[ReadStudy, list[tuple[str, str]]]:
     """The study of a row, and what is wrong with it; devices and metrics that it names are `known` from then on."""
     faults, config = Faults({**asked.origins, **row.origins}), asked.shared.config
@@ -161,11 +161,11 @@ def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyC
         faults.add(("precision",), f"{config.precision}: {error}")
 
 
-def _named(asked: Asked, row: Row) -> str:
+def _named(asked: CaseList, row: Row) -> str:
     return str(row.values.get("device", asked.named))
 
 
-def _case(asked: Asked, base: Study, row: Row, study: ReadStudy, reference: Baseline | None) -> Case:
+def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: Baseline | None) -> Case:
     if base.problem.scenario.formats:
         raise UsageError(
             f"space: expected one whose designs have the case's precision, got {base.problem.space.name} with precision as "
@@ -180,7 +180,7 @@ def _case(asked: Asked, base: Study, row: Row, study: ReadStudy, reference: Base
 
 
 def _question(
-    asked: Asked, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
+    asked: CaseList, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
 ) -> Question:
     """An application's limit; else, where a case has no limit of its own or it was asked for, the reference's time."""
     if row.application:

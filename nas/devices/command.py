@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 from nas.devices import model_screen, screen
-from nas.devices.asking import asked
-from nas.devices.cases import Cases, built
-from nas.devices.configuration import Asked
+from nas.devices.case_list import case_list
+from nas.devices.cases import Cases, priced_cases
+from nas.devices.configuration import CaseList
 from nas.devices.layout import wrapped
 from nas.devices.models import Priced, ranked
 from nas.devices.page import devices_page
@@ -34,8 +34,8 @@ def answer(request: DevicesRequest) -> None:
         PlasError: the folder cannot be written.
     """
     begin, stage = time.monotonic(), Stages(quiet=request.quiet)
-    wanted = asked(request)
-    cases = built(wanted)
+    wanted = case_list(request)
+    cases = priced_cases(wanted)
     if not request.quiet:
         for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(cases.cases)]:
             notice(text)
@@ -61,10 +61,10 @@ def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
     return study
 
 
-def _models(request: DevicesRequest, wanted: Asked) -> Models:
+def _models(request: DevicesRequest, wanted: CaseList) -> Models:
     """Published models under their own conventions, each with its own vocabulary unless one was given."""
     given = {*request.flags, *parsed_settings(request.settings)}
-    cases = built(wanted.for_models()).cases
+    cases = priced_cases(wanted.for_models()).cases
     models, left_out = Priced.of(wanted.config.models).covered(cases)
     if left_out and not request.quiet:
         notice(
@@ -83,7 +83,7 @@ def _folder(request: DevicesRequest, cases: Cases) -> Path | None:
 def _keep(
     folder: Path,
     request: DevicesRequest,
-    wanted: Asked,
+    wanted: CaseList,
     cases: Cases,
     study: DeviceStudy | None,
     models: Models,

@@ -10,7 +10,7 @@ from nas.files.faults import Path as Place
 from nas.search.reading import ReadStudy
 from nas.study.configuration import marked
 from nas.study.key_marks import PerCase
-from nas.study.written_values import none_word, split_names
+from nas.study.value_parsers import none_word, split_names
 from objectives.device import Device
 
 SHIPPED = "devices_paper"  # the study of a command that names no device
@@ -54,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CaseList:
     """The study that all cases share, and the cases.
 
     `models` is the shared study under the conventions for published models. `devices` are known by name already;
@@ -76,6 +76,6 @@ class Asked:
         """Whether a reference model was asked for, so that it also limits cases that have limits of their own."""
         return "as_fast_as" in self.config.model_fields_set
 
-    def for_models(self) -> "Asked":
+    def for_models(self) -> "CaseList":
         """The same cases under the conventions for published models, which no other model's time limits."""
         return replace(self, shared=self.models, config=self.config.model_copy(update={"as_fast_as": None}))

@@ -8,18 +8,18 @@ import numpy as np
 from nas.answer.palette import label
 from nas.answer.sentences import count, describe
 from nas.devices.answers import Answer
+from nas.devices.binding_constraints import architecture, what_is_short
 from nas.devices.cases import Case
+from nas.devices.minimax_design import Optimum
 from nas.devices.models import ModelRow
-from nas.devices.reasons import architecture, what_is_short
 from nas.devices.result import DeviceStudy, Models
 from nas.devices.screen import binding, cell, head, reading, short, speed_lines, warnings, workload
 from nas.devices.tables import model_columns
-from nas.devices.universal import Optimum
 from nas.pages.embedding import column
 from nas.pages.markup import configuration, element, footer, paragraphs, section, table, text
 from nas.pages.page import page
 from nas.terminal.program import command
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 SCRIPTS = ("series.js", "devices.js")
 MOST_CASES = 60  # columns of designs in each other's place, and frontiers that are drawn

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nas.devices.cases import Cases
-from nas.devices.configuration import Asked
+from nas.devices.configuration import CaseList
 from nas.files.faults import Faults
 from nas.problem.rates import is_rate
 from nas.record.identity import parts
@@ -20,7 +20,7 @@ def kept() -> list[str]:
     return ["name", *(key for key in deciding if key not in OTHERWISE), "default_budget"]
 
 
-def resolved(asked: Asked, cases: Cases) -> dict[str, Any]:
+def resolved(asked: CaseList, cases: Cases) -> dict[str, Any]:
     """Everything as plain content: space, law, devices and models embedded, one entry a case, no paths."""
     problem = cases.base.problem
     config = asked.shared.config.model_dump(mode="json")
@@ -39,7 +39,7 @@ def resolved(asked: Asked, cases: Cases) -> dict[str, Any]:
     return {key: _worded(value) for key, value in content.items()}
 
 
-def _cases(asked: Asked, cases: Cases) -> list[dict[str, Any]]:
+def _cases(asked: CaseList, cases: Cases) -> list[dict[str, Any]]:
     found = []
     for row, case in zip(asked.rows, cases.cases, strict=True):
         own = MetricReader(Faults(), cases.objectives).budgets(row.budgets, ("budgets",))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from nas.devices.answers import Answer, Answers, answered
+from nas.devices.binding_constraints import reasons
 from nas.devices.cases import Cases
+from nas.devices.minimax_design import Optimum, Universal, best_for_all, optima, universal
 from nas.devices.models import ModelRow
-from nas.devices.reasons import reasons
 from nas.devices.transfer import Transfer, transferred
-from nas.devices.universal import Optimum, Universal, best_for_all, optima, universal
 from search_spaces.arrays import FloatArray
 
 

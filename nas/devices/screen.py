@@ -8,10 +8,10 @@ import numpy as np
 
 from nas.answer.sentences import WORKLOAD_WORDS
 from nas.devices.answers import Answer
+from nas.devices.binding_constraints import architecture, what_is_short
 from nas.devices.cases import Case
 from nas.devices.layout import HEIGHT, columns, cut, cut_end, fitted, wrapped
 from nas.devices.models import speed_note
-from nas.devices.reasons import architecture, what_is_short
 from nas.devices.result import DeviceStudy, perplexity_percent, spread
 from nas.problem.energy_words import METRICS
 from search_spaces.architectures import Architectures

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.devices.answers import Answer
-from nas.devices.sharing import evaluated
+from nas.devices.shared_evaluations import evaluated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.uncertainty import cost_among

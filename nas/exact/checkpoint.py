@@ -20,7 +20,7 @@ def section_of(kind: str, problem: Problem, *further: str) -> str:
     return json.dumps([kind, problem.vocabulary, *settings, objectives, limits, *further])
 
 
-class Notebook:
+class SolverCheckpoint:
     """Sections by name, as they were kept; `keep` receives all of them, and is due every SAVE_EVERY_S seconds."""
 
     def __init__(

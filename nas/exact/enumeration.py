@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from nas.exact.checkpoint import Notebook, section_of
+from nas.exact.checkpoint import SolverCheckpoint, section_of
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.picks import PickRule
@@ -18,11 +18,11 @@ def enumerate_all(
     rules: tuple[PickRule, ...],
     metrics: tuple[str, ...],
     report: Callable[[int], None],
-    notebook: Notebook,
+    checkpoint: SolverCheckpoint,
 ) -> tuple[Evaluations, tuple[Evaluations | None, ...]]:
     """The feasible frontier and the best architecture by each rule, with the given metrics; without objectives no frontier."""
     section = section_of("enumeration", problem, *(str(rule) for rule in rules))
-    known = notebook.read(section)
+    known = checkpoint.read(section)
     frontier = problem.evaluate(_genotypes(problem, known.get("frontier", [])), metrics)
     picks = [_row(problem, key, metrics) for key in known.get("picks", [None] * len(rules))]
     done = known.get("done", 0)
@@ -33,9 +33,9 @@ def enumerate_all(
             frontier = both[frontier_rows(both)]
         picks = [rule.better(old, block) for rule, old in zip(rules, picks, strict=True)]
         done += len(block)
-        if notebook.due:
+        if checkpoint.due:
             keys = [None if pick is None else int(pick.keys[0]) for pick in picks]
-            notebook.write(section, {"done": done, "frontier": frontier.keys.tolist(), "picks": keys})
+            checkpoint.write(section, {"done": done, "frontier": frontier.keys.tolist(), "picks": keys})
         report(len(block))
     return frontier, tuple(picks)
 

@@ -10,7 +10,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
 from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts, partners
 from nas.problem.dominance import frontier_rows
@@ -32,13 +32,17 @@ class SettingBySetting:
     """
 
     def __init__(
-        self, problem: Problem, metrics: tuple[str, ...], notebook: Notebook | None = None, most: int | None = None
+        self,
+        problem: Problem,
+        metrics: tuple[str, ...],
+        checkpoint: SolverCheckpoint | None = None,
+        most: int | None = None,
     ) -> None:
         self.problem, self.problems = problem, each_setting(problem)
         self.together = partners(problem.space) * len(self.problems) <= PARTNERS
         if most is not None and not self.together:
             raise Exceeded
-        self._made = partial(SumsOfParts, metrics=metrics, notebook=notebook, most=most)
+        self._made = partial(SumsOfParts, metrics=metrics, checkpoint=checkpoint, most=most)
         self._held = {number: self._made(one) for number, one in enumerate(self.problems)} if self.together else {}
 
     def at(self, number: int) -> SumsOfParts:

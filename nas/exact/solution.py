@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.decomposition.frontier import PARTNERS, partners
 from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
@@ -98,7 +98,7 @@ def solve(
     problem: Problem,
     rules: tuple[PickRule, ...] = (),
     report: Callable[[int], None] = lambda covered: None,
-    notebook: Notebook | None = None,
+    checkpoint: SolverCheckpoint | None = None,
 ) -> ExactSolution:
     """The exact answers; `report` is told how many more architectures are settled. Without objectives the picks alone.
 
@@ -106,15 +106,15 @@ def solve(
         UsageError: more architectures than can be covered.
     """
     way, obstacle = way_of(problem, rules)
-    notebook, settled = notebook or Notebook(), Tally(report)
+    checkpoint, settled = checkpoint or SolverCheckpoint(), Tally(report)
     if way == "parts":
         try:
-            return _by_parts(problem, rules, settled, notebook)
+            return _by_parts(problem, rules, settled, checkpoint)
         except BrokenSum as error:
             obstacle = error.reason
             _refuse_beyond(problem, obstacle)
             settled(-settled.total)
-    frontier, picks = enumerate_all(problem, rules, metrics_of(problem, rules), settled, notebook)
+    frontier, picks = enumerate_all(problem, rules, metrics_of(problem, rules), settled, checkpoint)
     because = f", since {obstacle}" if obstacle else ""
     said = f"every one of {problem.space.size:,} architectures was evaluated{because}"
     return _solution(problem, frontier, picks, "enumeration", said)
@@ -140,7 +140,7 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
         if way == "enumeration":
             draws = len(problem.scenario.law.drawn) if any("@" in name for name in metrics_of(problem, ())) else 1
             return solve(problem) if problem.space.size * max(1, draws // DRAWS_PER_EVALUATION) <= QUICK else None
-        return _by_parts(problem, (), lambda _: None, Notebook(), SECONDS)
+        return _by_parts(problem, (), lambda _: None, SolverCheckpoint(), SECONDS)
     except (UsageError, Exceeded):
         return None
 
@@ -149,10 +149,10 @@ def _by_parts(
     problem: Problem,
     rules: tuple[PickRule, ...],
     report: Callable[[int], None],
-    notebook: Notebook,
+    checkpoint: SolverCheckpoint,
     most: int | None = None,
 ) -> ExactSolution:
-    sums = SettingBySetting(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), notebook, most)
+    sums = SettingBySetting(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
     picks = tuple(_pick(sums, frontier, rule) for rule in rules)
     effort = sums.effort

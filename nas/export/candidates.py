@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from nas.answer.past_run import recorded_run
-from nas.answer.restudied import study_of
-from nas.answer.solved_anew import solvable, solved_within
+from nas.answer.reassembled_study import study_of
+from nas.answer.resolved_exactly import solvable, solved_within
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations

@@ -27,8 +27,8 @@ from nas.study.entry_points import refuse_contested
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
 from nas.terminal.tables import table
+from objectives.display_text import in_a_command
 from objectives.loss_law.origin import origin_line, verdict_line
-from objectives.written_text import in_a_command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 

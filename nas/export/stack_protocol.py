@@ -11,7 +11,7 @@ from nas.errors import UsageError
 from nas.export.model import Model
 from nas.files.faults import unknown
 from nas.study import entry_points
-from nas.study.blame import blamed
+from nas.study.user_code_errors import naming_user_code
 from objectives.plugins import normalised
 
 KIND = "stacks"
@@ -99,7 +99,7 @@ class _Foreign:
 
     def __getattr__(self, what: str) -> Callable[..., Any]:
         def called(*arguments: Any) -> Any:
-            with blamed(self.whose, what, self.module):
+            with naming_user_code(self.whose, what, self.module):
                 return getattr(self.module, what)(*arguments)
 
         return called

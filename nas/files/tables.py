@@ -11,7 +11,7 @@ from typing import Any
 
 from nas.errors import PlasError, UsageError
 from nas.files.own_files import replacing
-from objectives.written_text import cell
+from objectives.display_text import cell
 
 BLOCK = 5_000  # rows of a table written at once
 

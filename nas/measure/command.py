@@ -23,7 +23,7 @@ from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
 from nas.terminal.program import command
 from nas.terminal.tables import table
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 REASONS = 3  # of failures, shown
 IDLE = 0.3  # processors that other programs may have

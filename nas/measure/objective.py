@@ -31,7 +31,7 @@ COST_S = 10.0  # of a small design; formulas come first whatever it is
 NAME = "design"
 
 
-def settled(config: StudyConfig, space: SearchSpace) -> tuple[MeasureSettings, str, list[str]]:
+def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureSettings, str, list[str]]:
     """The study's settings with the precision; the shipped metric that approximates it; what is to be said of it.
 
     Raises:

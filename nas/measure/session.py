@@ -14,7 +14,7 @@ from nas.measure.machine import machine
 from nas.measure.power import Readings, metered
 from nas.measure.summary import measured_csv
 from nas.record.folder import locked, open_run
-from nas.record.journal import SETTINGS, Record, own_folder
+from nas.record.jsonl_log import SETTINGS, Record, own_folder
 from nas.record.process import Answer, run_worker
 
 WORKERS = Path(__file__).parent / "workers"

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from nas.files import yaml_source
-from objectives.written_text import escaped
+from objectives.display_text import escaped
 
 LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import moocore
 import numpy as np
 
-from nas.answer.drawn import thinned
 from nas.answer.outcome import Outcome
+from nas.answer.plot_data import thinned
 from nas.problem.dominance import rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.rates import costs

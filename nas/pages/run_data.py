@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.drawn import (
+from nas.answer.outcome import Outcome
+from nas.answer.palette import label
+from nas.answer.plot_data import (
     answered_designs,
     baseline_points,
     convergence,
@@ -14,8 +16,6 @@ from nas.answer.drawn import (
     running_median,
     thinned,
 )
-from nas.answer.outcome import Outcome
-from nas.answer.palette import label
 from nas.answer.sentences import baseline_metric, plot_axes
 from nas.pages.details import details
 from nas.pages.embedding import column

@@ -5,12 +5,12 @@ from typing import Any
 
 from nas.answer.context_curves import HEADER as OF_CONTEXTS
 from nas.answer.context_curves import UNSEEN, cells, curves
+from nas.answer.correction_lines import EXPLAINED, HEADER, learned_lines, pick_rows
 from nas.answer.device_times import latency_certainty
-from nas.answer.drawn import convergence
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
-from nas.answer.lesson_lines import EXPLAINED, HEADER, learned_lines, pick_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
+from nas.answer.plot_data import convergence
 from nas.answer.sentences import certainty, headline, limits, reading
 from nas.pages.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
 from nas.pages.page import page
@@ -19,7 +19,7 @@ from nas.pages.run_data import run_data
 from nas.problem.blind_axes import blind_lines
 from nas.problem.diagnosis import lines
 from nas.terminal.program import command
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 SCRIPTS = ("chart.js", "panel.js", "budgets.js", "run.js")
 
@@ -142,7 +142,7 @@ def _learned(outcome: Outcome) -> str:
     """What the strategy learned: sentences, the answers of the whole space as it is now believed to be, residuals."""
     if (lessons := outcome.lessons) is None:
         return ""
-    from nas.answer.lesson_pictures import learned_png
+    from nas.answer.correction_pictures import learned_png
 
     problem = outcome.study.problem
     rows, drawn = pick_rows(problem, lessons), learned_png(lessons)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nas.answer.drawn import thinned
+from nas.answer.plot_data import thinned
 from nas.pages.embedding import column
 from nas.pages.run_data import WORDS, axes_of, metric_of
 from nas.pages.runs import MEANING, NamedRun, comparable

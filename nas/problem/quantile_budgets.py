@@ -10,7 +10,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from objectives.device import Calibration, Energy, Phase
-from objectives.transfers import Asked, widening
+from objectives.transfers import Conditions, error_factor
 
 _FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
 PHASES: dict[str, tuple[Phase, ...]] = {
@@ -43,7 +43,7 @@ def plain_limits(
     budgets: Mapping[str, float | None],
     calibration: Calibration | None,
     note: str,
-    asked: Asked | None = None,
+    asked: Conditions | None = None,
     energy: Energy | None = None,
 ) -> tuple[dict[str, float | None], list[str]]:
     """The same budgets on predictions alone, and what to say of each that was at a quantile.
@@ -86,9 +86,9 @@ def _in_words(wider: float, dense: float) -> str:
     return f", times {wider:.3g} for what was not measured{alone if dense < wider else ''}"
 
 
-def _wider(metric: str, calibration: Calibration, asked: Asked | None) -> float:
+def _wider(metric: str, calibration: Calibration, asked: Conditions | None) -> float:
     """The largest widening among a metric's phases."""
-    return max(1.0 if asked is None else widening(calibration, asked, phase) for phase in PHASES[metric])
+    return max(1.0 if asked is None else error_factor(calibration, asked, phase) for phase in PHASES[metric])
 
 
 def _energy_factor(name: str, share: Fraction, energy: Energy | None, batch: int) -> tuple[float, int]:

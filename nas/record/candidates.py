@@ -13,8 +13,8 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.tables import csv_text, finite, write
 from objectives import outside
+from objectives.display_text import csv_fault, read_cell, shown_name
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
-from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.architectures import Architectures, stack
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from objectives import outside
 
-KEEPER = Path(__file__).with_name("keeper.py")
+WATCHDOG = Path(__file__).with_name("process_watchdog.py")
 TAIL = 64_000  # bytes of output that are looked at
 NUMBERS = ("prefill_ms", "decode_ms")
 FAULT = re.compile(r"\b[A-Z]\w*Error: .*")
@@ -58,7 +58,7 @@ class Worker:
             given.seek(0)
             try:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(KEEPER), str(watched), *command],
+                    [sys.executable, "-I", "-S", str(WATCHDOG), str(watched), *command],
                     stdin=given,
                     stdout=self.out,
                     stderr=self.err,

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from nas.answer.drawn import running_median
 from nas.answer.palette import EXACT, FRONTIER, STYLE, label
+from nas.answer.plot_data import running_median
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
 from nas.problem.objective import Budget

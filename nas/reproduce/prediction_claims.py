@@ -21,7 +21,7 @@ from objectives.latency.operator import phases
 from objectives.latency.roofline import phase_times
 from objectives.profile_choice import calibration_for
 from objectives.scenario import PRECISIONS
-from objectives.transfers import Asked
+from objectives.transfers import Conditions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -203,7 +203,7 @@ def compute_share(rows: IntArray | None, **study: object) -> FloatArray:
 def deviation() -> Claim:
     """Idealised rooflines against the factors fitted to published measurements."""
     device = load_device(MEASURED)
-    profile, _ = calibration_for(device, Asked(PRECISIONS["int4"].name))
+    profile, _ = calibration_for(device, Conditions(PRECISIONS["int4"].name))
     assert profile is not None
     said, numbers = [], list[Number]()
     for name, shapes in (("Qwen3-0.6B", baseline("qwen3_0.6b").architecture), ("the example design", EXAMPLE)):

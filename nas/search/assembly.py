@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
 from nas.problem.energy_words import about_energy
 from nas.problem.objective import Budget, built_in, limit_on_cost
@@ -16,21 +16,27 @@ from nas.problem.quantile_budgets import plain_limits
 from nas.problem.questions import OWN, Baseline, Question
 from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.problem.training_words import about_training
-from nas.search.asking import built
-from nas.search.constraints import Handling, as_seen, handling_of, problem_as_seen
+from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
-from nas.search.impossible import refuse_impossible
+from nas.search.infeasible_budgets import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
-from nas.search.placement import few_whole_values, idle_workers, refuse_misplaced, refuse_unasynchronous
 from nas.search.reading import ReadStudy, read
-from nas.search.scenarios import asked_of, beyond_in_formats, recorded_calibration, scenario_in_formats, with_preset
+from nas.search.scenarios import (
+    beyond_in_formats,
+    conditions_of,
+    recorded_calibration,
+    scenario_in_formats,
+    with_preset,
+)
 from nas.search.start_designs import start_of
-from nas.search.strategy import Brief, Strategy, Traits, refuse_more_objectives
+from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
+from nas.search.strategy_calls import build_strategy
+from nas.search.worker_settings import few_whole_values, idle_workers, refuse_misplaced, refuse_unasynchronous
 from nas.study import entry_points
-from nas.study.asked_laws import about_tokens, priced_alone, said_of_formats, said_of_rivals
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
-from nas.study.written_values import without_password
+from nas.study.study_laws import notices_of_alternatives, notices_of_formats, notices_of_tokens, priced_alone
+from nas.study.value_parsers import without_password
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
@@ -51,7 +57,7 @@ class Study:
     baselines: tuple[Baseline, ...]
     chosen: ChosenStrategy
     start: IntArray
-    handling: Handling
+    handling: ConstraintHandling
     notices: tuple[str, ...]
     calibration_note: str
     horizon: int | None = None
@@ -85,19 +91,19 @@ class Study:
         return replace(self, config=self.config.model_copy(update={"evaluations": evaluations, "seed": seed}))
 
     def strategy(
-        self, notebook: Notebook | None = None, report: Callable[[int], None] = lambda settled: None
+        self, checkpoint: SolverCheckpoint | None = None, report: Callable[[int], None] = lambda settled: None
     ) -> Strategy:
-        """The strategy, built anew from its seed; one that solves before it asks uses notebook and report."""
-        seen, known, start = problem_as_seen(self.problem, self.handling), None, self.start
+        """The strategy, built anew from its seed; one that solves before it asks uses checkpoint and report."""
+        seen, known, start = penalised_problem(self.problem, self.handling), None, self.start
         if self.known is not None:
-            known = as_seen(self.known.evaluations, self.handling, self.config.penalty_weight)
+            known = penalised(self.known.evaluations, self.handling, self.config.penalty_weight)
             start = start[~np.isin(self.problem.space.keys(start), known.keys)]
-        most, kept, laws = self.horizon or self.limit, notebook or Notebook(), self.laws[1:]
+        most, kept, laws = self.horizon or self.limit, checkpoint or SolverCheckpoint(), self.laws[1:]
         asynchronous = self.config.asynchronous
-        brief = Brief(
+        context = StrategyContext(
             seen, self.config.seed, start, most, kept, report, known=known, rivals=laws, asynchronous=asynchronous
         )
-        return built(self.chosen.module, brief, self.parameters)
+        return build_strategy(self.chosen.module, context, self.parameters)
 
     def resolved(self) -> dict[str, Any]:
         """Everything of the study as plain content: spaces, law and device embedded, no paths."""
@@ -159,8 +165,8 @@ def study_of(asked: ReadStudy) -> Study:
     refuse_misplaced(asked.config, problem)
     formats = problem.space.formats if problem.scenario.formats else [asked.config.precision]
     own, *others = asked.laws
-    of_tokens = about_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
-    notices += [*left_out, *asked.notices, *of_tokens, *said_of_rivals(own, others, formats)]
+    of_tokens = notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
+    notices += [*left_out, *asked.notices, *of_tokens, *notices_of_alternatives(own, others, formats)]
     return _searched_by(asked, problem, notices, note)
 
 
@@ -200,7 +206,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
     config, space, law = asked.config, asked.space, asked.laws[0]
-    conditions = asked_of(config, experts=bool((space.experts > 1).any()))
+    conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, law, asked.device, space.formats, conditions, asked.trainer)
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(asked.limits, scenario)
@@ -220,7 +226,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     )
     refuse_impossible(problem)
     of_energy = about_energy(scenario, experts=conditions.experts) if problem.of_energy else []
-    formats = said_of_formats(law, space.formats if scenario.formats else [config.precision])
+    formats = notices_of_formats(law, space.formats if scenario.formats else [config.precision])
     of_law = [*priced_alone(law), *formats, *about_training(problem)]
     said = [*beyond_in_formats(scenario, conditions), *of_rates, *on_rates, *at_quantiles, *of_energy, *of_law]
     return problem, [*([warning] if (warning := asked.device.warning()) else []), *said], note

@@ -11,10 +11,10 @@ from nas.problem.problem import Problem
 from nas.record.log import Recorded
 from nas.record.store import RunStore
 from nas.record.under_way import Ask
-from nas.search.asking import asked, finished_of, told
 from nas.search.delegated import Delegated
 from nas.search.loop import Search
 from nas.search.strategy import Strategy
+from nas.search.strategy_calls import ask_strategy, finished_of, tell_strategy
 from search_spaces.arrays import IntArray
 
 
@@ -60,7 +60,9 @@ class AsynchronousSearch(Search):
             del self.pending[key]
         self.progress.batch += 1
         start = time.perf_counter()
-        told(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(np.array(keys, dtype=np.int64)))))
+        tell_strategy(
+            self.strategy, self.shown(self.archive.rows(self.archive.index.rows(np.array(keys, dtype=np.int64))))
+        )
         self._spent("strategy", start)
         return "space exhausted" if len(self.archive) == self.problem.space.size else None
 
@@ -85,7 +87,7 @@ class AsynchronousSearch(Search):
     def _proposed(self, at_most: int) -> tuple[IntArray, list[int]]:
         """New designs of an ask, each once, (k, g), and their keys; none where the strategy has none, or only known ones."""
         start, space = time.perf_counter(), self.problem.space
-        genotypes = space.repair(asked(self.strategy, at_most, len(space.gene_sizes)))
+        genotypes = space.repair(ask_strategy(self.strategy, at_most, len(space.gene_sizes)))
         keys = space.keys(genotypes)
         first: dict[int, int] = {}
         for row, key in enumerate(keys.tolist()):

@@ -12,10 +12,10 @@ from nas.search.discovery import able_to
 from nas.search.strategy import Traits
 from nas.study.configuration import StudyConfig
 
-Handling = Literal["native", "penalty", "reject"]
+ConstraintHandling = Literal["native", "penalty", "reject"]
 
 
-def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> Handling:
+def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> ConstraintHandling:
     """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
     able = traits.constraints or not problem.budgets
     if not traits.takes_evaluations and config.constraints not in (None, "native"):
@@ -38,12 +38,12 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
     return "penalty"
 
 
-def problem_as_seen(problem: Problem, handling: Handling) -> Problem:
+def penalised_problem(problem: Problem, handling: ConstraintHandling) -> Problem:
     """The problem that a strategy is built on: without budgets unless it handles them itself."""
     return problem if handling == "native" else replace(problem, budgets=())
 
 
-def as_seen(evaluations: Evaluations, handling: Handling, weight: float) -> Evaluations:
+def penalised(evaluations: Evaluations, handling: ConstraintHandling, weight: float) -> Evaluations:
     """Evaluations as a strategy is told them.
 
     native: unchanged. penalty: every objective f becomes f + weight · V · max(|f|, 1), where

@@ -15,7 +15,7 @@ from nas.study.configuration import StudyConfig
 from search_spaces.space import SearchSpace
 
 
-def furnished(
+def resolve_costly_objectives(
     config: StudyConfig, objectives: dict[str, Objective], space: SearchSpace
 ) -> tuple[StudyConfig, dict[str, Objective], list[str]]:
     """Configuration and metrics with settings that are complete, and what is to be said of them.
@@ -26,7 +26,7 @@ def furnished(
     notices: list[str] = []
     for name in COSTLY:
         if name in objectives:
-            settings, prior, said = _module(name).settled(config, space)
+            settings, prior, said = _module(name).resolved_settings(config, space)
             config = config.model_copy(update={name: settings})
             given = settings.model_dump(mode="json")
             metric = replace(objectives[name], prior=prior, settings=given)

@@ -91,7 +91,7 @@ def _checked(module: ModuleType, algo: str, whose: str = "") -> ModuleType:
     stated = {
         "TRAITS (nas.search.strategy.Traits)": isinstance(getattr(module, "TRAITS", None), Traits),
         "Parameters (a pydantic model)": isinstance(parameters, type) and issubclass(parameters, BaseModel),
-        "build(brief, parameters)": callable(getattr(module, "build", None)),
+        "build(context, parameters)": callable(getattr(module, "build", None)),
     }
     if missing := [what for what, there in stated.items() if not there]:
         raise UsageError(

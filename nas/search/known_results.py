@@ -14,8 +14,8 @@ from nas.problem.problem import Problem
 from nas.record.given import Given, read_given
 from nas.record.identity import deciding
 from nas.study.configuration import StudyConfig
+from objectives.display_text import escaped
 from objectives.plugins import importable
-from objectives.written_text import escaped
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from search_spaces.columns import worded
 

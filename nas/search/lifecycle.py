@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import AllFailedError, PlasError, UsageError
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.files import yaml_source
 from nas.files.tables import csv_text, write
 from nas.problem.evaluations import Evaluations
@@ -24,7 +24,7 @@ from nas.record.store import FILE, SOLVING, RunStore
 from nas.search.archive import one_of
 from nas.search.assembly import Study
 from nas.search.asynchronous import AsynchronousSearch
-from nas.search.constraints import as_seen
+from nas.search.constraints import penalised
 from nas.search.delegated import Delegated
 from nas.search.discovery import is_own
 from nas.search.known_results import KNOWN_FILE, known_columns
@@ -33,11 +33,11 @@ from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
 from nas.terminal.program import command
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 from search_spaces.arrays import AnyArray
 
 
-def laid_out(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
+def create_run(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
     """A run folder with its configuration, an empty store and a manifest that says it is running."""
     resolved, problem = study.resolved(), study.problem
     if study.known is not None:
@@ -127,8 +127,8 @@ def search_of(
 ) -> Search:
     """The search of a study, which replays what is recorded first; `settled` hears how far a solution is."""
     config, problem = study.config, study.problem
-    strategy = study.strategy(Notebook(store.kept(SOLVING), partial(store.keep, SOLVING)), settled)
-    shown = partial(as_seen, handling=study.handling, weight=config.penalty_weight)
+    strategy = study.strategy(SolverCheckpoint(store.kept(SOLVING), partial(store.keep, SOLVING)), settled)
+    shown = partial(penalised, handling=study.handling, weight=config.penalty_weight)
     known = None if study.known is None else study.known.evaluations
     if pool is None or problem.analytic:
         pace = None if problem.analytic else Pace(1)

@@ -12,8 +12,8 @@ from nas.problem.problem import Problem
 from nas.record.log import KNOWN, BatchRecord, Recorded
 from nas.record.store import STRATEGY, RunStore
 from nas.search.archive import Archive, RunningFrontier
-from nas.search.asking import asked, finished_of, restored, state_of, told
 from nas.search.strategy import Restorable, Strategy
+from nas.search.strategy_calls import ask_strategy, finished_of, restored, state_of, tell_strategy
 from nas.search.worker_pool import Pace
 from search_spaces.arrays import IntArray
 
@@ -127,7 +127,9 @@ class Search:
         """One ask, its evaluations and its tell; a reason when the search ends here."""
         progress, start = self.progress, time.perf_counter()
         space = self.problem.space
-        proposed = asked(self.strategy, space.size if remaining is None else max(remaining, 1), len(space.gene_sizes))
+        proposed = ask_strategy(
+            self.strategy, space.size if remaining is None else max(remaining, 1), len(space.gene_sizes)
+        )
         genotypes = space.repair(proposed)
         self._spent("strategy", start)
         if len(genotypes) == 0:
@@ -141,7 +143,7 @@ class Search:
         if not complete:
             return None
         start = time.perf_counter()
-        told(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(keys))))
+        tell_strategy(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(keys))))
         self._spent("strategy", start)
         ended = self._stalled(len(genotypes), len(new))
         if (

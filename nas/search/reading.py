@@ -9,22 +9,22 @@ from pydantic import ValidationError
 from nas.files.faults import Faults, Path
 from nas.problem.objective import Objective
 from nas.problem.questions import Baseline
-from nas.search.costly_objectives import compared_with, furnished
+from nas.search.costly_objectives import compared_with, resolve_costly_objectives
 from nas.search.discovery import ChosenStrategy, chosen_strategy
-from nas.search.placement import own_cluster
-from nas.study.asked_laws import asked_laws
-from nas.study.asked_space import asked_space
+from nas.search.worker_settings import own_cluster
 from nas.study.baselines import baselines_of
 from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.layer_requirements import layer_requirements
 from nas.study.metrics import MetricReader
+from nas.study.study_laws import study_laws
+from nas.study.study_space import study_space
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
+from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
-from search_spaces.written_axes import CAPABILITIES
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +74,20 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
     device = named_device(config.device, faults)
-    trained_on = config.training.device
-    trainer = None if trained_on is None else named_device(trained_on, faults, ("training", "device"))
+    trainer = _trainer(config, faults)
     metrics = MetricReader(faults)
     limits, applications = _asked_of_metrics(config, metrics)
     baselines = baselines_of(config.baselines, faults)
     strategy = chosen_strategy(config.algo, config.params, faults)
     required = layer_requirements(config.budgets, faults)
-    space = None if space is None else asked_space(config, space, required, faults)
+    space = None if space is None else study_space(config, space, required, faults)
     own_cluster(config, faults)
     faults.raise_if_any()
     if space is None or law is None or deltas is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
     axis = space.axes.tokens or []
-    laws = asked_laws(config, law, others, deltas, axis)
-    config, known, said = furnished(config, metrics.known, SearchSpace(space))
+    laws = study_laws(config, law, others, deltas, axis)
+    config, known, said = resolve_costly_objectives(config, metrics.known, SearchSpace(space))
     compared, alone = compared_with(baselines, axis, known)
     return ReadStudy(
         config=config,
@@ -114,6 +113,11 @@ def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:
         wrong = {detail["loc"][0] for detail in error.errors()}
         wrong |= {"params"} if "algo" in wrong else set()  # they are that strategy's
         return StudyConfig.model_validate({key: value for key, value in raw.items() if key not in wrong})
+
+
+def _trainer(config: StudyConfig, faults: Faults) -> Device | None:
+    given = config.training.device
+    return None if given is None else named_device(given, faults, ("training", "device"))
 
 
 def _asked_of_metrics(

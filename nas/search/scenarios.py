@@ -16,17 +16,17 @@ from objectives.plugins import documents
 from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Scenario, precision
 from objectives.training import Training
-from objectives.transfers import Asked, transfers
+from objectives.transfers import Conditions, extrapolations
 
 
-def asked_of(config: StudyConfig, *, experts: bool = False) -> Asked:
+def conditions_of(config: StudyConfig, *, experts: bool = False) -> Conditions:
     """What a configuration asks a profile for, in a space with experts or without."""
     context = config.input_tokens + config.output_tokens
-    return Asked(config.precision, config.batch, config.input_tokens, context, experts)
+    return Conditions(config.precision, config.batch, config.input_tokens, context, experts)
 
 
 def scenario_of(
-    config: StudyConfig, law: Law, device: Device, asked: Asked | None = None, trainer: Device | None = None
+    config: StudyConfig, law: Law, device: Device, asked: Conditions | None = None, trainer: Device | None = None
 ) -> tuple[Scenario, str]:
     """The scenario of a configuration, whose models are trained on `trainer`, and how to name its calibration.
 
@@ -38,7 +38,7 @@ def scenario_of(
     _refuse_without_peak(config, device)
     profile, note = (None, "datasheet peaks")
     if config.calibration == "shipped":
-        profile, note = calibration_for(device, asked or asked_of(config))
+        profile, note = calibration_for(device, asked or conditions_of(config))
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(
@@ -65,7 +65,7 @@ def scenario_in_formats(
     law: Law,
     device: Device,
     formats: list[str],
-    asked: Asked | None = None,
+    asked: Conditions | None = None,
     trainer: Device | None = None,
 ) -> tuple[Scenario, str]:
     """The scenario of a space whose designs have formats of their own, each with its profile and energy, and how to name them.
@@ -76,7 +76,7 @@ def scenario_in_formats(
     own, note = scenario_of(config, law, device, asked, trainer)
     if formats == [""]:
         return own, note
-    asked = asked or asked_of(config)
+    asked = asked or conditions_of(config)
     found = [
         scenario_of(config.model_copy(update={"precision": name}), law, device, replace(asked, precision=name), trainer)
         for name in formats
@@ -94,19 +94,19 @@ def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
     return "none" if profile is None else profile.model_dump(mode="json", exclude_none=True)
 
 
-def beyond_measured(calibration: Calibration | None, asked: Asked) -> list[str]:
+def beyond_measured(calibration: Calibration | None, asked: Conditions) -> list[str]:
     """A sentence for each way in which times are asked for that the calibration was not measured with."""
-    outside = [] if calibration is None else transfers(calibration, asked)
+    outside = [] if calibration is None else extrapolations(calibration, asked)
     return [f"times are extrapolated: {transfer.said}" for transfer in outside]
 
 
-def beyond_in_formats(scenario: Scenario, asked: Asked) -> list[str]:
+def beyond_in_formats(scenario: Scenario, asked: Conditions) -> list[str]:
     """The same for the calibration of every format that designs may have, and what is doubtful without any."""
     each = {one.precision.name: one.calibration for one in scenario.formats or (scenario,)}
     return [*doubts(scenario.device, scenario.calibration), *beyond_of_each(each, asked)]
 
 
-def beyond_of_each(profiles: Mapping[str, Calibration | None], asked: Asked) -> list[str]:
+def beyond_of_each(profiles: Mapping[str, Calibration | None], asked: Conditions) -> list[str]:
     """The same for the calibration of each format; what is not so of all of them names its own."""
     found: dict[str, list[str]] = {}
     for name, calibration in profiles.items():

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
@@ -41,11 +41,11 @@ class Traits:
 
 
 @dataclass(frozen=True, eq=False)
-class Brief:
+class StrategyContext:
     """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
 
     start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
-    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps its progress in `notebook` and
+    evaluations that the run is asked for, if any; a strategy that solves before it asks keeps its progress in `checkpoint` and
     tells `report` how many more architectures it has settled.
     known: evaluations from before the run, none of them failed, as `tell` would bring them; what is asked of them again is
     answered and costs nothing. rivals: laws that the study asks besides the problem's own; asynchronous: whether it will be
@@ -56,7 +56,7 @@ class Brief:
     seed: int
     start: IntArray
     evaluations: int | None
-    notebook: Notebook = field(default_factory=Notebook)
+    checkpoint: SolverCheckpoint = field(default_factory=SolverCheckpoint)
     report: Callable[[int], None] = lambda settled: None
     known: Evaluations | None = None
     rivals: tuple[Law, ...] = ()

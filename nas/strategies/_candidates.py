@@ -6,8 +6,8 @@ import numpy as np
 
 from nas.exact.solution import SMALL
 from nas.problem.problem import Problem
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.unseen import draw_unseen
 from nas.strategies._prior_columns import Designs, Wanted, described
 from search_spaces.arrays import IntArray
 

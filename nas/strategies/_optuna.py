@@ -16,9 +16,9 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from nas.problem.evaluations import Evaluations
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Brief
-from nas.search.unseen import draw_unseen
+from nas.search.strategy import StrategyContext
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
@@ -67,15 +67,15 @@ class OptunaStrategy(ABC):
     is drawn again, and a random unseen architecture when neither is left.
     """
 
-    def __init__(self, brief: Brief, encoding: Encoding, repeats: Repeats) -> None:
-        self.space, self.seed, self.repeats = brief.problem.space, brief.seed, repeats
+    def __init__(self, context: StrategyContext, encoding: Encoding, repeats: Repeats) -> None:
+        self.space, self.seed, self.repeats = context.problem.space, context.seed, repeats
         self.distributions = gene_distributions(self.space, encoding)
-        self.constraints = [budget.metric for budget in brief.problem.budgets]
-        self.start, self.seen = list(brief.start), KeyIndex()
+        self.constraints = [budget.metric for budget in context.problem.budgets]
+        self.start, self.seen = list(context.start), KeyIndex()
         self.pending: dict[int, Trial] = {}  # by the key of what was asked and is not told
         self.storage = InMemoryStorage()
         with quiet():
-            directions = [StudyDirection.MINIMIZE] * len(brief.problem.objectives)
+            directions = [StudyDirection.MINIMIZE] * len(context.problem.objectives)
             self.study = optuna.create_study(storage=self.storage, study_name="search", directions=directions)
         self.study_id = self.storage.get_study_id_from_name("search")
 

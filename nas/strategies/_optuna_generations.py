@@ -8,7 +8,7 @@ from optuna.samplers import BaseGASampler, BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies._optuna import OptunaStrategy, Repeats, quiet
 from nas.strategies._variation import best_known
 
@@ -57,13 +57,15 @@ class ByGeneration(OptunaStrategy):
     `make(seed)` builds the sampler.
     """
 
-    def __init__(self, brief: Brief, repeats: Repeats, population: int, make: Callable[[int], Lineage]) -> None:
-        super().__init__(brief, "integers", repeats)
+    def __init__(
+        self, context: StrategyContext, repeats: Repeats, population: int, make: Callable[[int], Lineage]
+    ) -> None:
+        super().__init__(context, "integers", repeats)
         self.population, self.make = population, make
-        chosen = best_known(brief, population)
+        chosen = best_known(context, population)
         self.start += list(chosen)
-        if brief.known is not None:
-            self.seen.add(np.setdiff1d(brief.known.keys, self.space.keys(chosen)))
+        if context.known is not None:
+            self.seen.add(np.setdiff1d(context.known.keys, self.space.keys(chosen)))
         self.first = max(population, len(self.start))
         self.generation = 0
         self.parents: list[FrozenTrial] = []

@@ -9,9 +9,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from nas.problem.evaluations import Evaluations
 from nas.record.folder import versions
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
+from nas.strategies._observed_bytes import content
 from nas.strategies._optuna import Encoding, OptunaStrategy, Repeats, quiet, usable
-from nas.strategies._told import content
 
 DECISIVE = ("numpy", "scipy", "optuna", "torch")
 
@@ -25,14 +25,19 @@ class OneByOne(OptunaStrategy):
     """
 
     def __init__(
-        self, brief: Brief, encoding: Encoding, repeats: Repeats, batch: int, make: Callable[[int], BaseSampler]
+        self,
+        context: StrategyContext,
+        encoding: Encoding,
+        repeats: Repeats,
+        batch: int,
+        make: Callable[[int], BaseSampler],
     ) -> None:
-        super().__init__(brief, encoding, repeats)
+        super().__init__(context, encoding, repeats)
         self.batch, self.make = batch, make
         self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
-        self.versions, self.known = versions(DECISIVE), brief.known_rows
-        if brief.known is not None:
-            self._take_over(brief.known, 0)
+        self.versions, self.known = versions(DECISIVE), context.known_rows
+        if context.known is not None:
+            self._take_over(context.known, 0)
 
     def _take_over(self, evaluations: Evaluations, known: int) -> None:
         """Evaluations become trials that are finished, but for the first, which are known; all of them are told."""

@@ -17,9 +17,9 @@ from pymoo.operators.mutation.pm import PM
 from pymoo.problems.static import StaticProblem
 
 from nas.problem.evaluations import Evaluations
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Brief
-from nas.search.unseen import draw_unseen
+from nas.search.strategy import StrategyContext
 from nas.strategies._breeding import Breeding
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import FloatArray, IntArray
@@ -93,12 +93,12 @@ class PymooStrategy:
     is deep-copied, since pymoo shares default arguments between instances.
     """
 
-    def __init__(self, brief: Brief, variation: Variation, make: Callable[..., Any]) -> None:
-        self.space, self.seen = brief.problem.space, KeyIndex()
-        self.generator = np.random.default_rng([brief.seed, 1])
-        first = first_generation(brief, variation.population, self.generator)
-        if brief.known is not None:  # pymoo marks its first generation itself
-            self.seen.add(np.setdiff1d(brief.known.keys, self.space.keys(first)))
+    def __init__(self, context: StrategyContext, variation: Variation, make: Callable[..., Any]) -> None:
+        self.space, self.seen = context.problem.space, KeyIndex()
+        self.generator = np.random.default_rng([context.seed, 1])
+        first = first_generation(context, variation.population, self.generator)
+        if context.known is not None:  # pymoo marks its first generation itself
+            self.seen.add(np.setdiff1d(context.known.keys, self.space.keys(first)))
         algorithm = make(
             sampling=first.astype(np.float64),
             repair=SpaceRepair(self.space),
@@ -109,13 +109,13 @@ class PymooStrategy:
         self._breed_as_arrays(variation)
         self.problem = PymooProblem(
             n_var=first.shape[1],
-            n_obj=len(brief.problem.objectives),
-            n_ieq_constr=len(brief.problem.budgets) + 1,
+            n_obj=len(context.problem.objectives),
+            n_ieq_constr=len(context.problem.budgets) + 1,
             xl=np.zeros(first.shape[1]),
             xu=(self.space.gene_sizes - 1).astype(np.float64),
         )
         self.algorithm._set_optimum = _nothing
-        self.algorithm.setup(self.problem, seed=brief.seed, termination=("n_gen", 10**9))
+        self.algorithm.setup(self.problem, seed=context.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
 
     def _breed_as_arrays(self, variation: Variation) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import qmc
 
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.unseen import draw_unseen
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 

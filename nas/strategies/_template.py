@@ -1,6 +1,6 @@
 """Mutates members of the frontier at random, and starts again elsewhere where that finds nothing new."""
 
-# A strategy is a module with TRAITS, Parameters and build(brief, parameters). Change this one, then:
+# A strategy is a module with TRAITS, Parameters and build(context, parameters). Change this one, then:
 #
 #   plas run --algo strategy --evaluations 1000        the file is strategy.py in the working folder
 #   plas compare --algos strategy,nsga2 --seeds 5      against others, at equal evaluations
@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Brief, Traits
-from nas.search.unseen import draw_unseen
+from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import FloatArray, IntArray
 
-# What the study must know. seedable: build uses brief.start, so that --seed-from works; constraints=False
+# What the study must know. seedable: build uses context.start, so that --seed-from works; constraints=False
 # would turn budgets into a penalty; objectives=2 would refuse more; see nas/search/strategy.py for all.
 TRAITS = Traits(evaluations=2000, seedable=True)
 
@@ -36,20 +36,22 @@ class FrontierMutation:
     """One search: asked for genotypes, told what they are worth, until the study's limit is reached.
 
     It never proposes an architecture twice. The same seed and the same answers must give the same
-    questions, so every random number comes from the brief's generator: a resumed run is replayed.
+    questions, so every random number comes from the context's generator: a resumed run is replayed.
     """
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.parameters = brief.problem.space, parameters
-        self.generator = brief.generator  # numpy's, of the study's seed
-        self.start: IntArray = brief.start  # designs of --seed-from, (k, g), none without it
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.parameters = context.problem.space, parameters
+        self.generator = context.generator  # numpy's, of the study's seed
+        self.start: IntArray = context.start  # designs of --seed-from, (k, g), none without it
         self.seen = KeyIndex()  # keys of all that was ever proposed
         self.genotypes: IntArray = np.zeros((0, len(self.space.gene_sizes)), dtype=np.int64)
-        self.values: FloatArray = np.zeros((0, len(brief.problem.objectives)))
+        self.values: FloatArray = np.zeros((0, len(context.problem.objectives)))
         self.excess: FloatArray = np.zeros(0)
-        if brief.known is not None:  # of --known: evaluated before this search, and answered for nothing if asked again
-            self.seen.add(brief.known.keys)
-            self.tell(brief.known)
+        if (
+            context.known is not None
+        ):  # of --known: evaluated before this search, and answered for nothing if asked again
+            self.seen.add(context.known.keys)
+            self.tell(context.known)
 
     def ask(self, at_most: int) -> IntArray:
         """Genotypes (k, g), an index into each axis per gene; no rows would mean that nothing more will come.
@@ -90,6 +92,6 @@ class FrontierMutation:
         self.genotypes, self.values, self.excess = self.genotypes[rows], self.values[rows], self.excess[rows]
 
 
-def build(brief: Brief, parameters: Parameters) -> FrontierMutation:
+def build(context: StrategyContext, parameters: Parameters) -> FrontierMutation:
     """A fresh search; called for every run."""
-    return FrontierMutation(brief, parameters)
+    return FrontierMutation(context, parameters)

@@ -11,9 +11,9 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import BaseModel, ConfigDict, Field
 
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Brief
-from nas.search.unseen import draw_unseen
+from nas.search.strategy import StrategyContext
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
@@ -128,22 +128,22 @@ def alike(exponent: float, n: int) -> FloatArray:
     return found
 
 
-def first_generation(brief: Brief, population: int, generator: np.random.Generator) -> IntArray:
+def first_generation(context: StrategyContext, population: int, generator: np.random.Generator) -> IntArray:
     """The given designs and the best known ones, filled up to the population with a random sample: distinct, never short but by the space."""
-    space, used = brief.problem.space, brief.seen()
-    used.add(space.keys(brief.start))
-    first = np.concatenate([brief.start, best_known(brief, population)])
+    space, used = context.problem.space, context.seen()
+    used.add(space.keys(context.start))
+    first = np.concatenate([context.start, best_known(context, population)])
     drawn = draw_unseen(space.size, used, max(population - len(first), 0), generator)
     return np.concatenate([first, space.genotypes(drawn)])
 
 
-def best_known(brief: Brief, most: int) -> IntArray:
+def best_known(context: StrategyContext, most: int) -> IntArray:
     """Genotypes of so many known designs, by fronts, the least violating after all that are feasible; asking for them costs nothing."""
-    if brief.known is None:
-        return brief.start[:0]
-    values, excess = brief.known.values, np.maximum(brief.known.violations, 0.0).sum(axis=1)
+    if context.known is None:
+        return context.start[:0]
+    values, excess = context.known.values, np.maximum(context.known.violations, 0.0).sum(axis=1)
     ranks = np.zeros(len(values), dtype=np.int64)
     feasible = excess == 0
     if feasible.any():
         ranks[feasible] = pareto_rank(values[feasible])
-    return brief.known.genotypes[np.lexsort((ranks, excess))[:most]].astype(np.int64)
+    return context.known.genotypes[np.lexsort((ranks, excess))[:most]].astype(np.int64)

@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale, too_many
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._front import Front
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import FloatArray, IntArray
@@ -43,11 +43,11 @@ class AdaptiveLhs:
     margin, and is sampled by a Latin hypercube.
     """
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.parameters, self.start = brief.problem.space, parameters, brief.start
-        self.generator, self.seen = brief.generator, brief.seen()
-        self.objectives, self.initial = brief.problem.objectives, max(parameters.initial - brief.known_rows, 0)
-        self.front = Front(self.objectives, len(self.space.gene_sizes), brief.known)
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.parameters, self.start = context.problem.space, parameters, context.start
+        self.generator, self.seen = context.generator, context.seen()
+        self.objectives, self.initial = context.problem.objectives, max(parameters.initial - context.known_rows, 0)
+        self.front = Front(self.objectives, len(self.space.gene_sizes), context.known)
         self.round, self.calm, self.finished = 0, 0, ""
 
     def ask(self, at_most: int) -> IntArray:
@@ -143,6 +143,6 @@ def edges(points: FloatArray, *, chain: bool) -> tuple[IntArray, FloatArray]:
     return np.stack([tree.row, tree.col], axis=1), tree.data
 
 
-def build(brief: Brief, parameters: Parameters) -> AdaptiveLhs:
-    """The strategy from its brief and parameters."""
-    return AdaptiveLhs(brief, parameters)
+def build(context: StrategyContext, parameters: Parameters) -> AdaptiveLhs:
+    """The strategy from its context and parameters."""
+    return AdaptiveLhs(context, parameters)

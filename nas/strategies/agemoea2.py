@@ -9,7 +9,7 @@ from pydantic import Field
 from pymoo.algorithms.moo.age import AGEMOEASurvival, find_corner_solutions, point_2_line_distance
 from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival, project_on_manifold
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._pymoo import PymooStrategy
 from nas.strategies._tournament import tournament
 from nas.strategies._variation import Variation
@@ -50,8 +50,8 @@ class Survival(AGEMOEA2Survival):  # type: ignore[misc]
         return float(AGEMOEA2Survival.compute_geometry(front, extreme, n))
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
-    """The strategy from its brief and parameters."""
+def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its context and parameters."""
     selection = tournament(lambda pop: pop.get("rank"), lambda pop: -pop.get("crowding").astype(np.float64))
 
     def make(**operators: Any) -> AGEMOEA2:
@@ -59,4 +59,4 @@ def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
         algorithm.survival = Survival()
         return algorithm
 
-    return PymooStrategy(brief, parameters, make)
+    return PymooStrategy(context, parameters, make)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from nas.exact.solution import SMALL, ExactSolution, solve
 from nas.problem.picks import PickRule
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(evaluations=None, takes_evaluations=False)
@@ -26,16 +26,16 @@ class Exact:
     `explanation` says how the space was covered, once it was.
     """
 
-    def __init__(self, brief: Brief) -> None:
-        self.brief, self.asked = brief, False
+    def __init__(self, context: StrategyContext) -> None:
+        self.context, self.asked = context, False
         self.explanation, self.finished = "", "the exact frontier is complete"
 
     def ask(self, at_most: int) -> IntArray:
         """Everything worth storing, then nothing."""
         if self.asked:
-            return np.zeros((0, len(self.brief.problem.space.genes)), dtype=np.int64)
+            return np.zeros((0, len(self.context.problem.space.genes)), dtype=np.int64)
         self.asked = True
-        space = self.brief.problem.space
+        space = self.context.problem.space
         if space.size <= SMALL:
             self.explanation = f"every one of {space.size:,} architectures was evaluated"
             return space.genotypes(np.arange(space.size))
@@ -48,21 +48,21 @@ class Exact:
 
     def _solved(self) -> Iterator[ExactSolution]:
         """The frontier with the picks of the study's own vocabulary, then the picks of every other, whose frontier is not asked for."""
-        problem = self.brief.problem
+        problem = self.context.problem
         rules: dict[int, list[PickRule]] = {problem.vocabulary: [PickRule(None)]}
         for question in problem.questions:
             vocabulary = problem.with_vocabulary(question.vocabulary).vocabulary
             rules.setdefault(vocabulary, []).append(PickRule.of(question))
         own = rules.pop(problem.vocabulary)
-        yield solve(problem, tuple(dict.fromkeys(own)), self.brief.report, self.brief.notebook)
+        yield solve(problem, tuple(dict.fromkeys(own)), self.context.report, self.context.checkpoint)
         for vocabulary, others in rules.items():
             alike = replace(problem.with_vocabulary(vocabulary), objectives=())
-            yield solve(alike, tuple(others), notebook=self.brief.notebook)
+            yield solve(alike, tuple(others), checkpoint=self.context.checkpoint)
 
     def tell(self, evaluations: object) -> None:
         """Nothing is learned."""
 
 
-def build(brief: Brief, parameters: Parameters) -> Exact:
+def build(context: StrategyContext, parameters: Parameters) -> Exact:
     """The strategy; it has no randomness."""
-    return Exact(brief)
+    return Exact(context)

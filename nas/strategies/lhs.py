@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
 
@@ -20,9 +20,9 @@ class Parameters(BaseModel):
 class LatinHypercube:
     """One Latin hypercube after another over the axes' valid values."""
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.batch = brief.problem.space, parameters.batch
-        self.generator, self.seen = brief.generator, brief.seen()
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.batch = context.problem.space, parameters.batch
+        self.generator, self.seen = context.generator, context.seen()
 
     def ask(self, at_most: int) -> IntArray:
         """The next hypercube, without what was proposed before."""
@@ -32,6 +32,6 @@ class LatinHypercube:
         """Nothing is learned."""
 
 
-def build(brief: Brief, parameters: Parameters) -> LatinHypercube:
-    """The strategy from its brief and parameters."""
-    return LatinHypercube(brief, parameters)
+def build(context: StrategyContext, parameters: Parameters) -> LatinHypercube:
+    """The strategy from its context and parameters."""
+    return LatinHypercube(context, parameters)

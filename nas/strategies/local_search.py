@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Traits
-from nas.search.unseen import draw_unseen
+from nas.search.distinct_sampling import draw_unseen
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._front import Front
 from nas.strategies._space_filling import latin_hypercube
 from search_spaces.arrays import IntArray
@@ -48,16 +48,16 @@ class LocalSearch:
     genes or more changed) and for random architectures, more of what has paid of late.
     """
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.parameters, self.start = brief.problem.space, parameters, brief.start
-        self.generator, self.seen = brief.generator, brief.seen()
-        self.front = Front(brief.problem.objectives, len(self.space.gene_sizes), brief.known)
-        self.initial = max(parameters.initial - brief.known_rows, 0)
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.parameters, self.start = context.problem.space, parameters, context.start
+        self.generator, self.seen = context.generator, context.seen()
+        self.front = Front(context.problem.objectives, len(self.space.gene_sizes), context.known)
+        self.initial = max(parameters.initial - context.known_rows, 0)
         self.steps = max(1, int(COARSEST * self.space.gene_sizes.max()).bit_length())
         self.explored: Counter[int] = Counter()
         self.ways: dict[int, int] = {}  # how each key was asked for
         self.paid = np.ones(3)  # new frontier values per design of each way, of late
-        self.asked, self.asynchronous = False, brief.asynchronous
+        self.asked, self.asynchronous = False, context.asynchronous
 
     def ask(self, at_most: int) -> IntArray:
         """Unknown neighbours of the next frontier members to explore, or a restart; the first design at first."""
@@ -130,6 +130,6 @@ class LocalSearch:
         self.paid = kept * self.paid + (1.0 - kept) * gained / np.maximum(told, 1.0)
 
 
-def build(brief: Brief, parameters: Parameters) -> LocalSearch:
-    """The strategy from its brief and parameters."""
-    return LocalSearch(brief, parameters)
+def build(context: StrategyContext, parameters: Parameters) -> LocalSearch:
+    """The strategy from its context and parameters."""
+    return LocalSearch(context, parameters)

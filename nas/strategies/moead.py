@@ -11,7 +11,7 @@ from pymoo.decomposition.pbi import PBI
 from pymoo.decomposition.tchebicheff import Tchebicheff
 from scipy.spatial.distance import cdist
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._directions import directions
 from nas.strategies._pymoo import DIVISIONS, PymooStrategy
 from nas.strategies._variation import Variation
@@ -110,9 +110,9 @@ class Subproblems(GeneticAlgorithm):  # type: ignore[misc]
         )
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
-    """The strategy from its brief and parameters; one objective has as many equal subproblems as individuals."""
-    weights = directions(len(brief.problem.objectives), parameters.population, parameters.divisions)
+def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its context and parameters; one objective has as many equal subproblems as individuals."""
+    weights = directions(len(context.problem.objectives), parameters.population, parameters.divisions)
     if weights.shape[1] == 1:
         weights = np.ones((parameters.population, 1))
-    return PymooStrategy(brief, parameters, lambda **operators: Subproblems(weights, parameters, **operators))
+    return PymooStrategy(context, parameters, lambda **operators: Subproblems(weights, parameters, **operators))

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from nas.problem.crowding import crowding_distance
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Traits
-from nas.search.unseen import draw_unseen
+from nas.search.distinct_sampling import draw_unseen
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -94,15 +94,15 @@ def survivors(
 class NSGA2:
     """A population, and the offspring that it was asked for."""
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.seen, self.parameters = brief.problem.space, brief.seen(), parameters
-        self.random_state, self.immigrants = brief.generator, np.random.default_rng([brief.seed, 1])
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.seen, self.parameters = context.problem.space, context.seen(), parameters
+        self.random_state, self.immigrants = context.generator, np.random.default_rng([context.seed, 1])
         self.brood = Brood(self.space, self.seen, parameters)
-        self.first = first_generation(brief, parameters.population, self.immigrants)
-        self.asynchronous = brief.asynchronous
+        self.first = first_generation(context, parameters.population, self.immigrants)
+        self.asynchronous = context.asynchronous
         self.seen.add(self.space.keys(self.first))
         nothing = np.zeros(0)
-        self.kept = Individuals(self.first[:0], np.zeros((0, len(brief.problem.objectives))), nothing, nothing)
+        self.kept = Individuals(self.first[:0], np.zeros((0, len(context.problem.objectives))), nothing, nothing)
 
     def ask(self, at_most: int) -> IntArray:
         """The first generation, then broods; what mating cannot fill is drawn at random from what is left.
@@ -138,6 +138,6 @@ class NSGA2:
         self.kept = Individuals(genotypes[rows], values[rows], violation[rows], crowding)
 
 
-def build(brief: Brief, parameters: Parameters) -> NSGA2:
-    """The strategy from its brief and parameters."""
-    return NSGA2(brief, parameters)
+def build(context: StrategyContext, parameters: Parameters) -> NSGA2:
+    """The strategy from its context and parameters."""
+    return NSGA2(context, parameters)

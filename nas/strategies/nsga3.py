@@ -3,7 +3,7 @@
 from pydantic import Field
 from pymoo.algorithms.moo.nsga3 import NSGA3
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._directions import directions
 from nas.strategies._pymoo import DIVISIONS, PymooStrategy
 from nas.strategies._tournament import tournament
@@ -19,7 +19,7 @@ class Parameters(Variation):
     divisions: int | None = DIVISIONS
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
-    """The strategy from its brief and parameters."""
-    towards = directions(len(brief.problem.objectives), parameters.population, parameters.divisions)
-    return PymooStrategy(brief, parameters, lambda **operators: NSGA3(towards, selection=tournament(), **operators))
+def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its context and parameters."""
+    towards = directions(len(context.problem.objectives), parameters.population, parameters.divisions)
+    return PymooStrategy(context, parameters, lambda **operators: NSGA3(towards, selection=tournament(), **operators))

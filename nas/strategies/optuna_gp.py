@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from threadpoolctl import ThreadpoolController
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._optuna import REPEATS, Repeats, quiet
 from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import FloatArray, IntArray
@@ -35,9 +35,11 @@ class Parameters(BaseModel):
 class OnTheirScales(OneByOne):
     """Latencies reach the models as logarithms: the frontier is the same, and what is gained counts as in the results."""
 
-    def __init__(self, brief: Brief, repeats: Repeats, batch: int, make: Callable[[int], GPSampler]) -> None:
-        self.objectives, self.pools = brief.problem.objectives, ThreadpoolController()
-        super().__init__(brief, "integers", repeats, batch, make)
+    def __init__(
+        self, context: StrategyContext, repeats: Repeats, batch: int, make: Callable[[int], GPSampler]
+    ) -> None:
+        self.objectives, self.pools = context.problem.objectives, ThreadpoolController()
+        super().__init__(context, "integers", repeats, batch, make)
 
     def ask(self, at_most: int) -> IntArray:
         """New architectures, on few threads, whatever the machine has: steps are small. The bits do not depend on it."""
@@ -55,8 +57,8 @@ class OnTheirScales(OneByOne):
         return np.stack([objective.scaled(column) for objective, column in columns], axis=1)
 
 
-def build(brief: Brief, parameters: Parameters) -> OnTheirScales:
-    """The strategy from its brief and parameters."""
+def build(context: StrategyContext, parameters: Parameters) -> OnTheirScales:
+    """The strategy from its context and parameters."""
 
     def make(seed: int) -> GPSampler:
         with quiet():
@@ -67,4 +69,4 @@ def build(brief: Brief, parameters: Parameters) -> OnTheirScales:
                 seed=seed,
             )
 
-    return OnTheirScales(brief, parameters.repeats, parameters.batch, make)
+    return OnTheirScales(context, parameters.repeats, parameters.batch, make)

@@ -6,7 +6,7 @@ from optuna.samplers import NSGAIISampler
 from optuna.samplers.nsgaii import BaseMutation, PolynomialMutation
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._optuna import REPEATS, Repeats, quiet
 from nas.strategies._optuna_generations import ByGeneration, Lineage
 
@@ -44,8 +44,8 @@ def mutation_of(parameters: Parameters) -> BaseMutation | None:
         return PolynomialMutation(parameters.mutation_eta)
 
 
-def build(brief: Brief, parameters: Parameters) -> ByGeneration:
-    """The strategy from its brief and parameters."""
+def build(context: StrategyContext, parameters: Parameters) -> ByGeneration:
+    """The strategy from its context and parameters."""
     mutation = mutation_of(parameters)
 
     def make(seed: int) -> Lineage:
@@ -58,4 +58,4 @@ def build(brief: Brief, parameters: Parameters) -> ByGeneration:
             seed=seed,
         )
 
-    return ByGeneration(brief, parameters.repeats, parameters.population, make)
+    return ByGeneration(context, parameters.repeats, parameters.population, make)

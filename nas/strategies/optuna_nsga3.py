@@ -3,7 +3,7 @@
 from optuna.samplers import NSGAIIISampler
 from pydantic import Field
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies import optuna_nsga2
 from nas.strategies._directions import divisions_of
 from nas.strategies._optuna_generations import ByGeneration, Lineage
@@ -27,10 +27,10 @@ class Nsga3(Lineage, NSGAIIISampler):
     """Optuna's NSGA-III, handed its parents."""
 
 
-def build(brief: Brief, parameters: Parameters) -> ByGeneration:
-    """The strategy from its brief and parameters."""
+def build(context: StrategyContext, parameters: Parameters) -> ByGeneration:
+    """The strategy from its context and parameters."""
     mutation = optuna_nsga2.mutation_of(parameters)
-    divisions = parameters.divisions or divisions_of(len(brief.problem.objectives), parameters.population)
+    divisions = parameters.divisions or divisions_of(len(context.problem.objectives), parameters.population)
 
     def make(seed: int) -> Lineage:
         return Nsga3(
@@ -43,4 +43,4 @@ def build(brief: Brief, parameters: Parameters) -> ByGeneration:
             seed=seed,
         )
 
-    return ByGeneration(brief, parameters.repeats, parameters.population, make)
+    return ByGeneration(context, parameters.repeats, parameters.population, make)

@@ -3,7 +3,7 @@
 from optuna.samplers import TPESampler
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._optuna import REPEATS, Encoding, Repeats
 from nas.strategies._optuna_sequential import OneByOne
 
@@ -28,8 +28,8 @@ class Parameters(BaseModel):
     repeats: Repeats = Field("neighbour", description=REPEATS)
 
 
-def build(brief: Brief, parameters: Parameters) -> OneByOne:
-    """The strategy from its brief and parameters."""
+def build(context: StrategyContext, parameters: Parameters) -> OneByOne:
+    """The strategy from its context and parameters."""
 
     def make(seed: int) -> TPESampler:
         return TPESampler(
@@ -39,4 +39,4 @@ def build(brief: Brief, parameters: Parameters) -> OneByOne:
             seed=seed,
         )
 
-    return OneByOne(brief, parameters.encoding, parameters.repeats, parameters.batch, make)
+    return OneByOne(context, parameters.encoding, parameters.repeats, parameters.batch, make)

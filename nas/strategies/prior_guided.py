@@ -12,17 +12,17 @@ from nas.errors import UsageError
 from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.problem import Problem
+from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Brief, Lessons, Traits
-from nas.search.unseen import draw_unseen
+from nas.search.strategy import Lessons, StrategyContext, Traits
 from nas.strategies._candidates import Candidates
 from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
 from nas.strategies._improvement import most_improving
 from nas.strategies._known import known_of, known_rows, refuse_untold
-from nas.strategies._lessons import lessons_of
+from nas.strategies._learned_corrections import lessons_of
+from nas.strategies._observed_bytes import content
 from nas.strategies._prior_columns import OF_LAW, Designs, Wanted
 from nas.strategies._space_filling import latin_hypercube
-from nas.strategies._told import content
 from nas.study.preferences import diverse
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -69,16 +69,16 @@ class Parameters(BaseModel):
 class PriorGuided:
     """What it asks follows from the seed and everything told alone: the log is its only state."""
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.problem, self.seed, self.start, self.parameters = brief.problem, brief.seed, brief.start, parameters
-        self.space = brief.problem.space
-        self.told = nothing(brief.problem) if brief.known is None else brief.known
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.problem, self.seed, self.start, self.parameters = context.problem, context.seed, context.start, parameters
+        self.space = context.problem.space
+        self.told = nothing(context.problem) if context.known is None else context.known
         self.pending = np.zeros(0, dtype=np.int64)
-        self.rivals = brief.rivals
-        wanted = wanted_of(brief)
+        self.rivals = context.rivals
+        wanted = wanted_of(context)
         self.candidates = Candidates(self.problem, self.seed, wanted)
         known = known_of(self.problem, parameters.evidence, parameters.evidence_as, wanted)
-        self.learner = Learner(self.problem, self.candidates.reference, known, brief.rivals, brief.known_rows)
+        self.learner = Learner(self.problem, self.candidates.reference, known, context.rivals, context.known_rows)
         self.held = np.zeros(0, dtype=np.int64) if known is None else known.complete(self.problem)
 
     def ask(self, at_most: int) -> IntArray:
@@ -218,13 +218,13 @@ class PriorGuided:
         return rows[most_improving(points, before, count)]
 
 
-def wanted_of(brief: Brief) -> Wanted:
+def wanted_of(context: StrategyContext) -> Wanted:
     """What the search needs of every design: objectives, budgets and priors that are shipped, and what rival laws say."""
-    problem = brief.problem
+    problem = context.problem
     own = {metric.name for metric in problem.functions}
     asked = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets), *problem.priors)
     names = tuple(dict.fromkeys(name for name in asked if name not in own))
-    return Wanted(names, brief.rivals, tuple(name for name in problem.priors if name in OF_LAW))
+    return Wanted(names, context.rivals, tuple(name for name in problem.priors if name in OF_LAW))
 
 
 def nothing(problem: Problem) -> Evaluations:
@@ -250,15 +250,15 @@ def normalised(values: FloatArray, ends: FloatArray) -> FloatArray:
     return found
 
 
-def build(brief: Brief, parameters: Parameters) -> PriorGuided:
-    """The strategy from its brief and parameters.
+def build(context: StrategyContext, parameters: Parameters) -> PriorGuided:
+    """The strategy from its context and parameters.
 
     Raises:
         UsageError: evidence or laws that tell nothing of what is to be learned.
     """
-    refuse_untold(brief.problem, parameters.evidence, parameters.evidence_as)
-    if brief.rivals and not set(brief.problem.priors) & set(OF_LAW):
+    refuse_untold(context.problem, parameters.evidence, parameters.evidence_as)
+    if context.rivals and not set(context.problem.priors) & set(OF_LAW):
         raise UsageError(
             "laws: expected a metric of your own whose PRIOR is loss with several laws, got none; drop them, or add --algo exact"
         )
-    return PriorGuided(brief, parameters)
+    return PriorGuided(context, parameters)

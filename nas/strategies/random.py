@@ -3,8 +3,8 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Traits
-from nas.search.unseen import draw_unseen
+from nas.search.distinct_sampling import draw_unseen
+from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(asynchronous=True)
@@ -20,10 +20,10 @@ class Parameters(BaseModel):
 class RandomSampling:
     """Every architecture once, in an order drawn from the generator."""
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.batch = brief.problem.space, parameters.batch
-        self.generator = brief.generator
-        self.seen = brief.seen()
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.batch = context.problem.space, parameters.batch
+        self.generator = context.generator
+        self.seen = context.seen()
 
     def ask(self, at_most: int) -> IntArray:
         """The next `batch` architectures, fewer when the space ends."""
@@ -33,6 +33,6 @@ class RandomSampling:
         """Nothing is learned."""
 
 
-def build(brief: Brief, parameters: Parameters) -> RandomSampling:
-    """The strategy from its brief and parameters."""
-    return RandomSampling(brief, parameters)
+def build(context: StrategyContext, parameters: Parameters) -> RandomSampling:
+    """The strategy from its context and parameters."""
+    return RandomSampling(context, parameters)

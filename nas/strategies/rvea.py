@@ -8,7 +8,7 @@ from pymoo.algorithms.base.genetic import GeneticAlgorithm
 from pymoo.algorithms.moo.rvea import RVEA
 from pymoo.core.survival import Survival
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._directions import directions
 from nas.strategies._pymoo import DIVISIONS, PymooStrategy
 from nas.strategies._variation import Variation
@@ -92,12 +92,12 @@ class Scheduled(RVEA):  # type: ignore[misc]
             self.adapted = due
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
-    """The strategy from its brief and parameters; without a number of evaluations the schedule takes the default's."""
-    towards = directions(len(brief.problem.objectives), parameters.population, parameters.divisions)
-    horizon = min(brief.evaluations or TRAITS.evaluations or 1, brief.problem.space.size)
+def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its context and parameters; without a number of evaluations the schedule takes the default's."""
+    towards = directions(len(context.problem.objectives), parameters.population, parameters.divisions)
+    horizon = min(context.evaluations or TRAITS.evaluations or 1, context.problem.space.size)
 
     def make(**operators: Any) -> Scheduled:
         return Scheduled(towards, horizon, parameters.alpha, parameters.adaptation, **operators)
 
-    return PymooStrategy(brief, parameters, make)
+    return PymooStrategy(context, parameters, make)

@@ -9,7 +9,7 @@ from pymoo.algorithms.moo.sms import SMSEMOA
 from pymoo.core.survival import Survival
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._pymoo import PymooStrategy
 from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray
@@ -60,9 +60,9 @@ def least_removed(values: FloatArray, n: int) -> Any:
     return left
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
-    """The strategy from its brief and parameters."""
+def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its context and parameters."""
     survival = LeastContribution()
     return PymooStrategy(
-        brief, parameters, lambda **operators: SMSEMOA(survival=survival, normalize=False, **operators)
+        context, parameters, lambda **operators: SMSEMOA(survival=survival, normalize=False, **operators)
     )

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._space_filling import filled
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -26,9 +26,9 @@ class Parameters(BaseModel):
 class Sobol:
     """The sequence's points as architectures; points on known architectures are passed over."""
 
-    def __init__(self, brief: Brief, parameters: Parameters) -> None:
-        self.space, self.block = brief.problem.space, parameters.block
-        self.generator, self.seen = brief.generator, brief.seen()
+    def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
+        self.space, self.block = context.problem.space, parameters.block
+        self.generator, self.seen = context.generator, context.seen()
         self.sequence = qmc.Sobol(d=len(self.space.genes), scramble=True, rng=self.generator)
 
     def ask(self, at_most: int) -> IntArray:
@@ -48,6 +48,6 @@ class Sobol:
         """Nothing is learned."""
 
 
-def build(brief: Brief, parameters: Parameters) -> Sobol:
-    """The strategy from its brief and parameters."""
-    return Sobol(brief, parameters)
+def build(context: StrategyContext, parameters: Parameters) -> Sobol:
+    """The strategy from its context and parameters."""
+    return Sobol(context, parameters)

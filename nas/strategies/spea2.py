@@ -7,7 +7,7 @@ from pydantic import Field
 from pymoo.algorithms.moo.nsga3 import HyperplaneNormalization
 from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._pymoo import PymooStrategy
 from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray
@@ -38,8 +38,8 @@ class Normalization(HyperplaneNormalization):  # type: ignore[misc]
         )
 
 
-def build(brief: Brief, parameters: Parameters) -> PymooStrategy:
-    """The strategy from its brief and parameters; its survival is its own, pymoo's default is shared by all."""
+def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
+    """The strategy from its context and parameters; its survival is its own, pymoo's default is shared by all."""
     survival = SPEA2Survival(normalize=True)
-    survival.norm = Normalization(len(brief.problem.objectives))
-    return PymooStrategy(brief, parameters, lambda **operators: SPEA2(survival=survival, **operators))
+    survival.norm = Normalization(len(context.problem.objectives))
+    return PymooStrategy(context, parameters, lambda **operators: SPEA2(survival=survival, **operators))

@@ -14,8 +14,8 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline, Question
 from nas.study.model_configs import read_config
+from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
-from objectives.written_text import shown_name
 from search_spaces.architectures import Architectures, one
 
 

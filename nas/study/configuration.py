@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from nas.study.budget_parser import split_budgets
 from nas.study.costly_settings import MeasureSettings, TrainSettings
 from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
-from nas.study.written_budgets import split_budgets
-from nas.study.written_values import cluster_address, none_word, split_names, split_pairs, written_tokens
+from nas.study.value_parsers import cluster_address, none_word, split_names, split_pairs, written_tokens
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
 from search_spaces.formats import Format

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from nas.files.faults import Faults
+from search_spaces.axes_schema import CAPABILITIES, UPPER, Conditions
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
-from search_spaces.written_axes import CAPABILITIES, UPPER, Conditions
 
 
 def layer_requirements(budgets: Mapping[str, Any], faults: Faults) -> dict[str, int]:

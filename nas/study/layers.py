@@ -8,8 +8,8 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
-from nas.study.written_budgets import split_budgets
-from nas.study.written_values import split_names
+from nas.study.budget_parser import split_budgets
+from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
 from objectives.plugins import documents
 

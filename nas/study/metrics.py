@@ -16,7 +16,7 @@ from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
 from nas.study.own_modules import imported
-from nas.study.written_values import ascending
+from nas.study.value_parsers import ascending
 from objectives.plugins import importable
 
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")

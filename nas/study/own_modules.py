@@ -14,7 +14,10 @@ from nas.problem.costly import COSTLY
 RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 OURS = ("nas", "objectives", "search_spaces", "configs")
 ROOT = Path(__file__).resolve().parents[2]
-MOVED = {"nas.comparison.hard": "nas.compare.hard"}  # names in run folders and studies from before
+MOVED = {  # names in run folders and studies from before
+    "nas.comparison.hard": "nas.compare.synthetic_problems",
+    "nas.compare.hard": "nas.compare.synthetic_problems",
+}
 
 
 def imported(name: str) -> ModuleType:

@@ -10,11 +10,11 @@ from nas.problem.indicators import Scale
 from nas.problem.objective import Budget, limit_of, limit_on_cost, unit_of
 from nas.problem.picks import best_row
 from nas.problem.rates import costs, rate_of
-from nas.study.written_budgets import split_budget
+from nas.study.budget_parser import split_budget
 from nas.terminal.program import command
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.written_axes import CAPABILITIES
+from search_spaces.axes_schema import CAPABILITIES
 
 FORMS = "frontier, best, knee, diverse:K or budget:metric=limit"
 

@@ -9,7 +9,7 @@ from nas.files.tables import finite
 from nas.terminal.streams import holds_unicode
 from nas.terminal.styles import BAD, DOUBT, Styled, is_live, shown, write_line
 from nas.terminal.width import columns, wrapped
-from objectives.written_text import escaped
+from objectives.display_text import escaped
 
 LONGEST_LINE, MOST_LINES = 1_000, 100
 WARNING = "Warning: "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nas.terminal.streams import encodable
-from objectives.written_text import escaped
+from objectives.display_text import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,18 +15,18 @@ from nas.export.writing import folder_names
 from nas.files.own_files import ENDING, inner_folder, made_folder
 from nas.files.tables import write
 from nas.record.folder import create, locked
-from nas.record.journal import SETTINGS, Record
+from nas.record.jsonl_log import SETTINGS, Record
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
 from nas.terminal.progress import Stages
 from nas.train.corpus import FOLDER as DATA
 from nas.train.corpus import Corpus, Sources, prepared, tokenizer_digest
-from nas.train.crew import Crew
-from nas.train.jobs import CURVES, STOP, UNFINISHED, How, Job, checkpoint_of, key_of, refuse_short, row_of, told
+from nas.train.jobs import CURVES, STOP, UNFINISHED, How, Job, checkpoint_of, job_settings, key_of, refuse_short, row_of
 from nas.train.meaning import how_of, planned, recipe_of, sources_of
 from nas.train.request import TrainRequest
+from nas.train.scheduler import TrainingScheduler
 from nas.train.table import FILE, LOG, trainings_csv
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
@@ -138,8 +138,8 @@ class _Session:
             inner_folder(self.folder, CURVES)
             unfinished = inner_folder(self.folder, UNFINISHED)
             self._write_table()
-            crew = Crew(
-                lambda job: told(job, self.how, self.corpus, self.folder),
+            crew = TrainingScheduler(
+                lambda job: job_settings(job, self.how, self.corpus, self.folder),
                 self._settle,
                 unfinished / STOP,
                 self.request.workers,

@@ -129,7 +129,7 @@ def key_of(name: str) -> str:
     return "-".join(name.rsplit("-", 3)[1:])
 
 
-def told(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, Any]:
+def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, Any]:
     """What the worker is told."""
     model, plan, recipe = job.model, job.model.schedule, job.model.recipe
     config = {

@@ -20,10 +20,10 @@ from nas.record.process import Worker
 from nas.search._refusals import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.costly_settings import TrainSettings
-from nas.train import crew
+from nas.train import scheduler
 from nas.train.corpus import FOLDER as DATA
 from nas.train.corpus import Corpus, Sources
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, jobs_of, of_whole_batches, refuse_short, told
+from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, of_whole_batches, refuse_short
 from nas.train.kept_texts import kept, text_of
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
@@ -63,7 +63,7 @@ class _Ready:
         return jobs_of(dressed, ["design"], [[self.settings.seed]], [int(tokens)], self.recipe, self.tokenizer)[0]
 
 
-def settled(config: StudyConfig, space: SearchSpace) -> tuple[TrainSettings, str, list[str]]:
+def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[TrainSettings, str, list[str]]:
     """The study's settings with recipe and hash of the texts; what approximates it; what is to be said of it.
 
     Raises:
@@ -183,7 +183,7 @@ def _loss(ready: _Ready, job: Job) -> float:
         (folder / DATA).symlink_to(ready.folder / DATA)
         for name in (CURVES, UNFINISHED):
             (folder / name).mkdir()
-        ended = _trained(told(job, ready.how, ready.corpus, folder))
+        ended = _trained(job_settings(job, ready.how, ready.corpus, folder))
     if ended["status"] in BEYOND_THE_DESIGN:
         raise NotRunError(f"{ended['status']}: {ended['reason']}")
     if ended["status"] != "ok":
@@ -194,7 +194,7 @@ def _loss(ready: _Ready, job: Job) -> float:
 def _trained(asked: Mapping[str, Any], command: Sequence[str] = ()) -> dict[str, Any]:
     """How a training ended; it is gone when this returns, and when this process is killed."""
     try:
-        worker = Worker([*(command or (sys.executable, str(crew.SCRIPT)))], asked, parse=crew.result)
+        worker = Worker([*(command or (sys.executable, str(scheduler.SCRIPT)))], asked, parse=scheduler.result)
     except OSError as error:
         raise NotRunError(f"{sys.executable}: cannot be started ({error.strerror})") from None
     try:
@@ -202,4 +202,4 @@ def _trained(asked: Mapping[str, Any], command: Sequence[str] = ()) -> dict[str,
             pass
     finally:
         answer = worker.ended()
-    return crew.how_it_ended(answer)
+    return scheduler.how_it_ended(answer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from objectives.calibrating.formats import Format, format_of
-from objectives.written_text import read_cell
+from objectives.display_text import read_cell
 from search_spaces.architectures import Architectures
 
 CONTENDED = "others had the processor while it was measured"

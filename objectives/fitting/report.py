@@ -10,6 +10,7 @@ from objectives.fitting import diagnostics
 from objectives.fitting.beyond_rows import BeyondRows
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import excess, shares
+from objectives.fitting.formula_text import formulas
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.layer_columns import coefficient
@@ -17,7 +18,6 @@ from objectives.fitting.portability import portability
 from objectives.fitting.row_by_row import row_by_row
 from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.validation import Validation, row_of, validated
-from objectives.fitting.written_formula import formulas
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from objectives import outside
-from objectives.written_text import csv_fault
+from objectives.display_text import csv_fault
 from search_spaces.arrays import AnyArray
 
 MOST_BYTES = 200 * outside.MB

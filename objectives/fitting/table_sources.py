@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives.display_text import LONGEST
 from objectives.fitting.columns import bare
-from objectives.written_text import LONGEST
 from search_spaces.arrays import AnyArray
 
 NAMING = (

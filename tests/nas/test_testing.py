@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from nas.errors import UsageError
-from nas.search.strategy import Brief, Traits
+from nas.search.strategy import StrategyContext, Traits
 from nas.strategies import _template as template
 from nas.strategies.conformance.laws import LAWS
 from nas.testing import BrokenLawError, check_strategy
@@ -21,7 +21,7 @@ Genotypes = Any
 class Careless(template.FrontierMutation):
     """The template, with one thing done wrongly."""
 
-    brief: Brief
+    context: StrategyContext
 
 
 def asking(change: Callable[[Careless, Genotypes], Genotypes]) -> type[Careless]:
@@ -38,9 +38,9 @@ def made(kind: type[Careless] = Careless, **others: Any) -> ModuleType:
     """A strategy's module around a class."""
     module = ModuleType("careless", "Something done wrongly.")
 
-    def build(brief: Brief, parameters: template.Parameters) -> Careless:
-        strategy = kind(brief, parameters)
-        strategy.brief = brief
+    def build(context: StrategyContext, parameters: template.Parameters) -> Careless:
+        strategy = kind(context, parameters)
+        strategy.context = context
         return strategy
 
     vars(module).update({"TRAITS": template.TRAITS, "Parameters": template.Parameters, "build": build, **others})
@@ -56,8 +56,8 @@ class Loose(BaseModel):
 class Unsteady(Careless):
     """Seeds itself."""
 
-    def __init__(self, brief: Brief, parameters: template.Parameters) -> None:
-        super().__init__(brief, parameters)
+    def __init__(self, context: StrategyContext, parameters: template.Parameters) -> None:
+        super().__init__(context, parameters)
         self.generator = np.random.default_rng()
 
 
@@ -66,8 +66,8 @@ class Shared(Careless):
 
     latest: np.random.Generator
 
-    def __init__(self, brief: Brief, parameters: template.Parameters) -> None:
-        super().__init__(brief, parameters)
+    def __init__(self, context: StrategyContext, parameters: template.Parameters) -> None:
+        super().__init__(context, parameters)
         Shared.latest = self.generator
 
     def ask(self, at_most: int) -> Genotypes:
@@ -104,7 +104,7 @@ def steered(self: Careless, rows: Genotypes) -> Genotypes:
     state = random.getstate()
     order = random.sample(range(len(rows)), len(rows))
     random.setstate(state)
-    return rows[order] if self.brief.seed == 7 else rows
+    return rows[order] if self.context.seed == 7 else rows
 
 
 def beyond(self: Careless, rows: Genotypes) -> Genotypes:
@@ -173,8 +173,8 @@ BROKEN: dict[str, tuple[ModuleType, str]] = {
     "restore fails": (made(Stumbling), "restore failed with KeyError: 'members' (test_testing.py:"),
     "no docstring": (made(__doc__=None), "expected a first docstring line"),
     "anything goes": (made(Parameters=Loose), "expected ConfigDict(extra='forbid')"),
-    "another build": (made(build=lambda brief: None), "build: expected ['brief', 'parameters']"),
-    "builds nothing": (made(build=lambda brief, parameters: None), "expected a strategy with ask and tell"),
+    "another build": (made(build=lambda context: None), "build: expected ['context', 'parameters']"),
+    "builds nothing": (made(build=lambda context, parameters: None), "expected a strategy with ask and tell"),
     "a list": (made(asking(lambda self, rows: rows.tolist())), "expected an array of integers (k, 6), got list"),
     "five genes": (made(asking(lambda self, rows: rows[:, :5])), "expected an array of integers (k, 6), got int64"),
     "out of range": (made(asking(beyond)), "expected genes below"),

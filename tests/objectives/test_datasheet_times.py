@@ -6,7 +6,7 @@ from nas.study.catalogue import load_device
 from objectives.datasheet_times import doubts
 from objectives.device import Calibration
 from objectives.profile_choice import calibration_for
-from objectives.transfers import Asked, transfers
+from objectives.transfers import Conditions, extrapolations
 
 
 def test_a_device_without_profiles_is_doubted_with_measured_figures() -> None:
@@ -25,7 +25,7 @@ def test_what_is_measured_is_not_doubted() -> None:
 
 def test_a_mode_without_a_profile_names_those_that_have_one() -> None:
     board = load_device("jetson_orin_nano_super_8gb@25w")
-    profile, note = calibration_for(board, Asked("int4"))
+    profile, note = calibration_for(board, Conditions("int4"))
     assert profile is None
     for said in (note, *doubts(board, None)):
         assert "@25w has no calibrated profile; measured were @15w, @7w, the default mode" in said
@@ -35,14 +35,14 @@ def test_a_mode_without_a_profile_names_those_that_have_one() -> None:
 @pytest.mark.parametrize(("name", "said"), [("q4_k_m", True), ("", False)])
 def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
     """A profile of q4_k_m under int4 says what its head has and how to count it; one of int4 says nothing."""
-    found = transfers(Calibration(precision="int4", format=name), Asked("int4"))
+    found = extrapolations(Calibration(precision="int4", format=name), Conditions("int4"))
     assert [t.widening for t in found] == [{}] * said
     assert all("6.56 in the LM head" in t.said and "head_bytes=0.82" in t.said for t in found)
 
 
 def test_a_phase_that_was_not_measured_is_named() -> None:
     decode = Calibration(precision="fp16", contexts=(128, 256))
-    assert [t.said for t in transfers(decode, Asked("fp16", context=200))] == [
+    assert [t.said for t in extrapolations(decode, Conditions("fp16", context=200))] == [
         "prefill was not measured, decode alone, and nothing says how far off it is"
     ]
-    assert not transfers(Calibration(precision="fp16", contexts=(9, 9), prompts=(9, 9)), Asked("fp16"))
+    assert not extrapolations(Calibration(precision="fp16", contexts=(9, 9), prompts=(9, 9)), Conditions("fp16"))

@@ -16,7 +16,7 @@ from objectives.device import Calibration, Device
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for
 from objectives.quantities import gigabytes, milliseconds, scaled, short
-from objectives.transfers import Asked
+from objectives.transfers import Conditions
 
 CATALOGUE = sorted(documents("objectives.devices"))
 #: Devices that the public catalogue does not have.
@@ -178,7 +178,9 @@ def profile(**changes: Any) -> dict[str, Any]:
 
 def chosen(precision: str, *profiles: dict[str, Any], mode: str = "") -> tuple[Calibration | None, str]:
     """What a device with these profiles is calibrated with."""
-    return calibration_for(Device.model_validate(PLAIN | {"profiles": list(profiles), "mode": mode}), Asked(precision))
+    return calibration_for(
+        Device.model_validate(PLAIN | {"profiles": list(profiles), "mode": mode}), Conditions(precision)
+    )
 
 
 def test_the_profile_of_smallest_held_out_error_is_taken() -> None:
@@ -402,9 +404,9 @@ def test_the_nearest_batch_is_chosen() -> None:
         {"engine": "E", "precision": "int4", "batch": 8},
     )
     board = Device.model_validate(PLAIN | {"profiles": [single, eight]})
-    assert calibration_for(board, Asked("int4", 8))[1] == "calibrated (E, int4)"
-    assert calibration_for(board, Asked("int4", 1))[1] == "calibrated (E, int4)"
-    assert calibration_for(board, Asked("int4", 2))[1].startswith(
+    assert calibration_for(board, Conditions("int4", 8))[1] == "calibrated (E, int4)"
+    assert calibration_for(board, Conditions("int4", 1))[1] == "calibrated (E, int4)"
+    assert calibration_for(board, Conditions("int4", 2))[1].startswith(
         "calibrated (E, int4; measured at batch 1, and prefill"
     )
 

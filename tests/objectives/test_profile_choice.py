@@ -6,7 +6,7 @@ import pytest
 
 from objectives.device import Device
 from objectives.profile_choice import calibration_for
-from objectives.transfers import MEASURED_FORMATS, Asked
+from objectives.transfers import MEASURED_FORMATS, Conditions
 
 BOARD = {"name": "mine", "fp16": 100, "int8": 200, "bandwidth": 200, "memory": 8, "other_peaks": {"fp4": "400 TFLOP/s"}}
 
@@ -42,7 +42,7 @@ def test_efficiencies_transfer_between_what_computes_alike(
     wanted: str, measured: tuple[str, ...], source: str | None
 ) -> None:
     """Between weight-only formats and fp16, and from them to int8; neither from nor to NVFP4."""
-    found, note = calibration_for(board(*measured), Asked(wanted))
+    found, note = calibration_for(board(*measured), Conditions(wanted))
     assert (found.precision if found else None) == source
     if source is None:
         assert note == f"datasheet peaks, no calibrated profile that {wanted} could use for this device"
@@ -57,24 +57,24 @@ def test_efficiencies_transfer_between_what_computes_alike(
 
 
 def test_a_variation_has_the_profile_of_its_base_and_says_so() -> None:
-    cached = calibration_for(board("int4"), Asked("int4_kv8"))[1]
+    cached = calibration_for(board("int4"), Conditions("int4_kv8"))[1]
     assert cached == (
         "calibrated (E, int4_kv8; measured with a KV cache as wide as activations, of which no data says how far off it is)"
     )
-    both = calibration_for(board("nvfp4", "int4"), Asked("nvfp4_down8_kv4"))[1]
+    both = calibration_for(board("nvfp4", "int4"), Conditions("nvfp4_down8_kv4"))[1]
     assert "measured with a KV cache as wide as activations and down projections like the others" in both
-    assert calibration_for(board("int4"), Asked("nvfp4_kv8"))[0] is None
+    assert calibration_for(board("int4"), Conditions("nvfp4_kv8"))[0] is None
 
 
 def test_another_batch_is_said() -> None:
     """A profile measured at another batch says what that was seen to miss by."""
-    assert calibration_for(board("int4"), Asked("int4", 1))[1] == "calibrated (E, int4)"
-    note = calibration_for(board("int4"), Asked("int4", 8))[1]
+    assert calibration_for(board("int4"), Conditions("int4", 1))[1] == "calibrated (E, int4)"
+    note = calibration_for(board("int4"), Conditions("int4", 8))[1]
     assert "prefill at batch 8 cannot be known from it: at 8 times the batch prefill took 1.1 to 4.2 times" in note
-    assert calibration_for(board("int4", batch=8), Asked("int4", 8))[1] == "calibrated (E, int4)"
+    assert calibration_for(board("int4", batch=8), Conditions("int4", 8))[1] == "calibrated (E, int4)"
 
 
 def test_a_phase_far_off_is_said() -> None:
     """More than 25 % off on held-out models stands in every answer that uses the profile."""
     off = board("int4", held_out={"prefill": [2.0, 1.0, 1.9], "decode": [1.0, 1.2, 1.1]})
-    assert calibration_for(off, Asked("int4"))[1] == "calibrated (E, int4; prefill 47 % off on models held out)"
+    assert calibration_for(off, Conditions("int4"))[1] == "calibrated (E, int4; prefill 47 % off on models held out)"

@@ -3,64 +3,78 @@
 import pytest
 
 from objectives.device import Calibration
-from objectives.transfers import BATCH_DOWN, BATCH_UP, EXPERTS, FORMATS, LONGER, SHORTER, Asked, transfers, widening
+from objectives.transfers import (
+    BATCH_DOWN,
+    BATCH_UP,
+    EXPERTS,
+    FORMATS,
+    LONGER,
+    SHORTER,
+    Conditions,
+    error_factor,
+    extrapolations,
+)
 
 PROFILE = Calibration(precision="int4", prompts=(2048, 2048), contexts=(2049, 2049), experts=False)
-INSIDE = Asked("int4", 1, 1024, 1040)
+INSIDE = Conditions("int4", 1, 1024, 1040)
 
 
 def test_inside_nothing_is_said() -> None:
     """Within a factor of two of the lengths, at the batch and format, without experts."""
-    assert transfers(PROFILE, INSIDE) == []
-    assert transfers(PROFILE, Asked("int4", 1, 4096, 4098)) == []
-    assert widening(PROFILE, INSIDE, "prefill") == widening(PROFILE, INSIDE, "decode") == 1.0
+    assert extrapolations(PROFILE, INSIDE) == []
+    assert extrapolations(PROFILE, Conditions("int4", 1, 4096, 4098)) == []
+    assert error_factor(PROFILE, INSIDE, "prefill") == error_factor(PROFILE, INSIDE, "decode") == 1.0
 
 
 @pytest.mark.parametrize(
     ("asked", "step", "said"),
     [
-        (Asked("int4", 8), BATCH_UP, "measured at batch 1, and prefill at batch 8 cannot be known from it"),
-        (Asked("fp16"), FORMATS, "transferred from an int4 measurement: prefill took 0.73 to 3.2 times"),
-        (Asked("int4", experts=True), EXPERTS, "measured without experts: with them prefill took 0.72 to 1.6 times"),
+        (Conditions("int4", 8), BATCH_UP, "measured at batch 1, and prefill at batch 8 cannot be known from it"),
+        (Conditions("fp16"), FORMATS, "transferred from an int4 measurement: prefill took 0.73 to 3.2 times"),
+        (
+            Conditions("int4", experts=True),
+            EXPERTS,
+            "measured without experts: with them prefill took 0.72 to 1.6 times",
+        ),
     ],
 )
-def test_a_step_is_said_and_widens(asked: Asked, step: object, said: str) -> None:
+def test_a_step_is_said_and_widens(asked: Conditions, step: object, said: str) -> None:
     """Each by the worst that it was seen to miss by."""
-    (transfer,) = transfers(PROFILE, asked)
+    (transfer,) = extrapolations(PROFILE, asked)
     assert said in transfer.said
     for phase, (_, most) in step.seen.items():  # type: ignore[attr-defined]
-        assert widening(PROFILE, asked, phase) == pytest.approx(most)
+        assert error_factor(PROFILE, asked, phase) == pytest.approx(most)
 
 
 def test_lengths_concern_their_phase() -> None:
     """A prompt that is shorter or longer widens prefill, a context decode, in proportion to its logarithm."""
-    short = Asked("int4", 1, 57, 2048)
-    assert "prompts of 57 tokens are outside the measured 2,048" in transfers(PROFILE, short)[0].said
-    assert widening(PROFILE, short, "prefill") == pytest.approx(SHORTER.seen["prefill"][1])
-    assert widening(PROFILE, short, "decode") == 1.0
-    long = Asked("int4", 1, 2048, 2049 * 64)
-    assert widening(PROFILE, long, "prefill") == 1.0
-    assert widening(PROFILE, long, "decode") == pytest.approx(LONGER.seen["decode"][1] ** 2)
+    short = Conditions("int4", 1, 57, 2048)
+    assert "prompts of 57 tokens are outside the measured 2,048" in extrapolations(PROFILE, short)[0].said
+    assert error_factor(PROFILE, short, "prefill") == pytest.approx(SHORTER.seen["prefill"][1])
+    assert error_factor(PROFILE, short, "decode") == 1.0
+    long = Conditions("int4", 1, 2048, 2049 * 64)
+    assert error_factor(PROFILE, long, "prefill") == 1.0
+    assert error_factor(PROFILE, long, "decode") == pytest.approx(LONGER.seen["decode"][1] ** 2)
 
 
 def test_degrees_of_a_batch() -> None:
     """1 at the profile's batch, the square at 64, the inverse direction from its own rows; steps multiply."""
     one, eight = Calibration(batch=1), Calibration(batch=8)
     for phase in ("prefill", "decode"):
-        assert widening(one, Asked("int4", 1), phase) == 1.0
-        assert widening(one, Asked("int4", 64), phase) == pytest.approx(BATCH_UP.seen[phase][1] ** 2)
-        assert widening(eight, Asked("int4", 1), phase) == pytest.approx(max(1.0, BATCH_DOWN.seen[phase][1]))
-    both = widening(PROFILE, Asked("int4", 8, experts=True), "prefill")
+        assert error_factor(one, Conditions("int4", 1), phase) == 1.0
+        assert error_factor(one, Conditions("int4", 64), phase) == pytest.approx(BATCH_UP.seen[phase][1] ** 2)
+        assert error_factor(eight, Conditions("int4", 1), phase) == pytest.approx(max(1.0, BATCH_DOWN.seen[phase][1]))
+    both = error_factor(PROFILE, Conditions("int4", 8, experts=True), "prefill")
     assert both == pytest.approx(BATCH_UP.seen["prefill"][1] * EXPERTS.seen["prefill"][1])
 
 
 def test_what_no_data_supports_is_flagged() -> None:
     """int8 from int4 was never seen: it is said, and nothing is widened."""
-    (transfer,) = transfers(PROFILE, Asked("int8"))
+    (transfer,) = extrapolations(PROFILE, Conditions("int8"))
     assert "no data says how far off" in transfer.said
     assert transfer.widening == {}
 
 
 def test_profiles_of_old_say_nothing_of_lengths_and_experts() -> None:
     """A profile without these figures is not known to lie outside."""
-    assert transfers(Calibration(precision="int4"), Asked("int4", 1, 9, 99_999, experts=True)) == []
+    assert extrapolations(Calibration(precision="int4"), Conditions("int4", 1, 9, 99_999, experts=True)) == []

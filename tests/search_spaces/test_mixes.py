@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from search_spaces.architectures import Architectures
 from search_spaces.columns import DEFAULTS, SHAPE, worded
+from search_spaces.layer_rules import Rule
 from search_spaces.mixes import LINEAR, in_words
 from search_spaces.space import SearchSpace
 from search_spaces.specification import count
-from search_spaces.written_layers import Rule
 
 RULES: tuple[Any, ...] = (
     "full",

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from nas.files.faults import Faults
+from search_spaces.axes_schema import Conditions
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, count, largest_top_k
-from search_spaces.written_axes import Conditions
 
 SMALL: dict[str, Any] = {
     "axes": {

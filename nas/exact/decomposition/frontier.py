@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.checkpoint import Notebook, section_of
+from nas.exact.checkpoint import SolverCheckpoint, section_of
 from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
@@ -48,9 +48,13 @@ class SumsOfParts:
     """
 
     def __init__(
-        self, problem: Problem, metrics: tuple[str, ...], notebook: Notebook | None = None, most: int | None = None
+        self,
+        problem: Problem,
+        metrics: tuple[str, ...],
+        checkpoint: SolverCheckpoint | None = None,
+        most: int | None = None,
     ) -> None:
-        self.problem, self.most, self.notebook = problem, most, notebook or Notebook()
+        self.problem, self.most, self.checkpoint = problem, most, checkpoint or SolverCheckpoint()
         size, generator = problem.space.size, np.random.default_rng(SEED)
         self.strides = STRIDES if size > WORTH_STRIDES else STRIDES[-1:]
         self.known = tuple(dict.fromkeys([*metrics, "loss"]))
@@ -95,7 +99,7 @@ class SumsOfParts:
         needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
         metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
         section = section_of("parts", problem)
-        page = self.notebook.read(section)
+        page = self.checkpoint.read(section)
         others = elsewhere.values if elsewhere is not None and decisive == objectives else None
         known, effort = self._begun(problem, metrics, page, others), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
@@ -163,7 +167,7 @@ class SumsOfParts:
         blocks = search.blocks(BLOCK if last else AT_ONCE)
         for block_number, block in enumerate(islice(blocks, done, None), done + 1):
             search.settle(block, report if last else lambda covered: None)
-            if self.notebook.due:
+            if self.checkpoint.due:
                 note = {"grid": number, "done": block_number, "effort": asdict(search.effort)}
-                self.notebook.write(section, {**note, "known": search.known.noted()})
+                self.checkpoint.write(section, {**note, "known": search.known.noted()})
         search.known.settle()

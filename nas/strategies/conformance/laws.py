@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from nas.problem.objective import Objective
-from nas.search.asking import asked, told
 from nas.search.strategy import Traits
+from nas.search.strategy_calls import ask_strategy, tell_strategy
 from nas.strategies.conformance.subject import AXES, EVALUATIONS, OBJECTIVES, Subject
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -32,7 +32,7 @@ def states(subject: Subject) -> None:
     assert module.Parameters.model_config.get("extra") == "forbid", "Parameters: expected ConfigDict(extra='forbid')"
     bare = [name for name, about in fields.items() if not about.description or about.is_required()]
     assert not bare, f"Parameters: expected a default and a description for each, not so {', '.join(bare)}"
-    expected = ["brief", "parameters"]
+    expected = ["context", "parameters"]
     found = list(inspect.signature(module.build).parameters)
     assert found == expected, f"build: expected {expected}, got {found}"
 
@@ -53,7 +53,7 @@ def repeats_itself(subject: Subject) -> None:
     for seed in (0, 2**32 - 1):
         problem = subject.problem(budgets=BUDGETS[1])
         assert flat(subject.transcript(problem, seed)) == flat(subject.transcript(problem, seed)), (
-            f"two searches of seed {seed} differ; every random number comes from brief.generator"
+            f"two searches of seed {seed} differ; every random number comes from context.generator"
         )
 
 
@@ -68,17 +68,17 @@ def leaves_others_alone(subject: Subject) -> None:
             before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
             said.append(flat(subject.transcript(problem, 7)))
             moved = before != (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
-            assert not moved, "numpy.random or random was used; draw from brief.generator"
+            assert not moved, "numpy.random or random was used; draw from context.generator"
     finally:
         np.random.set_state(kept[0])  # noqa: NPY002
         random.setstate(kept[1])
-    assert said[0] == said[1], "numpy.random or random decides; draw from brief.generator"
+    assert said[0] == said[1], "numpy.random or random decides; draw from context.generator"
     pair = [subject.build(problem, 7), subject.build(problem, 7)]
     for batch in said[0]:
         for strategy in pair:
-            genotypes = asked(strategy, problem.space.size, len(problem.space.gene_sizes))
+            genotypes = ask_strategy(strategy, problem.space.size, len(problem.space.gene_sizes))
             assert genotypes.tolist() == batch, "two searches at once disturb each other; keep state in the object"
-            told(strategy, problem.evaluate(problem.space.repair(genotypes)))
+            tell_strategy(strategy, problem.evaluate(problem.space.repair(genotypes)))
 
 
 def takes_objectives_and_budgets(subject: Subject) -> None:
@@ -91,7 +91,11 @@ def takes_objectives_and_budgets(subject: Subject) -> None:
             assert len(search.archive) == wanted, (
                 f"{count} objectives, {len(problem.budgets)} budgets: expected {wanted} evaluations, "
                 f"got {len(search.archive)} and the end {reason!r}"
-                + (", the last 20 asks held nothing new; see nas.search.unseen" if reason == "stalled" else "")
+                + (
+                    ", the last 20 asks held nothing new; see nas.search.distinct_sampling"
+                    if reason == "stalled"
+                    else ""
+                )
             )
 
 
@@ -139,7 +143,7 @@ def covers_small_spaces(subject: Subject) -> None:
 
 
 def starts_from_given_designs(subject: Subject) -> None:
-    """With TRAITS.seedable the designs of brief.start are proposed first, in their order."""
+    """With TRAITS.seedable the designs of context.start are proposed first, in their order."""
     if not subject.traits.seedable:
         return
     problem = subject.problem()
@@ -156,7 +160,7 @@ def takes_known_results(subject: Subject) -> None:
         search, reason = informed.search(problem, subject.limit())
         wanted = subject.limit() or problem.space.size - n
         said = f"{n} known: expected {wanted} evaluations besides, got {search.charged} and the end {reason!r}"
-        assert search.charged == wanted, f"{said}; see brief.known"
+        assert search.charged == wanted, f"{said}; see context.known"
         goes_on_after_a_stop(informed)
 
 

@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
-from nas.search.asking import asked, built, told
 from nas.search.assembly import assemble
 from nas.search.lifecycle import store_columns, with_columns
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief, Strategy, Traits
+from nas.search.strategy import Strategy, StrategyContext, Traits
+from nas.search.strategy_calls import ask_strategy, build_strategy, tell_strategy
 from search_spaces.arrays import IntArray
 
 AXES: dict[str, list[Any]] = {
@@ -72,18 +72,20 @@ class Subject:
     def build(self, problem: Problem, seed: int = 0, start: IntArray | None = None, **more: Any) -> Strategy:
         """A fresh strategy."""
         start = problem.space.genotypes(np.zeros(0, dtype=np.int64)) if start is None else start
-        return built(self.module, Brief(problem, seed, start, None, known=self.known, **more), self.parameters)
+        return build_strategy(
+            self.module, StrategyContext(problem, seed, start, None, known=self.known, **more), self.parameters
+        )
 
     def hurried(self, problem: Problem) -> list[int]:
         """Keys that it asks for when it is told one or two at a time, out of order, while others are waited for."""
         strategy, space, order = self.build(problem, asynchronous=True), problem.space, np.random.default_rng(5)
         said, waiting = list[int](), np.zeros(0, dtype=np.int64)
         for _ in range(EVALUATIONS):
-            keys = space.keys(space.repair(asked(strategy, 3, len(space.gene_sizes))))
+            keys = space.keys(space.repair(ask_strategy(strategy, 3, len(space.gene_sizes))))
             said, waiting = said + keys.tolist(), order.permutation(np.concatenate([waiting, keys]))
             while len(waiting) > 3:
                 now, waiting = np.split(waiting, [1 + len(waiting) % 2])
-                told(strategy, problem.evaluate(space.genotypes(now)))
+                tell_strategy(strategy, problem.evaluate(space.genotypes(now)))
         return said
 
     def transcript(
@@ -92,13 +94,13 @@ class Subject:
         """What it asks for, told true answers, as long as anything is left to ask."""
         strategy, said, seen = self.build(problem, seed, start), list[IntArray](), set[int]()
         while len(said) < asks and len(seen) < problem.space.size:
-            genotypes = asked(strategy, problem.space.size, len(problem.space.gene_sizes))
+            genotypes = ask_strategy(strategy, problem.space.size, len(problem.space.gene_sizes))
             if len(genotypes) == 0:
                 break
             said.append(genotypes.copy())
             repaired = problem.space.repair(genotypes)
             seen.update(problem.space.keys(repaired).tolist())
-            told(strategy, problem.evaluate(repaired))
+            tell_strategy(strategy, problem.evaluate(repaired))
         return said
 
     def search(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from nas.answer import drawn as drawn_numbers
-from nas.answer.drawn import running_median, thinned, volume_over_time
+from nas.answer import plot_data as drawn_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.pictures import draw_all
+from nas.answer.plot_data import running_median, thinned, volume_over_time
 
 Concluded = Callable[..., Outcome]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import nas
-from nas.search.strategy import Brief, Strategy, Traits
+from nas.search.strategy import StrategyContext, Strategy, Traits
 from nas.testing import check_strategy
 from objectives.assessment import Assessment
 from objectives.scenario import Scenario
@@ -60,7 +60,7 @@ class Parameters(BaseModel):
 TRAITS = Traits(evaluations=100)
 
 
-def build(brief: Brief, parameters: Parameters) -> Strategy:
+def build(context: StrategyContext, parameters: Parameters) -> Strategy:
     raise NotImplementedError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nas.blocks.checking import Meaning, checked
-from nas.blocks.few_kinds import few_kinds
+from nas.blocks.exact_by_kind import few_kinds
 from nas.blocks.labels import tree
 from nas.blocks.library import Row
 from nas.blocks.problem import Limit, posed

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from nas.blocks import bracketing, solving
-from nas.blocks.band import sieve
 from nas.blocks.bracketing import bracketed
+from nas.blocks.gap import sieve
 from nas.blocks.labels import Exceeded, Pruner, Tree, tree
+from nas.blocks.linear_bounds import near
 from nas.blocks.lines import lines
-from nas.blocks.near_lines import near
 from nas.blocks.problem import Limit, Problem, posed
 from nas.blocks.solution import exact_frontier, united
 from nas.blocks.study import rounded_up

@@ -18,7 +18,7 @@ from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies import nsga2
 
 Checked = Callable[..., str]
@@ -32,7 +32,8 @@ def gap(problem: Problem, truth: Evaluations, seed: int, folder: Path) -> float:
     search = Search(
         problem,
         nsga2.build(
-            Brief(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), 5000), nsga2.Parameters()
+            StrategyContext(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), 5000),
+            nsga2.Parameters(),
         ),
         store,
     )

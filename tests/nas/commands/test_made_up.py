@@ -53,7 +53,7 @@ KEY: list[Edit] = [
 GENE: list[Edit] = [
     ("search_spaces/specification.py", '    "tokens",\n)', '    "tokens",\n    "vocabulary",\n)'),
     (
-        "search_spaces/written_axes.py",
+        "search_spaces/axes_schema.py",
         "    precision: list[str] | None = None",
         "    vocabulary: list[Positive] | None = None\n    precision: list[str] | None = None",
     ),

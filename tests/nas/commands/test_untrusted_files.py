@@ -23,7 +23,7 @@ from nas.record.candidates import read_candidates, write_candidates
 from nas.record.database import meta_digest
 from nas.record.store import FILE
 from nas.terminal.console import brief, harmless
-from objectives.written_text import cell, escaped, read_cell
+from objectives.display_text import cell, escaped, read_cell
 from search_spaces.architectures import Architectures, one, stack
 
 Inside = Callable[..., Any]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nas.compare import command as work
-from nas.compare.configuration import asked
+from nas.compare.configuration import comparison_studies
 from nas.compare.plan import Plan, planned
 from nas.compare.request import CompareRequest
 from nas.files import yaml_source
@@ -67,7 +67,7 @@ def plan_of(comparison_file: Callable[..., str]) -> Callable[..., Plan]:
     """The plan of a comparison file with other keys, under flags of the command."""
 
     def build(given: dict[str, Any] | None = None, names: list[str] | None = None, **keys: Any) -> Plan:
-        return planned(asked(given or {}, {}, [], comparison_file(**keys), names))
+        return planned(comparison_studies(given or {}, {}, [], comparison_file(**keys), names))
 
     return build
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nas.compare import plan as plan_module
-from nas.compare.configuration import asked, parameters_by_strategy
+from nas.compare.configuration import comparison_studies, parameters_by_strategy
 from nas.compare.plan import Plan, competing, planned
 from nas.errors import UsageError
 from nas.search.discovery import strategy_module
@@ -64,7 +64,7 @@ def test_a_variant_is_a_strategy_with_parameters_of_its_own(plan_of: PlanOf) -> 
 def test_the_folder_holds_the_same_plan(plan_of: PlanOf, tmp_path: Path) -> None:
     plan = plan_of(variants={"few": "nsga2"}, algos=["few"])
     plan.write(tmp_path)
-    again = planned(asked({}, {}, [], str(tmp_path), None))
+    again = planned(comparison_studies({}, {}, [], str(tmp_path), None))
     assert again.content() == plan.content()
     assert list(again.cells(tmp_path)) == list(plan.cells(tmp_path))
 
@@ -161,7 +161,7 @@ def test_parameters_belong_to_a_strategy() -> None:
 
 @pytest.mark.parametrize(("name", "together", "seeds"), [("compare_paper", 12, 15), ("compare_hard", 0, 10)])
 def test_the_shipped_comparisons_hold(name: str, together: int, seeds: int) -> None:
-    plan = planned(asked({}, {}, [], name, None))
+    plan = planned(comparison_studies({}, {}, [], name, None))
     assert sum(group == "" for group in plan.groups.values()) == together
     assert plan.config.seeds == seeds
 
@@ -173,4 +173,4 @@ def test_no_other_comparison_is_shipped() -> None:
 def test_the_shipped_comparison_can_be_copied_and_edited(inside: Callable[..., Any], tmp_path: Path) -> None:
     answer = inside("init", "mine.yaml", "--from", "compare_paper")
     assert (answer.code, "python -m nas.compare --config mine.yaml" in answer.err) == (0, True)
-    assert len(planned(asked({}, {}, [], str(tmp_path / "mine.yaml"), None)).studies) >= 12
+    assert len(planned(comparison_studies({}, {}, [], str(tmp_path / "mine.yaml"), None)).studies) >= 12

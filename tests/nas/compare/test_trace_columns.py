@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nas.compare.foreign import objectives_of, read_runs, traces
+from nas.compare.external_results import objectives_of, read_runs, traces
 from nas.compare.statistics import LEVEL, runs_needed
 from nas.compare.trace_columns import columns_of, volume_of
 from nas.errors import UsageError

@@ -66,7 +66,7 @@ def folder(commands: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
 def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are threads of this process, so that what a test puts in its place is in theirs."""
     monkeypatch.setattr(
-        "nas.search.placement.WorkerPool", lambda n, timeout_s: WorkerPool(n, timeout_s, make=ThreadPoolExecutor)
+        "nas.search.worker_settings.WorkerPool", lambda n, timeout_s: WorkerPool(n, timeout_s, make=ThreadPoolExecutor)
     )
 
 
@@ -87,7 +87,7 @@ def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = folder / "trainer"
     place.mkdir()
     (place / "worker.py").write_text(TRAINER)
-    monkeypatch.setattr("nas.train.crew.SCRIPT", place / "worker.py")
+    monkeypatch.setattr("nas.train.scheduler.SCRIPT", place / "worker.py")
     monkeypatch.setattr("nas.train.objective.refuse_missing", lambda command: None)
     return place
 

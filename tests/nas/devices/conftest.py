@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nas.devices.asking import asked
-from nas.devices.cases import built
+from nas.devices.case_list import case_list
+from nas.devices.cases import priced_cases
 from nas.devices.request import DevicesRequest
 from nas.devices.result import DeviceStudy, studied
 
@@ -44,6 +44,6 @@ def solved(request_for: Callable[..., DevicesRequest]) -> Callable[..., DeviceSt
     """A device study, solved."""
 
     def solve(**given: Any) -> DeviceStudy:
-        return studied(built(asked(request_for(**given))), lambda more: None)
+        return studied(priced_cases(case_list(request_for(**given))), lambda more: None)
 
     return solve

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nas.devices.asking import asked
-from nas.devices.cases import built
+from nas.devices.case_list import case_list
+from nas.devices.cases import priced_cases
 from nas.devices.models import ModelRow, Priced, ranked
 from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
@@ -21,10 +21,10 @@ Ask = Callable[..., DevicesRequest]
 
 def rows_of(request: DevicesRequest, *, own: bool = True) -> list[list[ModelRow]]:
     """The models ranked in every case of a request."""
-    wanted = asked(request)
+    wanted = case_list(request)
     return [
         list(rows)
-        for rows in ranked(Priced.of(wanted.config.models), built(wanted.for_models()).cases, own_vocabulary=own)
+        for rows in ranked(Priced.of(wanted.config.models), priced_cases(wanted.for_models()).cases, own_vocabulary=own)
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.exact.checkpoint import Notebook
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
 from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
@@ -99,7 +99,7 @@ class Killed(Exception):
 
 
 class Mortal:
-    """Keeps what a notebook saves, and dies at one of the savings."""
+    """Keeps what a checkpoint saves, and dies at one of the savings."""
 
     def __init__(self, kept: list[str], death: int) -> None:
         self.kept, self.left = kept, death
@@ -128,10 +128,10 @@ def test_a_killed_solution_continues_from_its_notebook(
     whole, kept = SumsOfParts(regular, ("loss", "memory_gb")), ["{}"]
     expected = whole.frontier(regular.objectives, ())
     for death in (2, 3, 4):
-        dying = SumsOfParts(regular, ("loss", "memory_gb"), Notebook(json.loads(kept[0]), Mortal(kept, death)))
+        dying = SumsOfParts(regular, ("loss", "memory_gb"), SolverCheckpoint(json.loads(kept[0]), Mortal(kept, death)))
         with pytest.raises(Killed):
             dying.frontier(regular.objectives, ())
-    last, blocks = SumsOfParts(regular, ("loss", "memory_gb"), Notebook(json.loads(kept[0]))), list[Any]()
+    last, blocks = SumsOfParts(regular, ("loss", "memory_gb"), SolverCheckpoint(json.loads(kept[0]))), list[Any]()
     monkeypatch.setattr(BranchAndBound, "settle", settling(blocks))
     found = last.frontier(regular.objectives, ())
     assert expected is not None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nas.exact import setting_by_setting
+from nas.exact.alternative_laws import verdicts
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.rival_laws import verdicts
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import SECONDS, metrics_of, solve
 from nas.problem.dominance import frontier_rows
@@ -22,6 +22,7 @@ from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
+from tests.nas.exact.test_alternative_laws import SHIPPED, agree, wild
 from tests.nas.exact.test_random_problems import (
     Chance,
     by_parts,
@@ -32,7 +33,6 @@ from tests.nas.exact.test_random_problems import (
     sweep_agrees,
 )
 from tests.nas.exact.test_random_problems import problem_of as random_problem
-from tests.nas.exact.test_rival_laws import SHIPPED, agree, wild
 from tests.nas.exact.test_tokens import TRAINING, asked, over_tokens
 
 

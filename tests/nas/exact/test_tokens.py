@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nas.exact.checkpoint import Notebook
-from nas.exact.rival_laws import verdicts
+from nas.exact.alternative_laws import verdicts
+from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.solution import solve
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, distinct
@@ -21,6 +21,7 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.training import Training
 from search_spaces.space import SearchSpace
+from tests.nas.exact.test_alternative_laws import agree, wild
 from tests.nas.exact.test_decomposition import Killed, Mortal
 from tests.nas.exact.test_random_problems import (
     Chance,
@@ -31,7 +32,6 @@ from tests.nas.exact.test_random_problems import (
     problem_of,
     sweep_agrees,
 )
-from tests.nas.exact.test_rival_laws import agree, wild
 
 LARGEST_DEATHS = 200
 TINY = {
@@ -179,7 +179,7 @@ def test_a_killed_solution_goes_on_in_every_setting(monkeypatch: pytest.MonkeyPa
         deaths = 0
         while deaths < LARGEST_DEATHS:
             try:
-                found = solve(problem, rules, notebook=Notebook(json.loads(kept[0]), Mortal(kept, 2)))
+                found = solve(problem, rules, checkpoint=SolverCheckpoint(json.loads(kept[0]), Mortal(kept, 2)))
                 break
             except Killed:
                 deaths += 1

@@ -15,7 +15,7 @@ from nas.export.stacks.megatron import PROGRAM
 from nas.study.entry_points import SHIPPED
 from objectives.plugins import importable, summary
 from search_spaces.architectures import Architectures
-from search_spaces.specification import SETTINGS
+from search_spaces.specification import NON_ARCHITECTURE_AXES
 
 Exported = Callable[..., Model]
 STACKS = importable(SHIPPED[KIND])
@@ -39,7 +39,7 @@ def test_every_field_reads_back(
     model = exported(small[case], recipe="scaled", weights=weights)
     wanted = stack(name).fields(model)
     assert differences(wanted, stack(name).read(written(model, name, tmp_path))) == []
-    assert set(Architectures.__dataclass_fields__) - set(SETTINGS) <= set(wanted)
+    assert set(Architectures.__dataclass_fields__) - set(NON_ARCHITECTURE_AXES) <= set(wanted)
     assert stack(name).size(model) >= 0
     assert stack(name).launch(model).strip()
     assert all(text.strip() for text in stack(name).cautions(model))

@@ -15,7 +15,7 @@ import pytest
 
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import recorded_run
-from nas.answer.recalled import recalled
+from nas.answer.read_from_run import recalled
 from nas.commands.report import report
 from nas.commands.requests import ReportRequest
 from nas.errors import PlasError
@@ -28,7 +28,7 @@ from nas.pages.run_page import run_page
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import best_row
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 RunOf = Callable[..., Path]
 Concluded = Callable[..., Outcome]

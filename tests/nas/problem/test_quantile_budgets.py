@@ -9,7 +9,7 @@ import pytest
 from nas.errors import UsageError
 from nas.problem.quantile_budgets import conformal_factor, metric_of, plain_limits
 from objectives.device import Calibration
-from objectives.transfers import BATCH_UP, Asked
+from objectives.transfers import BATCH_UP, Conditions
 
 PROFILE = Calibration(held_out={"prefill": [0.9, 1.0, 1.25, 2.0], "decode": [0.8, 1.0]})
 
@@ -63,7 +63,7 @@ def test_rows_of_one_model_are_one_model() -> None:
 def test_another_batch_widens() -> None:
     """At batch 8 of a profile measured at batch 1 the factor grows by the worst that such a change was seen to miss by."""
     plain = plain_limits({"prefill_ms@q80": 100.0}, PROFILE, "note")[0]["prefill_ms"]
-    limits, (said,) = plain_limits({"prefill_ms@q80": 100.0}, PROFILE, "note", Asked(PROFILE.precision, batch=8))
+    limits, (said,) = plain_limits({"prefill_ms@q80": 100.0}, PROFILE, "note", Conditions(PROFILE.precision, batch=8))
     assert plain is not None
     assert limits["prefill_ms"] == pytest.approx(plain / BATCH_UP.seen["prefill"][1])
     assert "times 4.22 for what was not measured" in said

@@ -16,7 +16,7 @@ from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import Study, assemble
 from nas.search.asynchronous import AsynchronousSearch
-from nas.search.constraints import as_seen
+from nas.search.constraints import penalised
 from nas.search.delegated import Delegated
 from nas.search.discovery import able_to
 from nas.search.lifecycle import store_columns
@@ -107,7 +107,7 @@ def searched(study: Study, folder: Path, pool: WorkerPool, evaluations: int | No
             store,
             recorded,
             Delegated(study.problem, pool, store),
-            lambda found: as_seen(found, study.handling, study.config.penalty_weight),
+            lambda found: penalised(found, study.handling, study.config.penalty_weight),
         )
         search.run(Limits(evaluations))
         return search

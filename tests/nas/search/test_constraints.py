@@ -24,7 +24,7 @@ from nas.record.candidates import read_candidates, write_candidates
 from nas.record.store import FILE, RunStore
 from nas.search import loop as search
 from nas.search.assembly import Study
-from nas.search.constraints import Handling, as_seen, problem_as_seen
+from nas.search.constraints import ConstraintHandling, penalised, penalised_problem
 from nas.search.discovery import able_to, strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
@@ -32,7 +32,7 @@ from objectives.plugins import importable
 from search_spaces.arrays import IntArray
 
 Inside = Callable[..., Any]
-HANDLINGS: tuple[Handling, ...] = get_args(Handling)
+HANDLINGS: tuple[ConstraintHandling, ...] = get_args(ConstraintHandling)
 SEEDABLE = able_to("seedable")
 FILES = ("evaluations.csv", "frontier.csv", "picks.csv")
 SMALL = ("population", "batch", "initial", "block")
@@ -49,7 +49,7 @@ VALUE = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -1.0, 1.0, 30.0, 1e-9])
 ROW = st.tuples(VALUE, st.floats(1e-6, 1e6) | st.sampled_from([30.0, 60.0]), st.booleans())
 
 
-def penalised(value: float, violations: list[float], weight: float) -> float:
+def documented_penalty(value: float, violations: list[float], weight: float) -> float:
     """The penalty of the documentation, one number at a time."""
     return value + weight * sum(max(v, 0.0) for v in violations) * max(abs(value), 1.0)
 
@@ -65,7 +65,7 @@ def test_what_is_told_follows_from_the_same_violations(
     metrics = {name: [np.nan if row[2] else row[i] for row in rows] for i, name in enumerate(("loss", "total_ms"))}
     found = rows_of(metrics, budgets=budgets, reasons=["broke" if row[2] else "" for row in rows])
     before, feasible = found.values.copy(), found.feasible.copy()
-    told = {handling: as_seen(found, handling, weight) for handling in HANDLINGS}
+    told = {handling: penalised(found, handling, weight) for handling in HANDLINGS}
     np.testing.assert_array_equal(found.values, before)
     assert told["native"] is found
     if not budgets:
@@ -78,7 +78,7 @@ def test_what_is_told_follows_from_the_same_violations(
     assert (told["penalty"].values[feasible] == before[feasible]).all()
     for i, (*values, broke) in enumerate(rows):
         violations = [metrics[name][i] / limit - 1 for name, limit in budgets.items()]
-        expected = [np.nan if broke else penalised(value, violations, weight) for value in values]
+        expected = [np.nan if broke else documented_penalty(value, violations, weight) for value in values]
         np.testing.assert_allclose(told["penalty"].values[i], expected, rtol=1e-12)
         reason = "broke" if broke else "" if feasible[i] else "infeasible"
         assert told["reject"].reasons is not None
@@ -110,7 +110,7 @@ class Overheard:
 @pytest.mark.parametrize("handling", HANDLINGS)
 @pytest.mark.parametrize("algo", importable("nas.strategies"))
 def test_every_strategy_is_told_the_same_numbers(
-    algo: str, handling: Handling, studied: Callable[..., Study], tmp_path: Path
+    algo: str, handling: ConstraintHandling, studied: Callable[..., Study], tmp_path: Path
 ) -> None:
     small = {name: 8 for name in SMALL if name in strategy_module(algo).Parameters.model_fields}
     raw = {"algo": algo, "budgets": {"total_ms": 30, "resident_gb": 0.5}, "constraints": handling, "params": small}
@@ -123,13 +123,13 @@ def test_every_strategy_is_told_the_same_numbers(
     problem, strategy = study.problem, Overheard(study.strategy())
     store = RunStore(tmp_path / FILE, problem.metric_names, tuple(study.config.objectives), problem.budgets)
     store.create({}, store_columns(study.problem))
-    made = Search(problem, strategy, store, shown=lambda found: as_seen(found, study.handling, 10.0))
+    made = Search(problem, strategy, store, shown=lambda found: penalised(found, study.handling, 10.0))
     made.run(Limits(40 if study.traits.takes_evaluations else None))
     store.close()
     truth = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
-    expected = as_seen(truth, handling, 10.0)
+    expected = penalised(truth, handling, 10.0)
     assert study.handling == handling
-    assert problem_as_seen(problem, handling).budgets == (problem.budgets if handling == "native" else ())
+    assert penalised_problem(problem, handling).budgets == (problem.budgets if handling == "native" else ())
     assert strategy.told
     infeasible = 0
     for told in strategy.told:

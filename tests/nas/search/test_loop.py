@@ -14,10 +14,10 @@ from nas.problem.problem import Problem
 from nas.record.log import Recorded
 from nas.record.store import FILE, STRATEGY, RunStore
 from nas.search.archive import Archive
-from nas.search.constraints import as_seen, problem_as_seen
+from nas.search.constraints import penalised, penalised_problem
 from nas.search.discovery import strategy_module
 from nas.search.loop import STALLED_ASKS, Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import IntArray
 
@@ -169,8 +169,8 @@ def run(
 ) -> tuple[Search, list[Row]]:
     """A strategy's search in a store, new or continued; its log."""
     module = strategy_module(algo)
-    brief = Brief(problem, 3, problem.space.genotypes(np.zeros(0, dtype=np.int64)), evaluations)
-    strategy = module.build(brief, module.Parameters.model_validate(parameters))
+    context = StrategyContext(problem, 3, problem.space.genotypes(np.zeros(0, dtype=np.int64)), evaluations)
+    strategy = module.build(context, module.Parameters.model_validate(parameters))
     with stored(path, problem) as store:
         search = Search(problem, strategy, store, recorded)
         search.run(Limits(evaluations))
@@ -392,10 +392,10 @@ def test_a_state_survives_failures_given_designs_and_a_penalty(
     for path, stops in ((tmp_path / "long.sqlite", [40]), (tmp_path / "short.sqlite", [4, 12, 40])):
         for stop in stops:
             module = strategy_module("optuna_tpe")
-            brief = Brief(problem_as_seen(problem, "penalty"), 3, given, 40)
-            strategy = module.build(brief, module.Parameters(startup=8, batch=3))
+            context = StrategyContext(penalised_problem(problem, "penalty"), 3, given, 40)
+            strategy = module.build(context, module.Parameters(startup=8, batch=3))
             with stored(path, problem) as store:
-                search = Search(problem, strategy, store, store.read(), shown=lambda e: as_seen(e, "penalty", 10.0))
+                search = Search(problem, strategy, store, store.read(), shown=lambda e: penalised(e, "penalty", 10.0))
                 search.run(Limits(stop))
                 logs.append(store.read().evaluations.keys.tolist())
                 assert bool(store.kept(STRATEGY)) == (stop > 4)

@@ -196,7 +196,7 @@ def test_what_a_strategy_of_ones_own_does_wrongly_is_one_line(
         "import numpy as np\nfrom nas.strategies.random import Parameters\nfrom nas.search.strategy import Traits\n"
         "TRAITS = Traits()\nclass Made:\n    def __init__(self, rows):\n        self.rows = rows\n"
         "    def ask(self, at_most):\n        return self.rows\n    def tell(self, evaluations):\n"
-        f"        raise RuntimeError('told')\ndef build(brief, parameters):\n    {body}\n"
+        f"        raise RuntimeError('told')\ndef build(context, parameters):\n    {body}\n"
     )
     answer = inside("run", "--config", study, "--algo", name, "--quiet")
     assert answer.code == 1
@@ -258,7 +258,7 @@ def test_files_that_look_like_strategies_are_listed_without_being_imported(
     own: str, inside: Inside, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.py").write_bytes(b"TRAITS = \xff\ndef build(")
-    (tmp_path / "unfinished.py").write_text("TRAITS = 1\n(\ndef build(brief, parameters):\n")
+    (tmp_path / "unfinished.py").write_text("TRAITS = 1\n(\ndef build(context, parameters):\n")
     (tmp_path / "other.py").write_text("def build(x):\n    return x\n")
     rows = {row["name"]: row["what"] for row in json.loads(inside("list", "strategies", "--json").out)}
     assert rows[own].startswith("Mutates members of the frontier at random")
@@ -325,8 +325,8 @@ def stumble(where, told):
 
 
 class Walk:
-    def __init__(self, brief):
-        self.space, self.generator, self.told = brief.problem.space, brief.generator, 0
+    def __init__(self, context):
+        self.space, self.generator, self.told = context.problem.space, context.generator, 0
 
     def ask(self, at_most):
         stumble("ask", self.told)
@@ -346,8 +346,8 @@ class Walk:
         return True
 
 
-def build(brief, parameters):
-    return Walk(brief)
+def build(context, parameters):
+    return Walk(context)
 '''
 SAID = {
     "ask": r"ask failed with ValueError: matmul: .* \({name}.py:18\)",

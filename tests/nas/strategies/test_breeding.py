@@ -22,7 +22,7 @@ from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies._pymoo import NewOnly, PymooStrategy
 from nas.strategies._variation import polynomial, simulated_binary
 from nas.strategies.nsga2 import Individuals
@@ -123,9 +123,9 @@ def bred_by_pymoo(strategy: Any) -> Any:
     return strategy
 
 
-def brief_of(problem: Problem) -> Brief:
+def brief_of(problem: Problem) -> StrategyContext:
     """The fifth seed, nothing to start from."""
-    return Brief(problem, 5, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
+    return StrategyContext(problem, 5, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
 
 
 @pytest.mark.parametrize("algo", ["nsga3", "rvea", "smsemoa", "spea2"])

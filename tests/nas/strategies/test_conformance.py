@@ -17,7 +17,7 @@ from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.testing import check_strategy
 from objectives.plugins import importable
 from search_spaces.arrays import IntArray
@@ -69,8 +69,8 @@ def small(algo: str) -> dict[str, Any]:
 def build(algo: str, problem: Problem, seed: int = 0, **parameters: Any) -> Any:
     """A strategy as a study builds it, with a population that a tiny space can fill a few times."""
     module = strategy_module(algo)
-    brief = Brief(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
-    return module.build(brief, module.Parameters.model_validate({**small(algo), **parameters}))
+    context = StrategyContext(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
+    return module.build(context, module.Parameters.model_validate({**small(algo), **parameters}))
 
 
 def transcript(algo: str, problem: Problem, seed: int = 0, asks: int = ASKS, **parameters: Any) -> list[IntArray]:

@@ -9,7 +9,7 @@ import pytest
 from nas.problem.dominance import frontier_rows
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from search_spaces.arrays import IntArray
 
 SPACE: dict[str, Any] = {
@@ -39,8 +39,8 @@ def transcript(algo: str, problem: Problem, seed: int, most: int) -> list[IntArr
     """What a strategy asks for, told true answers, until `most` designs are known, or the strategy ends."""
     module = strategy_module(algo)
     given = {name: 20 for name in ("population", "batch") if name in module.Parameters.model_fields}
-    brief = Brief(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), most)
-    strategy, asked, seen = module.build(brief, module.Parameters.model_validate(given)), list[IntArray](), set[int]()
+    context = StrategyContext(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), most)
+    strategy, asked, seen = module.build(context, module.Parameters.model_validate(given)), list[IntArray](), set[int]()
     while len(seen) < most and len(asked) < 200:
         genotypes = strategy.ask(most - len(seen))
         if len(genotypes) == 0:

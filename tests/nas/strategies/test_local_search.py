@@ -11,7 +11,7 @@ from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.problem.problem import Problem
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies.local_search import LocalSearch, Parameters, build
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import DEPTH
@@ -30,7 +30,7 @@ def problem_in(problem_of: Made) -> Made:
 def started(problem: Problem, n: int, **given: Any) -> tuple[LocalSearch, IntArray]:
     """A search and the n designs it starts from."""
     none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
-    strategy = build(Brief(problem, 1, none, None), Parameters(initial=n, **given))
+    strategy = build(StrategyContext(problem, 1, none, None), Parameters(initial=n, **given))
     return strategy, strategy.ask(n)
 
 

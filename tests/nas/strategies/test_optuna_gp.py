@@ -11,7 +11,7 @@ from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
 from nas.search.loop import Limits, Search
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies._optuna_sequential import OneByOne
 from search_spaces.arrays import IntArray
 
@@ -30,8 +30,8 @@ def made(problem_of: Made) -> Made:
 def built(problem: Problem, seed: int = 0, start: tuple[int, ...] = (), **parameters: Any) -> Any:
     """The strategy with a short random start."""
     module = strategy_module("optuna_gp")
-    brief = Brief(problem, seed, problem.space.genotypes(np.array(start, dtype=np.int64)), None)
-    return module.build(brief, module.Parameters.model_validate({"startup": STARTUP, **parameters}))
+    context = StrategyContext(problem, seed, problem.space.genotypes(np.array(start, dtype=np.int64)), None)
+    return module.build(context, module.Parameters.model_validate({"startup": STARTUP, **parameters}))
 
 
 def keys_of(problem: Problem, evaluations: int, **given: Any) -> list[int]:

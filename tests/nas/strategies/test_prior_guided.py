@@ -20,8 +20,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
-from nas.search.constraints import as_seen, problem_as_seen
-from nas.search.strategy import Brief
+from nas.search.constraints import penalised, penalised_problem
+from nas.search.strategy import StrategyContext
 from nas.search.successive_halving import STOPPED
 from nas.strategies._evidence import OFFSET, Evidence, Group, correlation, fitted
 from nas.strategies._improvement import Volume, most_improving
@@ -68,7 +68,7 @@ def distorted(problem: Problem, seed: int = 0) -> tuple[Objective, Objective]:
 def started(problem: Problem, seed: int = 0, start: IntArray | None = None, **given: Any) -> PriorGuided:
     """A fresh search."""
     none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
-    return build(Brief(problem, seed, none if start is None else start, None), Parameters(**given))
+    return build(StrategyContext(problem, seed, none if start is None else start, None), Parameters(**given))
 
 
 def searched(problem: Problem, most: int, strategy: PriorGuided | None = None, **given: Any) -> Evaluations:
@@ -261,11 +261,11 @@ def test_what_a_step_stopped_has_reached_nothing_and_counts_as_not_evaluated(bar
 @pytest.mark.parametrize("handling", ["penalty", "reject"])
 def test_budgets_that_are_hidden_from_it_are_learned(handling: Any, bare: Made) -> None:
     problem = with_own(bare(budgets={"memory_gb": 0.5}), *distorted(bare()))
-    strategy = started(problem_as_seen(problem, handling))
+    strategy = started(penalised_problem(problem, handling))
     told: list[Evaluations] = []
     while sum(map(len, told)) < 60:
         told.append(problem.evaluate(strategy.ask(60)))
-        strategy.tell(as_seen(told[-1], handling, 10.0))
+        strategy.tell(penalised(told[-1], handling, 10.0))
     share = np.mean([problem.evaluate(every(problem)).feasible.mean()])
     assert np.mean([part.feasible.mean() for part in told[3:]]) > share
 

@@ -19,7 +19,7 @@ from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from nas.study.catalogue import load_law
 from objectives.device import Calibration
@@ -135,7 +135,7 @@ def rival(law: Law, alpha: float) -> Law:
 
 def under(problem: Problem, laws: tuple[Law, ...]) -> PriorGuided:
     none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
-    return build(Brief(problem, 0, none, None, rivals=laws), Parameters())
+    return build(StrategyContext(problem, 0, none, None, rivals=laws), Parameters())
 
 
 def test_several_laws_disagree_where_nothing_is_told_and_the_right_one_is_found(bare: Made) -> None:

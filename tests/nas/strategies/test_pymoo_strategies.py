@@ -18,7 +18,7 @@ from nas.files.yaml_source import dump
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from nas.strategies._directions import directions
 from nas.strategies.moead import Subproblems
 from nas.strategies.rvea import AnglePenalised
@@ -49,7 +49,9 @@ def build(algo: str, problem: Problem, evaluations: int | None = None, **paramet
     """A strategy of population 12 from the second seed."""
     module = strategy_module(algo)
     given = module.Parameters.model_validate({"population": 12, **parameters})
-    return module.build(Brief(problem, 2, problem.space.genotypes(np.zeros(0, dtype=np.int64)), evaluations), given)
+    return module.build(
+        StrategyContext(problem, 2, problem.space.genotypes(np.zeros(0, dtype=np.int64)), evaluations), given
+    )
 
 
 def asked(strategy: Any, problem: Problem, shown: Shown = lambda told: told, asks: int = 5) -> list[IntArray]:

@@ -11,7 +11,7 @@ from nas.compare.anytime import FIRST
 from nas.compare.result import prefix
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
-from nas.search.strategy import Brief
+from nas.search.strategy import StrategyContext
 from objectives.plugins import importable
 from search_spaces.arrays import IntArray
 
@@ -34,8 +34,8 @@ def problem(problem_of: Callable[..., Problem]) -> Problem:
 def first_designs(algo: str, problem: Problem, least: int) -> IntArray:
     """Keys of so many first designs of a strategy's seed 0, distinct, or of all that it asks for in so many rounds."""
     module = strategy_module(algo)
-    brief = Brief(problem, 0, problem.space.genotypes(np.zeros(0, dtype=np.int64)), 1000)
-    strategy: Any = module.build(brief, module.Parameters())
+    context = StrategyContext(problem, 0, problem.space.genotypes(np.zeros(0, dtype=np.int64)), 1000)
+    strategy: Any = module.build(context, module.Parameters())
     found: dict[int, None] = {}
     while len(found) < least:
         genotypes = problem.space.repair(np.asarray(strategy.ask(least)))

@@ -51,7 +51,7 @@ def trained(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.Monkey
     """`train` of the candidates with the stand-in; what it was asked is in asked.jsonl."""
     script = folder / "worker.py"
     script.write_text(STAND_IN)
-    monkeypatch.setattr("nas.train.crew.SCRIPT", script)
+    monkeypatch.setattr("nas.train.scheduler.SCRIPT", script)
     monkeypatch.setattr("nas.train.command.refuse_missing", lambda command: None)
 
     def run(*flags: str, source: str = "list.csv", data: str = "text.txt", tokens: str = "256") -> Any:

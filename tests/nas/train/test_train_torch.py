@@ -22,7 +22,7 @@ from nas.export.recipe import load_recipe
 from nas.export.tensors import tensors
 from nas.export.tokenizer import byte_level
 from nas.train.corpus import Corpus, Sources, prepared
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, told
+from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings
 from search_spaces.architectures import one
 
 if find_spec("torch") is not None and find_spec("transformers") is not None:
@@ -75,7 +75,7 @@ def job(tmp_path: Path, corpus: Corpus, model: Callable[..., Model]) -> Jobs:
 
     def build(shape: str, steps: int = 6, seed: int = 0, **changed: Any) -> dict[str, Any]:
         how = How("cpu", "fp32", 1, 2, 1e9)
-        given = told(Job(f"{shape}-0-t{steps}-s{seed}", model(shape, steps, seed)), how, corpus, tmp_path)
+        given = job_settings(Job(f"{shape}-0-t{steps}-s{seed}", model(shape, steps, seed)), how, corpus, tmp_path)
         return json.loads(json.dumps(given)) | changed  # type: ignore[no-any-return]
 
     return build

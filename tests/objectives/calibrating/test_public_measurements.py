@@ -21,7 +21,7 @@ from benchmarks.calibration import (
 from benchmarks.held_out import judged
 from nas.study.catalogue import load_device
 from objectives.profile_choice import calibration_for
-from objectives.transfers import Asked
+from objectives.transfers import Conditions
 
 #: Coefficients of prefill, attention and experts.
 APART = (
@@ -133,7 +133,7 @@ def test_batch_8_has_profiles_where_it_was_measured(rows: list[dict[str, str]]) 
         ("jetson_agx_thor", "nvfp4", 0.10),
         ("jetson_agx_orin_64gb", "int4", 0.20),
     ):
-        profile, note = calibration_for(load_device(name), Asked(precision, 8))
+        profile, note = calibration_for(load_device(name), Conditions(precision, 8))
         assert profile is not None
         assert (profile.batch, profile.precision) == (8, precision)
         assert "cannot be known" not in note

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from objectives.fitting.estimate import Fit, Method, fitted
+from objectives.fitting.formula_text import formulas
 from objectives.fitting.row_by_row import row_by_row
 from objectives.fitting.trained_models import read_table
 from objectives.fitting.validation import validated
-from objectives.fitting.written_formula import formulas
 from objectives.loss_law.form import named_form
 
 FORMS = {"hw_codesign_log_kv": {}, "depth_width": {"beta": 0.0}, "bilinear_moe": {}}

@@ -11,7 +11,7 @@ from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
-def asked_laws(
+def study_laws(
     config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axis: Sequence[float] = ()
 ) -> tuple[Law, ...]:
     """The study's law and the others, each once: the residual sd is its own, the tokens and the deltas are those of all.
@@ -117,7 +117,7 @@ def _under_others(config: StudyConfig, laws: Sequence[Law]) -> list[Law]:
     ]
 
 
-def said_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
+def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
     """What is doubtful of the loss of designs in these formats."""
     few = [name for name in formats if name not in FULL]
     if law.precision_law is None:
@@ -134,10 +134,10 @@ def said_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
     return said + [f"precision law {law.precision_law} has no constants for {each}" for each in lacking]
 
 
-def said_of_rivals(own: Law, rivals: Sequence[Law], formats: Sequence[str]) -> list[str]:
+def notices_of_alternatives(own: Law, rivals: Sequence[Law], formats: Sequence[str]) -> list[str]:
     """What is doubtful of the same under rivals, beyond what is said of the study's law, each once."""
-    known = said_of_formats(own, formats)
-    said = [text for law in rivals if law.precision_law for text in said_of_formats(law, formats)]
+    known = notices_of_formats(own, formats)
+    said = [text for law in rivals if law.precision_law for text in notices_of_formats(law, formats)]
     return [text for text in dict.fromkeys(said) if text not in known]
 
 
@@ -148,7 +148,7 @@ def priced_alone(law: Law) -> list[str]:
     )
 
 
-def about_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:
+def notices_of_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:
     """What must be said of laws that are asked for tokens of the study: beyond their range, and read more than once."""
     tokens = axis or ([config.tokens] if isinstance(config.tokens, float) else [])
     said: list[str] = []

@@ -14,8 +14,8 @@ from nas.compare.trace_columns import LABELS, Columns
 from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
 from objectives import outside
+from objectives.display_text import csv_fault, read_cell, shown_name
 from objectives.plugins import importable
-from objectives.written_text import csv_fault, read_cell, shown_name
 from search_spaces.arrays import BoolArray, FloatArray
 
 MOST_BYTES = 400 * outside.MB

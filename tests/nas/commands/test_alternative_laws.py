@@ -15,7 +15,7 @@ from nas.commands.requests import SelectRequest as Choosing
 from nas.commands.run import execute
 from nas.commands.select import choose
 from nas.errors import UsageError
-from nas.exact.rival_laws import verdicts
+from nas.exact.alternative_laws import verdicts
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.search.assembly import assemble

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.past_run import RecordedRun
-from nas.answer.restudied import study_of
+from nas.answer.reassembled_study import study_of
 from nas.errors import UsageError
 from nas.search.assembly import Study
 from objectives.plugins import importable
@@ -15,7 +15,7 @@ from objectives.plugins import importable
 CHANGED = ("space", "law", "laws", "precision_law", "precisions", "calibration")  # of a resolved study
 
 
-def asked_anew(run: RecordedRun, flags: Mapping[str, Any]) -> tuple[RecordedRun, Study]:
+def requeried(run: RecordedRun, flags: Mapping[str, Any]) -> tuple[RecordedRun, Study]:
     """The run's study with these keys, and the run as one of it that has evaluated nothing yet.
 
     Raises:

@@ -11,20 +11,20 @@ import numpy as np
 from pydantic import BaseModel
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Brief, Lessons, Restorable, Strategy
+from nas.search.strategy import Lessons, Restorable, Strategy, StrategyContext
 from nas.study import entry_points
-from nas.study.blame import ForeignError, blamed
+from nas.study.user_code_errors import ForeignError, naming_user_code
 from search_spaces.arrays import IntArray
 
 
-def built(module: ModuleType, brief: Brief, parameters: BaseModel) -> Strategy:
+def build_strategy(module: ModuleType, context: StrategyContext, parameters: BaseModel) -> Strategy:
     """The strategy of a module.
 
     Raises:
         PlasError: a module that is not ours raised something, or built something else.
     """
     with _blamed(module.__name__, "build"):
-        strategy: Strategy = module.build(brief, parameters)
+        strategy: Strategy = module.build(context, parameters)
     if not (callable(getattr(strategy, "ask", None)) and callable(getattr(strategy, "tell", None))):
         raise ForeignError(
             f"{_whose(module.__name__)}: build: expected a strategy with ask and tell, got {type(strategy).__name__}; return one"
@@ -32,7 +32,7 @@ def built(module: ModuleType, brief: Brief, parameters: BaseModel) -> Strategy:
     return strategy
 
 
-def asked(strategy: Strategy, at_most: int, genes: int) -> IntArray:
+def ask_strategy(strategy: Strategy, at_most: int, genes: int) -> IntArray:
     """What a strategy asks for, integers (k, genes), repaired by the caller.
 
     Raises:
@@ -44,12 +44,12 @@ def asked(strategy: Strategy, at_most: int, genes: int) -> IntArray:
     if not isinstance(genotypes, np.ndarray) or genotypes.ndim != 2 or shape[1] != genes or genotypes.dtype.kind != "i":
         raise ForeignError(
             f"{_whose(type(strategy).__module__)}: ask: expected an array of integers (k, {genes}), got {kind} {shape}; "
-            "return genotypes, as brief.problem.space.genotypes(keys) gives them"
+            "return genotypes, as context.problem.space.genotypes(keys) gives them"
         )
     return genotypes
 
 
-def told(strategy: Strategy, evaluations: Evaluations) -> None:
+def tell_strategy(strategy: Strategy, evaluations: Evaluations) -> None:
     """Tell a strategy what it asked for is worth.
 
     Raises:
@@ -113,7 +113,7 @@ def lessons_of(strategy: Strategy, evaluations: Evaluations) -> Lessons | None:
 
 def _blamed(module: str, what: str) -> AbstractContextManager[None]:
     """What a module from outside raises, with its place; what ours raises is our fault and keeps its traceback."""
-    return nullcontext() if _ours(module) else blamed(_whose(module), what, sys.modules.get(module))
+    return nullcontext() if _ours(module) else naming_user_code(_whose(module), what, sys.modules.get(module))
 
 
 def _ours(module: str) -> bool:

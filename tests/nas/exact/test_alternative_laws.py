@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.exact.rival_laws import Verdict, verdicts
+from nas.exact.alternative_laws import Verdict, verdicts
 from nas.problem.dominance import frontier_rows, rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective

@@ -14,11 +14,11 @@ from nas.record.log import Recorded
 from nas.search.assembly import Study
 from nas.search.cluster import ClusterPool
 from nas.search.costly_objectives import refuse_without_workers
-from nas.search.placement import pool_of
 from nas.search.worker_pool import WorkerPool
+from nas.search.worker_settings import pool_of
 from nas.study.layers import parsed_settings
 from nas.terminal.console import notice
-from objectives.written_text import in_a_command
+from objectives.display_text import in_a_command
 
 if TYPE_CHECKING:
     from nas.commands.optuna_mirror import OptunaMirror

@@ -2,22 +2,30 @@
 
 from pathlib import Path
 
-from nas.compare.configuration import FILE, Asked, AskedStudy, ComparisonConfig, asked, checked, keys_of
+from nas.compare.configuration import (
+    FILE,
+    ComparisonConfig,
+    ComparisonStudies,
+    StudyKeys,
+    checked,
+    comparison_studies,
+    keys_of,
+)
 from nas.compare.plan import planned
 from nas.compare.request import CompareRequest
 from nas.errors import UsageError
 from nas.record.identity import difference
-from nas.study.written_values import split_names
+from nas.study.value_parsers import split_names
 from nas.terminal.console import notice
 
 
-def extended(request: CompareRequest, folder: Path) -> Asked:
+def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:
     """What a comparison's folder holds, with what is asked for in addition."""
     if request.out is not None:
         raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
     if not (folder / FILE).is_file():
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
-    old = asked({}, {}, [], str(folder), None)
+    old = comparison_studies({}, {}, [], str(folder), None)
     given = keys_of(request)
     if request.interim and (
         more := [name for name in split_names(given.get("algos", "")) if name not in old.config.algos]
@@ -46,10 +54,10 @@ def extended(request: CompareRequest, folder: Path) -> Asked:
         "params": {**old.config.params, **given.get("params", {})},
         "caps": {**old.config.caps, **given.get("caps", {})},
     }
-    return Asked(checked(merged, {}), (*old.studies, *further(request, old)))
+    return ComparisonStudies(checked(merged, {}), (*old.studies, *further(request, old)))
 
 
-def further(request: CompareRequest, old: Asked) -> list[AskedStudy]:
+def further(request: CompareRequest, old: ComparisonStudies) -> list[StudyKeys]:
     """Studies that are added; one whose name is there already must be the same."""
     if request.config is None and not request.names:
         if request.flags or request.settings:
@@ -58,7 +66,7 @@ def further(request: CompareRequest, old: Asked) -> list[AskedStudy]:
                 f"{', '.join([*request.flags, *request.settings])} of the recorded ones stay as they are"
             )
         return []
-    new = asked({}, request.flags, request.settings, request.config, request.names)
+    new = comparison_studies({}, request.flags, request.settings, request.config, request.names)
     known = {study.name: study for study in old.studies}
     for study in new.studies:
         if study.name in known:
@@ -75,14 +83,20 @@ def not_taken(new: ComparisonConfig, old: ComparisonConfig) -> list[str]:
     return [*(key for key in found if key in new.model_fields_set), *(["algos"] if further else [])]
 
 
-def refuse_another(recorded: AskedStudy, given: AskedStudy) -> None:
+def refuse_another(recorded: StudyKeys, given: StudyKeys) -> None:
     """Say so when a study of the same name is another.
 
     Raises:
         UsageError: with the first difference.
     """
     one, two = (
-        next(iter(planned(Asked(ComparisonConfig(algos=["random"], baselines=False), (study,))).studies.values()))
+        next(
+            iter(
+                planned(
+                    ComparisonStudies(ComparisonConfig(algos=["random"], baselines=False), (study,))
+                ).studies.values()
+            )
+        )
         for study in (recorded, given)
     )
     if found := difference(one.resolved(), two.resolved()):

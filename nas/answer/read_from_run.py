@@ -10,8 +10,8 @@ import numpy as np
 
 from nas.answer.outcome import Ending, Outcome, derived
 from nas.answer.past_run import RecordedRun
-from nas.answer.recalled_lessons import recalled_lessons
-from nas.answer.restudied import study_of
+from nas.answer.reassembled_study import study_of
+from nas.answer.recorded_corrections import recalled_lessons
 from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem

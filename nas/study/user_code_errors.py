@@ -18,7 +18,7 @@ class ForeignError(PlasError):
 
 
 @contextmanager
-def blamed(whose: str, what: str, module: ModuleType | None) -> Iterator[None]:
+def naming_user_code(whose: str, what: str, module: ModuleType | None) -> Iterator[None]:
     """Say what foreign code raises in one line: whose, which function, what, and where in its own files.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from search_spaces.columns import PRECISIONS
-from search_spaces.written_layers import Rule, expanded
+from search_spaces.layer_rules import Rule, expanded
 
 MOST_TOKENS = 10**18
 #: Limits on what a design can do at least, or (`UPPER`) may share at most, by their names among budgets, and the conditions that they are.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nas.devices.answers import Answer
+from nas.devices.minimax_design import Optimum
 from nas.devices.transfer import Transfer
-from nas.devices.universal import Optimum
 from nas.problem.diagnosis import at_least
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas.devices.case_table import table_rows
-from nas.devices.configuration import CASE_KEYS, EVERYTHING, SHIPPED, Asked, DevicesConfig, Row
+from nas.devices.configuration import CASE_KEYS, EVERYTHING, SHIPPED, CaseList, DevicesConfig, Row
 from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
@@ -20,11 +20,11 @@ from nas.files.faults import Path as Place
 from nas.problem.energy_words import METRICS
 from nas.search.reading import read
 from nas.study import entry_points
+from nas.study.budget_parser import split_budgets
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import from_file, over
-from nas.study.written_budgets import split_budgets
-from nas.study.written_values import split_names
+from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
@@ -39,7 +39,7 @@ OF_A_CASE: dict[str, Any] = {"device": StudyConfig.model_fields["device"].defaul
 CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
 
 
-def asked(request: DevicesRequest) -> Asked:
+def case_list(request: DevicesRequest) -> CaseList:
     """The base study and the cases.
 
     Raises:
@@ -72,7 +72,7 @@ def asked(request: DevicesRequest) -> Asked:
         models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
     own = raw.get("device", StudyConfig.model_fields["device"].default)
     named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)
-    return Asked(shared, models, origins, _labelled(rows), devices, named, config, tuple(notices), tuple(faults))
+    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, tuple(notices), tuple(faults))
 
 
 def _rows(

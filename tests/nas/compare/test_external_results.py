@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.compare.foreign import objectives_of, read_runs, traces
+from nas.compare.external_results import objectives_of, read_runs, traces
 from nas.errors import UsageError
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from nas.problem.rates import costs, is_rate
-from search_spaces.written_axes import CAPABILITIES, UPPER
+from search_spaces.axes_schema import CAPABILITIES, UPPER
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 

@@ -17,7 +17,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Crew:
+class ProcessPool:
     """Processes that are started when first needed; one worker is this process itself."""
 
     def __init__(self, workers: int) -> None:

@@ -12,7 +12,7 @@ from nas.errors import UsageError
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, read_numbers, read_rows
 from nas.search.strategy import CorrectedPick, LeftOut, Lessons
-from objectives.written_text import read_cell
+from objectives.display_text import read_cell
 from search_spaces.arrays import FloatArray, IntArray
 
 MOST, LONGEST = 100, 2_000  # sentences, and characters of one, that a file of the folder may bring along

@@ -59,7 +59,7 @@ class _Running:
 
 
 @dataclass(eq=False)
-class Crew:
+class TrainingScheduler:
     """Trainings under way. `settle` gets each that ended with its status; `stop` is the file that asks workers to stop."""
 
     told: Callable[[Job], Mapping[str, Any]]
@@ -149,7 +149,7 @@ class Crew:
 class _Progress(ProgressLine):
     """How many have ended, what runs, and the time left by the FLOP done so far."""
 
-    def __init__(self, crew: Crew, total: int) -> None:
+    def __init__(self, crew: TrainingScheduler, total: int) -> None:
         super().__init__(quiet=crew.quiet)
         self.crew, self.total = crew, total
         self.interval = OFTEN_S if self.terminal else SELDOM_S

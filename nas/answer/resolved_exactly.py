@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from nas.answer.past_run import RecordedRun
-from nas.answer.restudied import study_of
+from nas.answer.reassembled_study import study_of
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, Objective, built_in

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nas.devices.asking import asked
-from nas.devices.cases import built
+from nas.devices.case_list import case_list
+from nas.devices.cases import priced_cases
 from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.yaml_source import dump
@@ -19,13 +19,13 @@ BOARD = {"name": "Board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": 
 
 def labels(request: DevicesRequest) -> list[str]:
     """Labels of the cases."""
-    return [case.label for case in built(asked(request)).cases]
+    return [case.label for case in priced_cases(case_list(request)).cases]
 
 
 def fault(request: DevicesRequest) -> str:
     """What is said of a request that cannot be."""
     with pytest.raises(UsageError) as caught:
-        built(asked(request))
+        priced_cases(case_list(request))
     return str(caught.value)
 
 
@@ -52,24 +52,26 @@ def test_all_devices_and_all_modes_of_one(request_for: Ask) -> None:
 
 
 def test_without_a_device_the_shipped_study_asks_for_twelve(request_for: Ask) -> None:
-    found = built(asked(request_for())).cases
+    found = priced_cases(case_list(request_for())).cases
     assert len({case.device.name for case in found}) == 12
     assert {case.question.baseline for case in found} == {"Qwen2.5-0.5B"}
 
 
 def test_a_workload_is_what_its_flags_would_be(request_for: Ask) -> None:
-    (case,) = built(asked(request_for(devices="l4", workloads="8/4096/256"))).cases
+    (case,) = priced_cases(case_list(request_for(devices="l4", workloads="8/4096/256"))).cases
     scenario = case.problem.scenario
     assert (scenario.batch, scenario.input_tokens, scenario.output_tokens) == (8, 4096, 256)
 
 
 def test_the_reference_model_limits_cases_without_a_limit_of_their_own(request_for: Ask, tmp_path: Path) -> None:
     path = table(tmp_path, "case,device,budget", "a,l4,", "b,l4,total_ms=9", "c,l4,memory_gb=none")
-    asked_for = {case.label: case.question.budget for case in built(asked(request_for(table=path))).cases}
+    asked_for = {case.label: case.question.budget for case in priced_cases(case_list(request_for(table=path))).cases}
     assert [budget is None for budget in asked_for.values()] == [False, True, False]
-    explicit = built(asked(request_for(table=path, as_fast_as="smollm2_360m"))).cases
+    explicit = priced_cases(case_list(request_for(table=path, as_fast_as="smollm2_360m"))).cases
     assert [case.question.baseline for case in explicit] == ["SmolLM2-360M"] * 3
-    assert [c.question.budget for c in built(asked(request_for(table=path, as_fast_as="none"))).cases] == [None] * 3
+    assert [c.question.budget for c in priced_cases(case_list(request_for(table=path, as_fast_as="none"))).cases] == [
+        None
+    ] * 3
 
 
 def test_a_tables_columns_are_named_as_the_flags(request_for: Ask, tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_a_tables_columns_are_named_as_the_flags(request_for: Ask, tmp_path: Pat
         "robot;jetson_orin_nano_super_8gb;int8;512;8;decode_ms<=100 ms resident_gb=4 GB",
         "car;jetson_agx_orin_64gb@30w;;;;total_ms=100 memory_gb=16",
     )
-    robot, car = built(asked(request_for(table=path, flags={"attention": "fused"}))).cases
+    robot, car = priced_cases(case_list(request_for(table=path, flags={"attention": "fused"}))).cases
     assert {b.metric: b.limit for b in robot.budgets} == {"memory_gb": 8.0, "decode_ms": 100.0, "resident_gb": 4.0}
     assert {b.metric: b.limit for b in car.budgets} == {"total_ms": 100.0, "memory_gb": 16.0}
     assert (robot.config.precision, robot.config.input_tokens, robot.config.attention) == ("int8", 512, "fused")
@@ -140,7 +142,7 @@ def test_flags_that_cannot_be(request_for: Ask, tmp_path: Path) -> None:
 
 
 def test_a_precision_that_some_devices_lack_is_left_out_there_and_said(request_for: Ask) -> None:
-    found = asked(request_for(devices="l4,rtx_5090", precisions="fp16,nvfp4"))
+    found = case_list(request_for(devices="l4,rtx_5090", precisions="fp16,nvfp4"))
     assert [row.label for row in found.rows] == ["l4 fp16", "rtx_5090 fp16", "rtx_5090 nvfp4"]
     assert found.notices == ("nvfp4 is left out where the device has none: no fp4 peak is stated for l4",)
 
@@ -149,7 +151,7 @@ def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: 
     (tmp_path / "board.yaml").write_text(dump({**BOARD, "modes": {"eco": {"fp16": "3 TFLOP/s"}}}))
     assert labels(request_for(devices=f"{tmp_path / 'board.yaml'}@eco,l4")) == ["board@eco", "l4"]
     (tmp_path / "study.yaml").write_text(dump({"device": BOARD, "precision": "int8"}))
-    (case,) = built(asked(request_for(config=str(tmp_path / "study.yaml")))).cases
+    (case,) = priced_cases(case_list(request_for(config=str(tmp_path / "study.yaml")))).cases
     assert (case.label, case.device.memory_gb, case.config.precision) == ("Board", 8.0, "int8")
     (tmp_path / "several.yaml").write_text(dump({"devices": {"mine": {**BOARD, "fp16": "6 TB/s"}}}))
     assert "several.yaml:4: device.fp16: expected a quantity" in fault(

@@ -10,7 +10,7 @@ from nas.study.layer_requirements import within
 from search_spaces.specification import SpaceSpecification
 
 
-def asked_space(
+def study_space(
     config: StudyConfig, space: SpaceSpecification, limits: Mapping[str, int], faults: Faults
 ) -> SpaceSpecification:
     """The space with the study's formats, and its tokens: several are its axis of them, one leaves it without.
