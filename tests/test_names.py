@@ -13,6 +13,7 @@ FILE = re.compile(
     r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
 )
 MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces)(?:\.\w+)+)")
+DIFF = re.compile(r"^```diff\n.*?^```", re.MULTILINE | re.DOTALL)
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
@@ -38,7 +39,8 @@ def is_there(name: str) -> bool:
 
 
 def gone(text: str) -> list[str]:
-    """What a text names that is not there; COMMAND and the like stand for any."""
+    """What a text names that is not there; COMMAND and the like stand for any, and a diff adds what it names."""
+    text = DIFF.sub("", text)
     files = [name for name in FILE.findall(text) if not (ROOT / name).exists() and not re.search(r"/[A-Z]+[/.]", name)]
     modules = (name.rstrip(".") for name in MODULE.findall(text) if not name.endswith((".py", ".md", ".yaml")))
     return files + [name for name in modules if not is_there(name) and not name.rpartition(".")[2].isupper()]

@@ -47,12 +47,14 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """file, not run, from, bash, console, data (yaml and such), text (an illustration) or unknown."""
+        """file, not run, from, bash, console, data (yaml and such; a diff is applied by a test of its own), text (an illustration) or unknown."""
         for mark in ("not run", "file", "from"):
             if mark in self.marks:
                 return mark
         if self.language:
-            return {"bash": "bash", "python": "python", "text": "text", "yaml": "data"}.get(self.language, "unknown")
+            return {"bash": "bash", "python": "python", "text": "text", "yaml": "data", "diff": "data"}.get(
+                self.language, "unknown"
+            )
         return "console" if self.lines and self.lines[0].startswith("$ ") else "unknown"
 
 
