@@ -16,7 +16,8 @@ from nas.files import yaml_source
 from objectives.plugins import documents
 
 busy = [HealthCheck.too_slow]  # on a machine with other work drawing takes as long as it takes
-settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50, suppress_health_check=busy)
+for profile, draws in (("repeatable", 25), ("thorough", 100)):
+    settings.register_profile(profile, deadline=None, derandomize=True, max_examples=draws, suppress_health_check=busy)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=400, suppress_health_check=busy)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

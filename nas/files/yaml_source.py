@@ -2,6 +2,8 @@
 
 import math
 import re
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -14,6 +16,7 @@ from objectives import outside
 
 STRING = "tag:yaml.org,2002:str"
 MOST_BYTES, MOST_VALUES, DEEPEST = 8_000_000, 1_000_000, 50
+MOST_KEPT = 100_000  # characters of a text whose content is kept
 _Bases: Any = (Composer, yaml.CSafeLoader) if hasattr(yaml, "CSafeLoader") else (yaml.SafeLoader,)
 
 
@@ -76,9 +79,22 @@ def read(path: FilePath, *, own: bool = False) -> tuple[Any, dict[Path, str]]:
 
 
 def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
-    """As `read`, from text."""
+    """As `read`, from text; what was parsed before is copied, so that spaces, laws and devices are parsed once in a process."""
     if len(text) > MOST_BYTES:
         raise UsageError(f"{label}: expected at most {MOST_BYTES // 10**6} MB of YAML, got more; write less")
+    if len(text) > MOST_KEPT:
+        return _parsed(text, label)
+    content, origins = _kept(text, label)
+    return deepcopy(content), dict(origins)
+
+
+@lru_cache(maxsize=128)
+def _kept(text: str, label: str) -> tuple[Any, dict[Path, str]]:
+    """What `parse` copies."""
+    return _parsed(text, label)
+
+
+def _parsed(text: str, label: str) -> tuple[Any, dict[Path, str]]:
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

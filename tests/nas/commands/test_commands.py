@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,25 +83,36 @@ def rows(path: Path) -> list[dict[str, str]]:
 # Help
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "__main__"])
-def test_help_imports_nothing_heavy(command: str, commands: Any) -> None:
-    line = commands.line(command, "--help")
+HELP = """
+import contextlib, importlib, io, json, sys
+from nas.terminal.doors import door
+found = {}
+for name in sys.argv[1:]:
+    before, out = {*sys.modules}, io.StringIO()
+    sys.argv, code = ["nas", "--help"], None
+    with contextlib.redirect_stdout(out):
+        try:
+            importlib.import_module(door(name)).main()
+        except SystemExit as stopped:
+            code = stopped.code
+    found[name] = (code, out.getvalue(), sorted({module.partition(".")[0] for module in {*sys.modules} - before}))
+print(json.dumps(found))
+"""
+
+
+def test_help_imports_nothing_heavy(commands: Any) -> None:
+    """One command's help after the other in one process, each with what it alone brought in."""
+    names = ["__main__", *COMMANDS]
+    line = [sys.executable, "-c", HELP, *names]
     result = subprocess.run(
-        [line[0], "-X", "importtime", *line[1:]],
-        cwd=commands.folder,
-        env=commands.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
+        line, cwd=commands.folder, env=commands.environment(), capture_output=True, text=True, check=True
     )
-    assert result.returncode == 0, result.stderr
-    assert "Usage:" in result.stdout
-    imported = {
-        text.rpartition("|")[2].strip().partition(".")[0]
-        for text in result.stderr.splitlines()
-        if text.startswith("import time:")
-    }
-    assert not imported & HEAVY
+    found = json.loads(result.stdout)
+    assert list(found) == names
+    for name, (code, out, imported) in found.items():
+        assert code in (None, 0), (name, out)
+        assert "Usage:" in out, name
+        assert not {*imported} & HEAVY, name
     assert list(commands.folder.iterdir()) == []
 
 

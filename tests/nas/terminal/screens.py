@@ -1,5 +1,6 @@
 """A command on a pseudo-terminal: what it writes, and the lines that stand on the screen when it has ended."""
 
+import importlib
 import os
 import pty
 import re
@@ -8,10 +9,14 @@ import struct
 import sys
 import termios
 import time
+import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
+
+from nas.terminal.doors import door
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
@@ -39,22 +44,46 @@ def standing(written: str) -> list[str]:
 
 
 def on_screen(arguments: Sequence[str], folder: Path, columns: int, rows: int = 40, **environment: str) -> Screen:
-    """Run `python -m nas.COMMAND …` on a terminal of a size."""
+    """Run a command on a terminal of a size, in a copy of this process, which has the code loaded already."""
     kept = {
         name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
     }
     set_up: Mapping[str, str] = {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **environment}
+    importlib.import_module(door(arguments[0]))
+    for work in (f"nas.commands.{arguments[0]}", f"nas.{arguments[0]}.command"):
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(work)
     child, terminal = pty.fork()
     if child == 0:
-        os.chdir(folder)
-        module, *rest = arguments
-        os.execve(sys.executable, [sys.executable, "-m", f"nas.{module}", *rest], dict(set_up))
+        os._exit(_run(arguments, folder, set_up))
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     written = _all_of(terminal)
     _, status = os.waitpid(child, 0)
     return Screen(
         written.decode(environment.get("PYTHONIOENCODING", "utf-8"), "replace"), os.waitstatus_to_exitcode(status)
     )
+
+
+def _run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
+    """The command in a fresh fork, with the terminal as its streams; its exit code."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    encoding = environment.get("PYTHONIOENCODING", "utf-8")
+    sys.stdin, sys.stdout, sys.stderr = (open(fd, mode, encoding=encoding) for fd, mode in enumerate("rww"))  # noqa: SIM115
+    module, *rest = arguments
+    sys.argv, code = [f"nas.{module}", *rest], 0
+    try:
+        importlib.import_module(door(module)).main()
+    except SystemExit as stopped:
+        code = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return code
 
 
 def _all_of(terminal: int) -> bytes:
