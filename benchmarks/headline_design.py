@@ -1,6 +1,6 @@
 """The lists of architectures of the miniature headline, drawn before anything is trained: `benchmarks/headline/lists/`.
 
-python benchmarks/headline.py design    draws them anew and says whether they are the committed ones
+python benchmarks/headline.py design    draws them again and says whether they are the committed ones
 """
 
 import csv

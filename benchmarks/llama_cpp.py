@@ -2,7 +2,7 @@
 
 python benchmarks/llama_cpp.py all --programs FOLDER --out FOLDER
 python benchmarks/llama_cpp.py STAGE --out FOLDER    design, files, machine, measure or page
-python benchmarks/llama_cpp.py figures               the page's figures anew from docs/llama-cpp.csv, without measuring
+python benchmarks/llama_cpp.py figures               the page's figures again from docs/llama-cpp.csv, without measuring
 
 The design is in benchmarks/llama_cpp/README.md; `benchmarks/llama_cpp_build.py` builds the programs. `machine` needs the extra hf.
 `machine` and `measure` take times: run them on an idle machine; they refuse to begin on another, unless --rehearse is given.

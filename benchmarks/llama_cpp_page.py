@@ -30,7 +30,7 @@ def write_page(plan: Plan) -> None:
 
 
 def refresh_page() -> None:
-    """The figures of the page anew from the table that ships, after a change of the model or of its fit."""
+    """The figures of the page again from the table that ships, after a change of the model or of its fit."""
     page = DOCS / "llama-cpp.md"
     before, _, rest = page.read_text(encoding="utf-8").partition(f"{BEGIN}\n\n")
     record, after = rest.partition("\n\n")[0], rest.partition(f"\n\n{END}")[2]

@@ -31,7 +31,7 @@ from search_spaces.space import SearchSpace
 class RecordedRun:
     """What a run evaluated, with its space and the scale of its objectives.
 
-    `solved` says that the evaluations are exact answers found anew, not rows of the run's log; `anew` that they are of
+    `solved` says that the evaluations are exact answers found afterwards, not rows of the run's log; `requeried` that they are of
     another study, so that the folder's scale is none of theirs; so many of the first ones were `known` before the run.
     """
 
@@ -41,7 +41,7 @@ class RecordedRun:
     objectives: tuple[Objective, ...]
     solved: bool = False
     known: int = 0
-    anew: bool = False
+    requeried: bool = False
 
     @property
     def workload(self) -> Requests:
@@ -88,7 +88,7 @@ class RecordedRun:
 
     def scale(self) -> Scale:
         """The scale of the run's summary (the exact frontier's where known), else that of its own frontier."""
-        stored = None if self.anew else _stored_scale(self.run.path, self.objectives)
+        stored = None if self.requeried else _stored_scale(self.run.path, self.objectives)
         if stored is not None:
             return stored
         return Scale.of(self.objectives, self.evaluations.values[frontier_rows(self.evaluations)])

@@ -1,4 +1,4 @@
-"""The outcome of a recorded run, derived anew from its folder; a user's own functions are not called, nothing is imported."""
+"""Derives the outcome of a recorded run from its folder; a user's own functions are not called, nothing is imported."""
 
 from collections.abc import Mapping
 from contextlib import suppress

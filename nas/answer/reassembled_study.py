@@ -1,4 +1,4 @@
-"""The study of a recorded run assembled anew, under other flags if given; a user's functions are left out, nothing is imported."""
+"""Assembles the study of a recorded run, under other flags if given; a user's functions are left out, nothing is imported."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

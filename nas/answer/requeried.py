@@ -1,4 +1,4 @@
-"""A run asked anew in other formats, or with another law of what few bits cost: another space, or other losses, so none of its rows hold."""
+"""The question of a recorded run in other formats, or with another law of what few bits cost: another space, or other losses, so none of its rows hold."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ def requeried(run: RecordedRun, flags: Mapping[str, Any]) -> tuple[RecordedRun, 
     own = [name for name in (*resolved["objectives"], *resolved["budgets"]) if name.partition("@")[0] not in shipped]
     if own:
         raise UsageError(
-            f"{' and '.join(flags)}: expected a run of shipped metrics alone, which are solved anew, got one of {own[0]}; "
+            f"{' and '.join(flags)}: expected a run of shipped metrics alone, which are solved again, got one of {own[0]}; "
             "start a run with them"
         )
     study = study_of(run, flags, [])
@@ -33,4 +33,4 @@ def requeried(run: RecordedRun, flags: Mapping[str, Any]) -> tuple[RecordedRun, 
     nothing = study.problem.evaluate(np.zeros((0, len(study.problem.space.genes)), dtype=np.int64))
     empty = replace(nothing, objectives=run.evaluations.objectives, budgets=run.evaluations.budgets)
     opened = replace(run.run, resolved={**resolved, **{key: now[key] for key in CHANGED}})
-    return replace(run, run=opened, space=study.problem.space, evaluations=empty, anew=True), study
+    return replace(run, run=opened, space=study.problem.space, evaluations=empty, requeried=True), study

@@ -1,4 +1,4 @@
-"""A run of `exact` solved anew under other budgets: its log holds the frontier alone, the answers cover the space."""
+"""Solves a run of `exact` under other budgets: its log holds the frontier alone, the answers cover the space."""
 
 from collections.abc import Mapping
 from dataclasses import replace

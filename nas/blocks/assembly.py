@@ -51,7 +51,7 @@ def _changed(found: Scorer, mixture: Sequence[Mapping[str, Any]]) -> dict[int, V
         variant = _variant(content)
         if variant not in shape.variants():
             raise UsageError(
-                f"--real: layer {at}: expected a block that --measure makes, got {variant.name}; measure anew"
+                f"--real: layer {at}: expected a block that --measure makes, got {variant.name}; measure again"
             )
         if variant != shape.parent:
             chosen[at] = variant

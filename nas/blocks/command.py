@@ -131,7 +131,7 @@ def reopened(path: Path, budgets: Sequence[str]) -> Study:
 
 
 def report(request: ReportRequest) -> Path:
-    """The page of a folder, written anew.
+    """The page of a folder, written again.
 
     Raises:
         UsageError: another folder, or a file that exists.

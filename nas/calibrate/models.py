@@ -1,4 +1,4 @@
-"""Which architecture a log's model is: as it was told, by a published model's name, or by its parameters; never guessed."""
+"""Which architecture a log's model is: as it was given, by a published model's name, or by its parameters; never guessed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
     """
     own = [given[key(name)] for name in figure.names or (ANY,) if key(name) in given]
     if own:
-        return own[0], f"as told{_agreeing(own[0], figure)}"
+        return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
     alike = [model for model in shipped if any(_words(name) == _words(model.label) for name in figure.names)]

@@ -76,12 +76,12 @@ def choose(request: SelectRequest) -> None:
 
 
 def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
-    """The run asked anew, with what must be said of its formats."""
-    anew, study = requeried(run, request.formats)
+    """The recorded question in other formats, and its problem."""
+    again, study = requeried(run, request.formats)
     if not request.quiet:
         for text in study.notices:
             notice(f"Warning: {text}")
-    return anew, study.problem
+    return again, study.problem
 
 
 def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:

@@ -105,7 +105,7 @@ def search(cell: RunSpec) -> None:
 
 
 def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
-    """The run's store, laid out anew unless something is recorded."""
+    """The run's store, laid out again unless something is recorded."""
     if not begun(folder / FILE):
         for leftover in folder.glob(f"{FILE}*"):
             leftover.unlink()

@@ -61,7 +61,7 @@ def _files(path: Path, flag: str) -> list[Path]:
         names = [Path(entry["filename"]).name for entry in state["_data_files"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{flag}: expected a saved data set in {path}, got a garbled {STATE} ({error}); save it anew"
+            f"{flag}: expected a saved data set in {path}, got a garbled {STATE} ({error}); save it again"
         ) from None
     if state.get("_indices_data_files"):
         raise UsageError(
@@ -89,5 +89,5 @@ def _batches(file: Path) -> Iterator[Any]:
                 yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
     except pa.ArrowException as error:
         raise UsageError(
-            f"{file}: expected an Arrow or Parquet file, got {str(error).splitlines()[0]}; save it anew"
+            f"{file}: expected an Arrow or Parquet file, got {str(error).splitlines()[0]}; save it again"
         ) from None

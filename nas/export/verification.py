@@ -66,7 +66,7 @@ def verify(folder: Path, to: str = "", *, as_json: bool) -> None:
         notice(f"{name}: not checked, a stack of {distribution}; add --to {name}, which imports that package's code")
     if wrong:
         raise PlasError(
-            f"{folder}: expected every field as exported, got {len(wrong)} of {len(found)} with differences; export anew"
+            f"{folder}: expected every field as exported, got {len(wrong)} of {len(found)} with differences; export again"
         )
 
 

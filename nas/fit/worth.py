@@ -3,7 +3,7 @@
 The regret of a pick is its loss minus that of the best design within the pick's budgets. Now: the fit's picks, with each
 draw of the law as the truth. After: each draw as the truth, the trainings simulated under it with the fit's residual sd,
 every loss updated by the best linear predictor that the draws' covariances give (of a law that is linear in its
-coefficients with normal draws this is the refit itself), the picks made anew. Source: preposterior analysis, Raiffa and
+coefficients with normal draws this is the refit itself), the picks made again. Source: preposterior analysis, Raiffa and
 Schlaifer 1961; linear Bayes, Goldstein and Wooff 2007. What no form of the law can hold is in neither figure.
 """
 

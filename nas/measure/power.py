@@ -67,7 +67,7 @@ class Readings:
 
 @dataclass(frozen=True)
 class Domain:
-    """One counter of RAPL, microjoules that begin anew beyond `largest`."""
+    """One counter of RAPL, microjoules that begin again beyond `largest`."""
 
     name: str
     counter: Path

@@ -22,4 +22,4 @@ def bokeh_scripts() -> tuple[str, ...]:
     try:
         return tuple((static / name).read_text(encoding="utf-8") for name in PARTS)
     except OSError as error:
-        raise PlasError(f"report: expected BokehJS in {static} ({error.strerror}); install bokeh anew") from None
+        raise PlasError(f"report: expected BokehJS in {static} ({error.strerror}); install bokeh again") from None

@@ -49,9 +49,9 @@ def _solved(outcome: Outcome, usable: IntArray) -> Rows:
     objectives = outcome.frontier.objectives
     kept = usable[np.isin(usable, usable[thinned(len(usable), PICKABLE)])]
     if not outcome.whole or not {"loss", "total_ms"} <= set(objectives) or len(kept) < len(usable):
-        return Rows(kept, (), False, "The space was solved, not sampled: select solves it anew for other budgets.")
+        return Rows(kept, (), False, "The space was solved, not sampled: select solves it again for other budgets.")
     why = f"The space was solved and its frontier kept: budgets on {' and '.join(objectives)} can be tightened here; "
-    return Rows(kept, objectives, False, f"{why}select solves the space anew for any other.")
+    return Rows(kept, objectives, False, f"{why}select solves the space again for any other.")
 
 
 def _of_many(outcome: Outcome, usable: IntArray) -> Rows:

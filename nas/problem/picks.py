@@ -113,7 +113,7 @@ class Pick:
 def answers(problem: Problem, evaluations: Evaluations) -> tuple[Pick, ...]:
     """The pick of each of the problem's questions, among everything evaluated.
 
-    Under another vocabulary the shipped metrics are computed anew, once for all that ask for it.
+    Under another vocabulary the shipped metrics are computed again, once for all that ask for it.
     """
     found: dict[Question, Evaluations | None] = {}
     for vocabulary in dict.fromkeys(problem.with_vocabulary(q.vocabulary).vocabulary for q in problem.questions):

@@ -16,7 +16,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 FROM_LOSS: dict[str, Callable[[FloatArray], FloatArray]] = {"loss": lambda losses: losses, "perplexity": np.exp}
-ROW_DRAWS = 4_000_000  # losses that are computed anew, at most
+ROW_DRAWS = 4_000_000  # losses that are computed again, at most
 FEWEST = 20
 ENDS = (0.05, 0.95)
 FIRST_COMPARED = 32  # next in loss that a design is compared with at once; then twice as many

@@ -105,4 +105,4 @@ def read(folder: Path) -> Record:
         reason = error.strerror or "nothing"
     except ValueError as error:
         reason = str(error) or "nothing"
-    raise UsageError(f"{path}: expected what 'plas reproduce' writes, got {reason[:200]}; write it anew") from None
+    raise UsageError(f"{path}: expected what 'plas reproduce' writes, got {reason[:200]}; write it again") from None

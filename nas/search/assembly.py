@@ -93,7 +93,7 @@ class Study:
     def strategy(
         self, checkpoint: SolverCheckpoint | None = None, report: Callable[[int], None] = lambda settled: None
     ) -> Strategy:
-        """The strategy, built anew from its seed; one that solves before it asks uses checkpoint and report."""
+        """The strategy, built again from its seed; one that solves before it asks uses checkpoint and report."""
         seen, known, start = penalised_problem(self.problem, self.handling), None, self.start
         if self.known is not None:
             known = penalised(self.known.evaluations, self.handling, self.config.penalty_weight)
@@ -132,7 +132,7 @@ class Study:
             "seed_from": self._start_rows() or None,
             "known": [] if self.known is None else [KNOWN_FILE],
             "known_as": {},
-            "executor": None,  # named anew by whoever goes on with the run
+            "executor": None,  # named again by whoever goes on with the run
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         return {key: "none" if value is None else value for key, value in content.items()}

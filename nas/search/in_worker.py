@@ -183,7 +183,7 @@ def _found(module: str) -> bool:
 
 
 def _as_the_driver(place: Place) -> None:
-    """Import a module anew where an older file of it was imported before; what it raises, the evaluation says.
+    """Import a module again where an older file of it was imported before; what it raises, the evaluation says.
 
     Raises:
         NotRunError: this worker finds another file.

@@ -50,7 +50,7 @@ def known_columns(found: Evaluations, problem: Problem) -> dict[str, AnyArray]:
 def known_of(config: StudyConfig, problem: Problem) -> Known | None:
     """What a study says is known; None where it says nothing.
 
-    A user's own metrics are taken as they were told. Shipped ones cost nothing and are computed anew. Of a design that is told
+    A user's own metrics are taken as they were told. Shipped ones cost nothing and are computed again. Of a design that is told
     several times the mean counts.
 
     Raises:
@@ -197,7 +197,7 @@ def _compared(
             f"({name} {told[name][first]:.6g}, here {found.metrics[name][first]:.6g}): another law, device or workload; "
             "name results of this study"
         )
-    return [f"{names} computed anew, {rows:,} rows were told otherwise (another law, device or workload)"]
+    return [f"{names} computed again: {rows:,} rows of the source differ (another law, device or workload)"]
 
 
 def _joined(parts: Sequence[Evaluations], problem: Problem) -> Evaluations:

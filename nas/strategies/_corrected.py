@@ -164,7 +164,7 @@ def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objec
 
 
 class Learner:
-    """Learns models anew from everything told and known besides; keeps what only depends on the space.
+    """Learns models again from everything told and known besides; keeps what only depends on the space.
 
     before: how many of the evaluations told, the first, are results from before the search.
     """

@@ -1,4 +1,4 @@
-"""Optuna's model-based samplers: one architecture at a time from everything told, begun anew from the log alone."""
+"""Optuna's model-based samplers: one architecture at a time from everything told, begun again from the log alone."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ DECISIVE = ("numpy", "scipy", "optuna", "torch")
 class OneByOne(OptunaStrategy):
     """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it.
 
-    It is built anew from the seed and the number of architectures so far, so that what is asked
+    It is built again from the seed and the number of architectures so far, so that what is asked
     next follows from the seed and the log alone: `restore` needs no generator state and samples
     nothing.
     """

@@ -29,7 +29,7 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")  # a misspelt parameter is refused
     batch: int = Field(20, strict=True, ge=1, le=100_000, description="Architectures proposed at once")
-    genes: int = Field(1, strict=True, ge=1, le=6, description="Genes of a parent that are drawn anew")
+    genes: int = Field(1, strict=True, ge=1, le=6, description="Genes of a parent that are drawn again")
 
 
 class FrontierMutation:
@@ -67,7 +67,7 @@ class FrontierMutation:
         return np.concatenate([first, children, self.space.genotypes(elsewhere)])
 
     def _children(self) -> IntArray:
-        """A batch of frontier members, each with some genes drawn anew, made valid by the space's own rule."""
+        """A batch of frontier members, each with some genes drawn again, made valid by the space's own rule."""
         rows = self.generator.integers(0, len(self.genotypes), size=self.parameters.batch)
         children = self.genotypes[rows]
         for _ in range(self.parameters.genes):

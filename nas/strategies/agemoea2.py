@@ -23,7 +23,7 @@ COMPILED = (
     AGEMOEA2Survival.pairwise_distances,
     AGEMOEASurvival.minkowski_distances,
 )
-with suppress(RuntimeError):  # no folder to keep machine code in: every process compiles anew, which takes seconds
+with suppress(RuntimeError):  # no folder to keep machine code in: every process compiles again, which takes seconds
     for function in COMPILED:
         function.enable_caching()
 

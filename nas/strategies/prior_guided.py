@@ -1,4 +1,4 @@
-"""A few dozen expensive evaluations: Bayesian ridge over the analytic prior, whose corrected frontier is solved anew each round."""
+"""A few dozen expensive evaluations: Bayesian ridge over the analytic prior, whose corrected frontier is solved again each round."""
 
 import hashlib
 from collections.abc import Mapping

@@ -206,10 +206,10 @@ def _plug_ins(point: EntryPoint, label: str) -> tuple[list[PlugIn], str]:
 def _documents(kind: str, place: str, label: str) -> tuple[list[PlugIn], str]:
     folder = located(place)
     if folder is None:
-        return [], f"{kind}: expected a folder of YAML files, got {place}, which is not there; install it anew"
+        return [], f"{kind}: expected a folder of YAML files, got {place}, which is not there; install it again"
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
-        return [], f"{kind}: expected a folder of YAML files, got none in {place}; install it anew"
+        return [], f"{kind}: expected a folder of YAML files, got none in {place}; install it again"
     return [PlugIn(kind, normalised(path.stem), str(path), label) for path in paths], ""
 
 

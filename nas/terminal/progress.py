@@ -13,7 +13,7 @@ OFTEN_S, SELDOM_S = 0.2, 10.0  # between two states of the line on a terminal, e
 
 
 class ProgressLine:
-    """A line on standard error that is rewritten on a terminal, and written anew elsewhere."""
+    """A line on standard error that is rewritten on a terminal, and written again elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet, self.begin, self.terminal = quiet, time.monotonic(), is_live(sys.stderr)

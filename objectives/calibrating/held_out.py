@@ -59,7 +59,7 @@ class Chosen:
 def leave_one_out(group: Group, *, by: AnyArray | None = None, which: AnyArray | None = None) -> FloatArray:
     """Milliseconds of every row of the group's own predicted from rows of other models, (n,); NaN with one model alone.
 
-    What is kept of the optional coefficients is decided anew for every model, without its rows.
+    What is kept of the optional coefficients is decided again for every model, without its rows.
 
     Args:
         group: rows, those beside it included.

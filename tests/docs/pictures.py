@@ -1,4 +1,4 @@
-"""The pictures of the documentation, drawn anew: run the commands of docs/gallery.md and take what each section says it makes.
+"""The pictures of the documentation, drawn again: run the commands of docs/gallery.md and take what each section says it makes.
 
 python tests/docs/pictures.py
 

@@ -1,4 +1,4 @@
-"""The samples of the documentation: run every shell block of a page, compare what is printed, or write it anew.
+"""The samples of the documentation: run every shell block of a page, compare what is printed, or write it again.
 
 python tests/docs/samples.py [--check] [PAGE ...]
 

@@ -75,7 +75,7 @@ def emit(model: Model, folder: Path) -> None:
 
 
 def _model(model: Model) -> dict[str, Any]:
-    """No shapes: a width given here makes torchtitan derive FFN size and head size anew, other than the directory's."""
+    """No shapes: a width given here makes torchtitan derive FFN size and head size again, other than the directory's."""
     return {"load_balance_coeff": LOAD_BALANCE} if model.sparse else {}
 
 

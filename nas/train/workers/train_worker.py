@@ -194,7 +194,7 @@ class Training:
         try:
             found = torch.load(self.job["checkpoint"], map_location=self.place, weights_only=True)
         except Exception:
-            return  # none, or none that is whole: begin anew, which gives the same numbers
+            return  # none, or none that is whole: begin again, which gives the same numbers
         if found.get("identity") != self.job["identity"]:
             return
         self.model.load_state_dict(found["model"])

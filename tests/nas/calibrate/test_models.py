@@ -96,7 +96,7 @@ def test_told(sample: Callable[[str], Path]) -> None:
         Figure(("code", "llama 7B"), family="llama", parameters=Stated(own, 4096)), given, published()
     )
     assert total(model.architecture)[0] == own
-    assert how == "as told, 6.739 billion parameters agree"
+    assert how == "as given, 6.739 billion parameters agree"
     with pytest.raises(Unusable, match="billion parameters, where"):
         identified(Figure(("llama 7B",), family="llama", parameters=Stated(7e9, 4096)), given, published())
     with pytest.raises(Unusable, match="family qwen3, which llama 7B is not of"):

@@ -1,4 +1,4 @@
-"""What an exact run answers anew: other budgets, sweeps, gains, diagnoses; and that a killed solution goes on."""
+"""What an exact run answers again: other budgets, sweeps, gains, diagnoses; and that a killed solution goes on."""
 
 import csv
 import importlib

@@ -244,7 +244,7 @@ def test_probability_is_that_of_the_definition(law: Law, space: SearchSpace) -> 
 
 
 def test_the_frontier_check_is_that_of_the_definition(law: Law) -> None:
-    """Frontiers, picks and regrets of every draw, computed anew from the losses."""
+    """Frontiers, picks and regrets of every draw, computed again from the losses."""
     study = assemble({"law": law.mapping(), "baselines": [], "applications": {}}, {})
     problem = study.problem
     said = frontier_check(under_draws(study, law))

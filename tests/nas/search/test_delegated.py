@@ -58,7 +58,7 @@ class Here(WorkerPool):
 
 @pytest.fixture
 def opened(tmp_path: Path, problem_of: Callable[..., Problem], user_module: Callable[[str], str]) -> Iterator[Any]:
-    """A problem with two metrics of one's own, and its store, opened anew each time."""
+    """A problem with two metrics of one's own, and its store, opened again each time."""
     module = user_module(COUNTED)
     problem = problem_of(objectives=["loss", f"{module}:fn", f"{module}:other"])
     stores: list[RunStore] = []

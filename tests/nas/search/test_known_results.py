@@ -261,7 +261,7 @@ def test_formulas_of_another_law_or_device_are_no_results_of_this_study(lab: Stu
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "as this study computes them, got others in 20 of 20 rows" in answer.err
     measured = lab.ran("nsga2", "thor", "--known", "first", "--device", "jetson_agx_thor")
-    assert "computed anew, 30 rows were told otherwise" in measured.out
+    assert "computed again: 30 rows of the source differ" in measured.out
 
 
 def test_a_function_of_the_scenario_takes_results_of_the_same_device_alone(

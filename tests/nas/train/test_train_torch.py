@@ -188,7 +188,7 @@ def test_going_on_gives_the_same_losses(shape: str, job: Jobs, tmp_path: Path) -
 
 
 def test_another_trainings_checkpoint_is_not_taken(job: Jobs) -> None:
-    """A checkpoint of other settings, or half of one, begins anew."""
+    """A checkpoint of other settings, or half of one, begins again."""
     given = job("dense")
     loss = worker.train(given)["loss"]
     held = Path(given["checkpoint"]).read_bytes()
