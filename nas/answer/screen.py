@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.correction_lines import learned_lines
-from nas.answer.law_screen import law_lines
+from nas.answer.law_sentences import TITLE as UNDER_LAWS
+from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lines, verdict_rows
+from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, pick_lines
 from nas.answer.pick_tables import EXACT_MEANS, answer
@@ -30,6 +32,7 @@ from nas.terminal.console import Line, sentence, write
 from nas.terminal.program import command
 from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.styles import COMMAND, FAINT, TITLE, Styled, linked, shown
+from nas.terminal.tables import fitted
 from nas.terminal.width import cells, columns, rows
 from objectives.display_text import in_a_command
 
@@ -195,3 +198,11 @@ def relaxed(diagnosis: Diagnosis) -> str:
     factor = 1.0 + diagnosis.together
     every = [(r.budget.metric, at_least(factor * r.budget.limit)) for r in diagnosis.relaxations]
     return " ".join(f"--budget {metric}={limit}" for metric, limit in every)
+
+
+def law_lines(problem: Problem, answers: LawAnswers, *, verbose: bool) -> list[Line]:
+    """The table of the picks' regrets, what each is right under, where the frontier's designs are; of each law what must be said."""
+    lines, _ = fitted(verdict_header(answers.laws), verdict_rows(problem, answers), 2)
+    said = [*verdict_lines(problem, answers), *(notes if verbose else caveats)(answers.laws)]
+    below = [line for text in said for line in sentence(f"  {text}")]
+    return [[], *sentence(Styled(UNDER_LAWS, TITLE)), *lines, *below]

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from nas.calibrate.families import known, of_llama_cpp
 from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.errors import UsageError
 from nas.study.baselines import baseline, config_path
-from nas.study.model_configs import read_config
+from nas.study.model_configs import FAMILIES, read_config
 from objectives.calibrating.formats import Format, format_of
 from objectives.counts import count, total
 from objectives.plugins import documents
@@ -199,3 +198,14 @@ def check_file(model: Model, figure: Figure) -> None:
             f"{shown(figure)}: {figure.size.value / 1e6:,.0f} MB, where {figure.cells['precision']} takes {low / 1e6:,.0f} to "
             f"{high / 1e6:,.0f}: many of its tensors are in other formats"
         )
+
+
+def of_llama_cpp(name: str, architecture: Architectures) -> bool:
+    """Whether llama.cpp would call an architecture so; True for a name that is not known here."""
+    own = [family for family in FAMILIES.values() if family.llama_cpp == name]
+    return not own or any(family.fits(architecture) for family in own)
+
+
+def known(name: str) -> bool:
+    """Whether llama.cpp's name of a family is one of ours."""
+    return any(family.llama_cpp == name for family in FAMILIES.values())

@@ -4,10 +4,12 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from string import Template
 from typing import Any
 
-from nas.pages.bokeh_scripts import bokeh_scripts
+from nas.errors import PlasError
 from nas.pages.embedding import embedded
 from nas.pages.markup import text
 
@@ -44,3 +46,23 @@ def policy(scripts: Sequence[str]) -> str:
 
 def _asset(name: str) -> str:
     return files("nas.pages").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+PARTS = ("bokeh.min.js", "bokeh-api.min.js")  # figures, tools and glyphs; then the plotting interface
+
+
+def bokeh_scripts() -> tuple[str, ...]:
+    """The text of each script, in loading order.
+
+    Raises:
+        PlasError: no bokeh, or one without its scripts.
+    """
+    spec = find_spec("bokeh")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    if not folders:
+        raise PlasError("report: expected bokeh in this environment, got none; install it, or use --no-plots")
+    static = Path(folders[0], "server", "static", "js")
+    try:
+        return tuple((static / name).read_text(encoding="utf-8") for name in PARTS)
+    except OSError as error:
+        raise PlasError(f"report: expected BokehJS in {static} ({error.strerror}); install bokeh again") from None

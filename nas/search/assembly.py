@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
+from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
 from nas.problem.energy_words import about_energy
@@ -18,7 +19,6 @@ from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.problem.training_words import about_training
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
-from nas.search.infeasible_budgets import refuse_impossible
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.reading import ReadStudy, read
 from nas.search.scenarios import (
@@ -248,3 +248,27 @@ def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float 
     if default is not None and default.metric not in limits:
         limits = {default.metric: default.share * device.memory_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
+
+
+def refuse_impossible(problem: Problem) -> None:
+    """Say options that a problem's models lack, before anything is evaluated.
+
+    Raises:
+        UsageError: the first of them.
+    """
+    axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
+    if axes and problem.scenario.latency == "closed_form":
+        raise UsageError(
+            f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
+        )
+    if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
+        raise UsageError(
+            f"objectives: expected functions of architectures alone where precision is an axis of {problem.space.name}, got one "
+            "that takes the scenario; read the column precision instead"
+        )
+    first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
+    try:
+        for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
+            problem.assess(first)[name]
+    except ValueError as error:
+        raise UsageError(str(error)) from None

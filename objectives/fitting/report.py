@@ -8,6 +8,7 @@ import numpy as np
 
 from objectives.fitting import diagnostics
 from objectives.fitting.beyond_rows import BeyondRows
+from objectives.fitting.diagnostics import factors, losses
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import excess, shares
 from objectives.fitting.formula_text import formulas
@@ -15,11 +16,12 @@ from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import provenance
 from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.portability import portability
-from objectives.fitting.row_by_row import row_by_row
-from objectives.fitting.token_counts import unseen_tokens
+from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import Validation, row_of, validated
+from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
+from objectives.plugins import importable
 
 
 def report(
@@ -139,3 +141,47 @@ def compared(
         own: dict[str, float | None] = {"weight": weights[name], "folds_excess": apart, "folds_excess_error": error}
         found[name] = row | own
     return found | {name: reason for name, reason in rivals.items() if isinstance(reason, str)}
+
+
+def row_by_row(fit: Fit, checked: Validation) -> dict[str, Any]:
+    """Columns of equal length, in the table's order.
+
+    observed, predicted, unseen (by the fit to the other folds): nats. residual: observed minus predicted in the scale
+    of the residuals. design: rows of one number are replicates. factors: quantities that vary. terms: what adds up to the loss, nats, or
+    to its logarithm.
+    """
+    model, table = fit.model, fit.table
+    values = fit.vector[: model.count, None] * model.terms(fit.vector[None, model.count :])[0]
+    named = [] if table.names is None else table.names.tolist()
+    return {
+        "line": np.asarray(table.lines).tolist(),
+        "name": named,
+        "design": table.design.tolist(),
+        "observed": table.loss.tolist(),
+        "predicted": losses(fit, fit.predicted).tolist(),
+        "unseen": checked.predicted.tolist(),
+        "residual": fit.residuals.tolist(),
+        "factors": {name: table.feature(name).tolist() for name in factors(table)},
+        "terms": {name: row.tolist() for name, row in zip(model.form.terms, values, strict=True)},
+    }
+
+
+ALIKE = 0.1  # relative difference up to which counts of tokens are one
+
+
+def unseen_tokens(table: Table, form: Form) -> str | None:
+    """What to do where training tokens vary and the form does not depend on them; None where neither is so."""
+    if "tokens" in form.features or not table.has("tokens"):
+        return None
+    tokens = table.feature("tokens")
+    if float(np.ptp(tokens)) <= ALIKE * float(tokens.min()):
+        return None
+    with_tokens = [name for name in importable("objectives.law_forms") if "tokens" in named_form(name).features]
+    counts, rows = np.unique(tokens, return_counts=True)
+    most = int(np.argmax(rows[::-1])) if len(rows) else 0  # of equally frequent ones the largest
+    count, kept = float(counts[::-1][most]), int(rows[::-1][most])
+    keep = f"--where tokens={count:.17g} keeps {kept} of {len(table)} rows of one count, or " if kept > 1 else ""
+    return (
+        f"tokens vary, {tokens.min():.3g} to {tokens.max():.3g}, and this form has no term for them: what they do is read as the "
+        f"architecture's doing; {keep}choose a form with tokens ({', '.join(with_tokens)}, or one of your own with --form FILE.yaml)"
+    )

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate.families import of_llama_cpp
 from nas.calibrate.figure import Figure, Stated, Unusable
-from nas.calibrate.models import given_models, identified, published
+from nas.calibrate.models import given_models, identified, of_llama_cpp, published
 from nas.errors import UsageError
 from nas.study.model_configs import FAMILIES, architecture_of, read_config
 from objectives.counts import total

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from objectives.fitting.report import unseen_tokens
 from objectives.fitting.several_tables import read_tables
-from objectives.fitting.token_counts import unseen_tokens
 from objectives.fitting.trained_models import Table, read_table
 from objectives.loss_law.form import named_form
 
