@@ -23,7 +23,7 @@ from nas.terminal.flags import (
 WHICH = "Which architecture"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunRequest:
     """A study to search, or a run folder to continue; `flags` are keys of the study."""
 
@@ -60,7 +60,7 @@ class RunRequest:
     json: Annotated[bool, Json] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SelectRequest:
     """A run and how to choose of it; `formats` are keys of the study that change what its designs are, or lose."""
 
@@ -87,7 +87,7 @@ class SelectRequest:
     json: Annotated[bool, Json] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExplainRequest:
     """One architecture: of a run, published, or written out; `flags` are keys of the study that prices it."""
 
@@ -119,7 +119,7 @@ class ExplainRequest:
     json: Annotated[bool, Json] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReportRequest:
     """Runs, or the folder of a fit, a calibration or a reproduction, and the page to write."""
 
@@ -136,7 +136,7 @@ class ReportRequest:
     quiet: Annotated[bool, Quiet] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class WatchRequest:
     """A folder to watch; times in seconds."""
 
@@ -150,7 +150,7 @@ class WatchRequest:
     json: Annotated[bool, Json] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class InitRequest:
     """A file to write, and what it starts from."""
 

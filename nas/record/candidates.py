@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.files.tables import csv_text, finite, write
+from nas.files.json_values import finite
+from nas.files.tables import csv_text, write
 from objectives import outside
 from objectives.display_text import csv_fault, read_cell, shown_name
 from objectives.fitting.kept_rows import DONE, STATES, STATUS

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from nas.files.tables import finite
+from nas.files.json_values import finite
 from nas.terminal.streams import holds_unicode
 from nas.terminal.styles import BAD, DOUBT, Styled, is_live, shown, write_line
 from nas.terminal.width import columns, wrapped
