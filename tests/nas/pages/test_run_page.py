@@ -19,7 +19,8 @@ from nas.answer.read_from_run import recalled
 from nas.commands.report import report
 from nas.commands.requests import ReportRequest
 from nas.errors import PlasError
-from nas.pages import bokeh_scripts, rows
+from nas.pages import page as page_module
+from nas.pages import rows
 from nas.pages.embedding import column, embedded
 from nas.pages.markup import configuration, element, text
 from nas.pages.page import policy
@@ -282,9 +283,9 @@ def test_failed_rows_are_not_held(concluded: Concluded, user_module: Callable[[s
 
 
 def test_without_bokeh_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bokeh_scripts, "find_spec", lambda _: None)
+    monkeypatch.setattr(page_module, "find_spec", lambda _: None)
     with pytest.raises(PlasError, match="install it"):
-        bokeh_scripts.bokeh_scripts()
+        page_module.bokeh_scripts()
 
 
 def test_the_policy_names_every_script() -> None:
