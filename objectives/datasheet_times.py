@@ -1,4 +1,4 @@
-"""What measurements say of times at datasheet peaks, on a device or in a power mode that no profile was measured on."""
+"""What measurements show of times at datasheet peaks, on a device or in a power mode without a profile."""
 
 from objectives.device import Calibration, Device
 

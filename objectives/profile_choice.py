@@ -1,4 +1,4 @@
-"""Which calibrated profile prices a precision and a batch, and what is not known where it was measured under others."""
+"""Chooses the calibrated profile for a precision and a batch, and says what is not known where it was measured under others."""
 
 from statistics import median
 

@@ -1,4 +1,4 @@
-"""What one part of an architecture (base, attention, FFN) adds to a quantity, and to its counts of parameters."""
+"""The share of one part of an architecture (base, attention, FFN) in a quantity, and in its counts of parameters."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -1,4 +1,4 @@
-"""What training takes, and using what was trained: FLOPs of tokens, and the hours of a device."""
+"""FLOPs of training and serving, and hours on a device."""
 
 from dataclasses import dataclass
 

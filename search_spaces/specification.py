@@ -1,4 +1,4 @@
-"""What a search space's YAML may say, checked with pydantic."""
+"""The YAML of a search space, checked with pydantic."""
 
 import math
 from bisect import bisect_right

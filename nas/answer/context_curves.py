@@ -1,4 +1,4 @@
-"""What the picks of a study and the models beside them take along the context."""
+"""Time, cache and memory of a study's picks and of the models beside them along the context."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a strategy learned, as sentences, tables and columns: the answers that changed and how sure each is, values left out."""
+"""Sentences, tables and columns of what a strategy learned: the answers that changed and how sure each is, values left out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What designs take under preset `device`, and why that differs from the study's own times."""
+"""Times of designs under preset `device`, and why they differ from the study's own."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What relaxing would buy, in sentences and as plain content."""
+"""Gains of relaxing a budget or an axis, in sentences and as plain content."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a run's picks and frontier are worth under rival laws: regrets, least worst designs, where the laws agree."""
+"""Regrets of a run's picks and frontier under alternative laws, designs with the least worst regret, where the laws agree."""
 
 from dataclasses import dataclass
 

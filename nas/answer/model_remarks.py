@@ -1,4 +1,4 @@
-"""What costs and loss law do not know of a model, and which vocabulary it is shown with, in sentences."""
+"""Sentences on what costs and loss law do not know of a model, and the vocabulary it is shown with."""
 
 from nas.problem.problem import Problem
 from nas.problem.questions import Baseline

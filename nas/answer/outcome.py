@@ -1,4 +1,4 @@
-"""What came out of a run: frontier, picks, distance to the exact frontier."""
+"""The outcome of a run: frontier, picks, distance to the exact frontier."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What came out of a run, as the files that hold it: tables, picks, summary."""
+"""The files of a run's outcome: tables, picks, summary."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict

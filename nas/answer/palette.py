@@ -1,4 +1,4 @@
-"""How pictures look: a colour for each role, type and lines for a printed column, names of metrics as a reader sees them."""
+"""Style of pictures: a colour for each role, type and lines for a printed column, names of metrics as a reader sees them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a strategy learned, read from the files of its run: nothing is learned again, and no strategy is imported."""
+"""Reads what a strategy learned from the files of its run; no strategy is imported."""
 
 from collections.abc import Mapping
 from contextlib import suppress

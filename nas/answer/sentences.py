@@ -1,4 +1,4 @@
-"""What is said of a study, a design and a run in sentences: the head, certainty, reading, limits."""
+"""Sentences on a study, a design and a run: the head, certainty, reading, limits."""
 
 import math
 from collections.abc import Sequence

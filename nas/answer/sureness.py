@@ -1,4 +1,4 @@
-"""How sure a law's draws are of the answer, in sentences, and where they cannot be."""
+"""Sentences on how sure a law's draws are of the answer, and where they cannot be."""
 
 import numpy as np
 

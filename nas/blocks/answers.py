@@ -1,4 +1,4 @@
-"""What a frontier says: the pick of each budget, what a little more buys, which layers leave the parent when, regret of others."""
+"""Answers from a frontier of blocks: the pick of each budget, what a little more buys, which layers leave the parent when, regret of others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the command was asked for, checked against the library: objectives, limits, fixed layers, picks."""
+"""Checks the command's objectives, limits, fixed layers and picks against the library."""
 
 import re
 from collections.abc import Mapping, Sequence

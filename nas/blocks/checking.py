@@ -1,4 +1,4 @@
-"""What a library must be to be summed: every fault a line, all at once."""
+"""Checks that a library can be summed; every fault a line, all at once."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The work of `blocks`: a library read and solved, its answer printed, drawn and kept in a folder, and asked again."""
+"""Runs `blocks`: reads and solves a library, prints, draws and keeps the answer, and answers again from the folder."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which sums of two objectives can be on a frontier, seen in a table before they are made.
+"""Filters sums of two objectives that can be on a frontier, by a table, before they are made.
 
 A frontier of n points shifted by k replacements has n·k candidates, of which hardly more than n survive. The table holds, on
 an even grid of the first objective, the lowest second one that some candidate has by then: one shifted copy a replacement.

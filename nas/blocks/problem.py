@@ -1,4 +1,4 @@
-"""What is asked of a library, as whole numbers: objectives to minimise, sums to keep within limits, what each layer may be."""
+"""A library's problem in whole numbers: objectives to minimise, sums to keep within limits, what each layer may be."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

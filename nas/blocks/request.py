@@ -1,4 +1,4 @@
-"""What `blocks` can be asked for: its flags."""
+"""The flags of `blocks`."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path

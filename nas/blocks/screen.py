@@ -1,4 +1,4 @@
-"""What the command prints of an answer: how sure it is, the picks, the layers that change, other people's answers."""
+"""The printed answer: how sure it is, the picks, the layers that change, other people's answers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How a problem is solved: exactly where labels stay few enough, else within a tolerance that is proved and said."""
+"""Solves a problem exactly where labels stay few enough, else within a tolerance that is proved and printed."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One answer whole: the library, what was asked, the frontier, picks, other people's answers, and how far scores add up."""
+"""One answer whole: the library, the question, the frontier, picks, other people's answers, and how far scores add up."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""What an export's bench scripts wrote, as the measured rows that `calibrate` reads."""
+"""Reads what an export's bench scripts wrote as the measured rows that `calibrate` takes."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is said of a calibration, from its report as plain content: for the terminal and for its page."""
+"""Sentences on a calibration, from its report as plain content: for the terminal and for its page."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which architecture a log's model is: as it was given, by a published model's name, or by its parameters; never guessed."""
+"""Finds the architecture of a log's model: as given, by a published model's name, or by its parameters; never guessed."""
 
 import re
 from collections.abc import Mapping, Sequence

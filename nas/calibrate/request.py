@@ -1,4 +1,4 @@
-"""What `calibrate` can be asked for: its flags."""
+"""The flags of `calibrate`."""
 
 from dataclasses import dataclass
 from pathlib import Path

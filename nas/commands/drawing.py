@@ -1,4 +1,4 @@
-"""What a finished run leaves to look at: its pictures and its page."""
+"""Draws a finished run's pictures and its page."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the small commands can be asked for: each request's fields are its flags."""
+"""The flags of the small commands, each request a dataclass of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What `run` was asked for, and the study that it means: the one typed, or a recorded one with another limit."""
+"""Resolves a request of `run` to a study: the one typed, or a recorded one with another limit."""
 
 import shlex
 import sys

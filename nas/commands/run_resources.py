@@ -1,4 +1,4 @@
-"""What a run is connected to besides its folder: an Optuna storage that mirrors it, and the workers that evaluate for it."""
+"""Resources of a run besides its folder: an Optuna storage that mirrors it, and the workers that evaluate for it."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How good a run was after how many distinct evaluations, and after how many seconds."""
+"""Quality of a run after so many distinct evaluations, and after so many seconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

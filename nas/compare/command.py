@@ -1,4 +1,4 @@
-"""One comparison from what is asked to files: plan, run what is missing, measure, write, say."""
+"""Runs `compare`: plans, runs what is missing, measures, writes, prints."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a comparison is asked for: strategies, seeds, evaluations, studies; from a file, a folder or flags."""
+"""Reads a comparison: strategies, seeds, evaluations, studies; from a file, a folder or flags."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy

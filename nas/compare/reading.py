@@ -1,4 +1,4 @@
-"""What a comparison says in words: per study, over studies, and what was left out."""
+"""Sentences on a comparison: per study, over studies, and what was left out."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What runs are measured against: the exact frontier, or the union of all runs where there is none."""
+"""The reference that runs are measured against: the exact frontier, or the union of all runs where there is none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

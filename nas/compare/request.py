@@ -1,4 +1,4 @@
-"""What `compare` can be asked for: its flags."""
+"""The flags of `compare`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

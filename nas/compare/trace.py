@@ -1,4 +1,4 @@
-"""What one run evaluated, in order: the only thing that measures look at."""
+"""The evaluations of one run in order: the only thing that measures look at."""
 
 from dataclasses import dataclass
 from typing import Self

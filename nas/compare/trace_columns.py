@@ -1,4 +1,4 @@
-"""What the columns of another tool's trace are, and the point and bounds that its hypervolumes were published with."""
+"""Meaning of another tool's columns, and the point and bounds that its hypervolumes were published with."""
 
 import re
 from collections.abc import Mapping, Sequence

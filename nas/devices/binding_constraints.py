@@ -1,4 +1,4 @@
-"""What changes from one optimum to another, and why: from computed quantities alone."""
+"""Explains what changes from one optimum to another, from computed quantities alone."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""From flags, a file or a table to the cases that are asked for."""
+"""Reads the cases from flags, a file or a table."""
 
 import re
 from collections import Counter

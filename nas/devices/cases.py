@@ -1,4 +1,4 @@
-"""One case: a device in a precision and workload, its problem, its question; all cases from what was asked."""
+"""A case: a device in a precision and workload, its problem, its question."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How many optima there are, and the one design that is best for all cases at once."""
+"""Counts the optima, and finds the one design that is best for all cases at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

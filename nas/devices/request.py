@@ -1,4 +1,4 @@
-"""What `devices` can be asked for: its flags."""
+"""The flags of `devices`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What happens to the design of one case on another: loss lost, limits missed, and the same at equal time."""
+"""Costs of running the design of one case on another: loss lost, limits missed, and the same at equal time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

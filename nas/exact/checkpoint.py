@@ -1,4 +1,4 @@
-"""What a long solution keeps so that it can go on after being killed: plain content by section, never code."""
+"""Checkpoints of a long solution, so that it goes on after being killed: plain content by section, never code."""
 
 import json
 import time

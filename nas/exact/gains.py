@@ -1,4 +1,4 @@
-"""What relaxing a budget, or one step beyond an axis, would buy; what tightening a budget would not cost."""
+"""Gains of relaxing a budget, or of one step beyond an axis; slack that tightening a budget would not cost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

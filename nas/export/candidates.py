@@ -1,4 +1,4 @@
-"""Which architectures are exported: chosen from a run folder or from a candidate file."""
+"""Chooses the architectures to export, from a run folder or from a candidate file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which key of a class's config.json holds which column, and what the class's other keys must be."""
+"""Maps columns to the keys of a class's config.json, and says what the class's other keys must be."""
 
 from typing import Any
 

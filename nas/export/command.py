@@ -1,4 +1,4 @@
-"""The work of `export`: candidates chosen, rounded if asked for, written for every stack, and said."""
+"""Runs `export`: chooses candidates, rounds them if wanted, writes them for every stack, prints."""
 
 from dataclasses import dataclass
 from pathlib import Path

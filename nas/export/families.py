@@ -1,4 +1,4 @@
-"""Which Hugging Face model class holds an architecture exactly, or why none does."""
+"""Finds the Hugging Face model class that holds an architecture exactly, or why none does."""
 
 from dataclasses import dataclass
 from functools import lru_cache

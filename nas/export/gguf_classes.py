@@ -1,4 +1,4 @@
-"""What llama.cpp calls a class, its tensors and its sizes, and the classes whose layers it computes as transformers does.
+"""llama.cpp's names of classes, tensors and sizes, and the classes whose layers it computes as transformers does.
 
 Source: `conversion/` and `src/models/` of llama.cpp 0.5.0 (llama-cpp-python 0.3.36).
 """

@@ -1,4 +1,4 @@
-"""What is exported: one candidate with everything that a stack needs to write it."""
+"""One candidate with everything that a stack needs to write it."""
 
 from dataclasses import dataclass
 

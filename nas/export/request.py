@@ -1,4 +1,4 @@
-"""What `export` can be asked for: its flags."""
+"""The flags of `export`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

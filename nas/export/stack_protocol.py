@@ -1,4 +1,4 @@
-"""What a stack provides, how it is found: a module of `nas/export/stacks/` by its file name, an installed package's by its entry point."""
+"""The protocol of a stack, and how one is found: a module of `nas/export/stacks/` by its file name, an installed package's by its entry point."""
 
 import importlib
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What training a candidate by a recipe takes: FLOPs and GPU hours."""
+"""FLOPs and GPU hours of training a candidate by a recipe."""
 
 from nas.errors import UsageError
 from nas.export.recipe import Recipe, training_tokens

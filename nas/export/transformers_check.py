@@ -1,4 +1,4 @@
-"""What transformers, where it is installed, builds from an exported directory; no weights are made."""
+"""Builds an exported directory with transformers, where it is installed, and counts its parameters; no weights are made."""
 
 from importlib.util import find_spec
 from pathlib import Path

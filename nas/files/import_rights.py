@@ -1,4 +1,4 @@
-"""Which command may import a module of somebody's own, and on whose word: the one table of it.
+"""The table of which command may import a user's module, and on whose word.
 
 `docs/run-folder.md` shows this table, and a test holds the page to it.
 """

@@ -1,4 +1,4 @@
-"""What a fit says of layers of several kinds: their deltas, and what its rows cannot tell."""
+"""Sentences on a fit's deltas of layer kinds, and on what its rows cannot tell."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the flags of `fit` mean: files, form, fixed exponents, delta, tokens; what they exclude."""
+"""Resolves the flags of `fit`: files, form, fixed exponents, delta, tokens; refuses what excludes another."""
 
 import shlex
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Which architectures of a space to train next, as a candidate file."""
+"""Chooses the architectures of a space to train next, as a candidate file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What `fit` can be asked for: its flags."""
+"""The flags of `fit`."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a fit is good for, in a few lines before everything else: rows, coefficients, forms, shape, picks, what to train next."""
+"""The verdict on a fit, in a few lines before everything else: rows, coefficients, forms, shape, picks, what to train next."""
 
 from collections.abc import Mapping
 from typing import Any

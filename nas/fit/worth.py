@@ -1,4 +1,4 @@
-"""What the next trainings are worth: the drop in the picks' expected regret, and what it costs in training FLOP.
+"""The worth of the next trainings: the drop in the picks' expected regret, and what it costs in training FLOP.
 
 The regret of a pick is its loss minus that of the best design within the pick's budgets. Now: the fit's picks, with each
 draw of the law as the truth. After: each draw as the truth, the trainings simulated under it with the fit's residual sd,

@@ -1,4 +1,4 @@
-"""What `measure` was asked for, carried out and printed."""
+"""Runs `measure` and prints its results."""
 
 import os
 import sys

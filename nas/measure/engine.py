@@ -1,4 +1,4 @@
-"""Whether the program that measures is there and has its engine, asked once before any candidate."""
+"""Checks once, before any candidate, that the program that measures is there and has its engine."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a record says of the machine at the moment: processor, clock, governor, load."""
+"""The machine's state as a record keeps it: processor, clock, governor, load."""
 
 import os
 import platform

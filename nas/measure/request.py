@@ -1,4 +1,4 @@
-"""What `measure` can be asked for: its flags."""
+"""The flags of `measure`."""
 
 from dataclasses import dataclass
 from pathlib import Path

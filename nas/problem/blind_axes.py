@@ -1,4 +1,4 @@
-"""Which axes of a space a loss law does not see, so that nothing but cost decides on them."""
+"""Axes of a space that a loss law does not see, so that nothing but cost decides on them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What an architecture takes at growing contexts: time to read them, time per token after them, memory."""
+"""Time and memory of an architecture at growing contexts."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""How far apart the members of a front lie."""
+"""Distances between neighbouring members of a front."""
 
 import numpy as np
 

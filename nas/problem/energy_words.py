@@ -1,4 +1,4 @@
-"""What is said of energy where something asks for it: what joules are made of, and what was never metered."""
+"""Sentences on energy: what joules are made of, and what was never metered."""
 
 from objectives.profile_choice import energy_named, energy_unseen
 from objectives.scenario import Scenario

@@ -1,4 +1,4 @@
-"""What a smaller vocabulary, or one shared table, changes of a design's times and bytes."""
+"""Changes of a design's times and bytes with a smaller vocabulary, or one shared table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

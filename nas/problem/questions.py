@@ -1,4 +1,4 @@
-"""What is asked of a search: the best within the study's own budgets, within each application's, beside each baseline."""
+"""Questions to a search: the best within the study's own budgets, within each application's, beside each baseline."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What must be said of metrics of training: the tokens that they count, and what they leave out."""
+"""Sentences on metrics of training: the tokens that they count, and what they leave out."""
 
 from nas.problem.problem import Problem
 

@@ -1,4 +1,4 @@
-"""How a law's uncertainty reaches the frontier: optimality per draw, regret of picks, tied designs.
+"""A law's uncertainty at the frontier: optimality per draw, regret of picks, tied designs.
 
 A draw is a law refitted to resampled data. Draws hold the coefficients' uncertainty and, as far as the law
 file has draws of rival forms, that of the form.

@@ -1,4 +1,4 @@
-"""What makes two studies the same run: every key of a resolved study but those that are marked otherwise where they are defined."""
+"""The identity of a run: every key of a resolved study but those that are marked otherwise where they are defined."""
 
 import hashlib
 import json

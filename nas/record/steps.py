@@ -1,4 +1,4 @@
-"""What a run's store keeps of fidelity steps: every design that ended one, and whether it went on."""
+"""Fidelity steps in a run's store: every design that ended one, and whether it went on."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""What a run's store keeps of evaluations that are under way: what was asked, and what arrived and is not in the log yet."""
+"""Evaluations under way in a run's store: what was asked, and what arrived and is not in the log yet."""
 
 import json
 import math

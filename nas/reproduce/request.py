@@ -1,4 +1,4 @@
-"""What `reproduce` can be asked for: its flags."""
+"""The flags of `reproduce`."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A search without batches: an idle worker gets the next design, the strategy is told each answer as it arrives."""
+"""A search without batches: an idle worker gets the next design, the strategy receives each answer as it arrives."""
 
 import time
 from collections import deque

@@ -1,4 +1,4 @@
-"""What a worker does: one metric of one architecture, under a clock, wherever the worker is."""
+"""Evaluates one metric of one architecture in a worker, under a clock, wherever the worker is."""
 
 import ctypes
 import hashlib

@@ -1,4 +1,4 @@
-"""Which row a key stands in, for millions of keys in little memory."""
+"""Finds the row of a key, for millions of keys in little memory."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Results from before a run, checked against its study: told to the strategy, charged to nobody."""
+"""Results from before a run, checked against its study: given to the strategy, charged to nobody."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

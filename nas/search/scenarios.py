@@ -1,4 +1,4 @@
-"""What a configuration prices architectures in: device, law, formats, workload and calibration, also under another preset."""
+"""Scenarios of a configuration: device, law, formats, workload and calibration, also under another preset."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a search strategy is: ask for genotypes, be told what they are worth."""
+"""The interface of a search strategy: ask for genotypes, be told their values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

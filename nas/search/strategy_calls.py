@@ -1,4 +1,4 @@
-"""Building, asking and telling a strategy that may be anybody's: what it raises or returns wrongly is said in one line."""
+"""Calls a strategy that may be a user's own: what it raises or returns wrongly is reported in one line."""
 
 import json
 import sys

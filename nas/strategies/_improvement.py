@@ -1,4 +1,4 @@
-"""Which designs add most to a hypervolume, one after the other."""
+"""Designs that add most to a hypervolume, one after the other."""
 
 import heapq
 

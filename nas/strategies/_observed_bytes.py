@@ -1,4 +1,4 @@
-"""What a strategy was told, as bytes."""
+"""The evaluations that a strategy received, as bytes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What designs must at least be able to do, `full_layers>=4`, or may share, `kv_shared<=0`, written among the budgets: conditions of the space.
+"""Limits on kinds of layers, `full_layers>=4` or `kv_shared<=0`, written among the budgets: conditions of the space.
 
 Loss laws do not see of which kinds layers are. Nothing but such limits keeps the cheapest kind from winning everywhere.
 """

@@ -1,4 +1,4 @@
-"""Which laws a study asks, and for how many training tokens."""
+"""The laws of a study, and for how many training tokens."""
 
 from collections.abc import Sequence
 

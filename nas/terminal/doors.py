@@ -1,4 +1,4 @@
-"""Which module holds a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of a command with a room of its own."""
+"""Finds the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of a command with a room of its own."""
 
 from os.path import isdir, join
 

@@ -1,4 +1,4 @@
-"""How wide a screen is, how wide text is on it, and lines that are no wider."""
+"""Width of a screen and of text on it, and lines that are no wider."""
 
 import os
 import re

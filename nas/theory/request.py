@@ -1,4 +1,4 @@
-"""What `theory` can be asked for: its flags."""
+"""The flags of `theory`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which few designs to train to check a prediction: the predicted ones, and the best that differ in one respect."""
+"""Designs to train to check a prediction: the predicted ones, and the best that differ in one respect."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What `train` was asked for, carried out: candidates, data, a process each, and the table that `fit` reads."""
+"""Runs `train`: candidates, data, a process each, and the table that `fit` reads."""
 
 import time
 from collections.abc import Sequence

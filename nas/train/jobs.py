@@ -1,4 +1,4 @@
-"""What is trained: an architecture, its number of tokens and a seed, and all that a worker is told of it."""
+"""One training: an architecture, its number of tokens and a seed, and all that its worker needs."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What the flags of `train` mean: device, texts, recipe, and every training that follows."""
+"""Resolves the flags of `train`: device, texts, recipe, and every training that follows."""
 
 import os
 import re

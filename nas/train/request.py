@@ -1,4 +1,4 @@
-"""What `train` can be asked for: its flags."""
+"""The flags of `train`."""
 
 from dataclasses import dataclass
 from pathlib import Path

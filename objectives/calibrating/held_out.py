@@ -1,4 +1,4 @@
-"""How wrong a calibration is: on what it was fitted to, and on models or lengths it has not seen."""
+"""Errors of a calibration: on what it was fitted to, and on models or lengths it has not seen."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which architectures to train next: optimal designs of a fitted law over a space's candidates.
+"""Optimal designs to train next: of a fitted law, over a space's candidates.
 
 D-optimal designs make the coefficients' joint interval small (log det of JᵀJ), V-optimal ones the
 predictions' variance at chosen targets, cost-aware ones log det per training FLOP. Source: Fedorov 1972.

@@ -1,4 +1,4 @@
-"""How sure the coefficients are: linear theory and resampling."""
+"""Intervals of coefficients: linear theory and resampling."""
 
 from dataclasses import dataclass
 

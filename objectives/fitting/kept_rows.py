@@ -1,4 +1,4 @@
-"""Which rows of a table are fitted: those that conditions keep, of finished runs, the last of each run."""
+"""Selects the rows of a table to fit: those that conditions keep, of finished runs, the last of each run."""
 
 import operator
 import re

@@ -1,4 +1,4 @@
-"""Everything that is said of a fit, as plain content for JSON, Markdown and the terminal."""
+"""The report of a fit, as plain content for JSON, Markdown and the terminal."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What operators do, whatever a device makes of it: FLOPs and bytes of whole phases."""
+"""FLOPs and bytes of operators in whole phases, whatever a device makes of them."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""What few bits cost: published laws of the loss that quantised weights and activations add to a dense model's.
+"""The cost of few bits: published laws of the loss that quantised weights and activations add to a dense model's.
 
 Each adds scale · N^−exponent nats, N the parameters without embeddings, so that it stands beside any law of the loss. None
 was fitted to mixtures of experts: of few bits each prices dense models alone.
