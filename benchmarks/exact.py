@@ -16,10 +16,10 @@ from dataclasses import replace
 import numpy as np
 
 from nas.exact.checkpoint import SolverCheckpoint
+from nas.exact.decomposition.additive_bounds import AdditiveBounds
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
-from nas.exact.decomposition.sums import Sums
 from nas.exact.enumeration import enumerate_all
 from nas.exact.gains import gains
 from nas.exact.solution import metrics_of, solve
@@ -148,10 +148,12 @@ def every_ffn(grid: Grid, width: int) -> Boxes:
     return Boxes(np.full(len(pairs), width), group[pairs], expert[pairs], expert[pairs], sizes, sizes)
 
 
-def blocks(sums: Sums, metrics: tuple[str, ...], chunk: int = 64) -> Iterator[tuple[int, IntArray, list[FloatArray]]]:
-    """Values of two-dimensional blocks (partners, FFNs) of one width, metric by metric."""
+def blocks(
+    sums: AdditiveBounds, metrics: tuple[str, ...], chunk: int = 64
+) -> Iterator[tuple[int, IntArray, list[FloatArray]]]:
+    """Values of two-dimensional blocks (backbones, FFNs) of one width, metric by metric."""
     for width in sums.grid.widths.tolist():
-        ffn, mine = sums.ffn(every_ffn(sums.grid, width)), np.flatnonzero(sums.partners.width == width)
+        ffn, mine = sums.ffn(every_ffn(sums.grid, width)), np.flatnonzero(sums.backbones.width == width)
         for start in range(0, len(mine), chunk):
             rows = mine[start : start + chunk]
             values = []
@@ -170,7 +172,7 @@ def brute_force(problem: Problem) -> FloatArray:
     """Objective values of the frontier of two objectives by summing parts of every architecture."""
     names = tuple(o.name for o in problem.objectives)
     metrics = tuple(dict.fromkeys([*names, *(b.metric for b in problem.budgets)]))
-    sums, front = Sums.of(problem, Grid(problem.space), metrics), np.zeros((0, 2))
+    sums, front = AdditiveBounds.of(problem, Grid(problem.space), metrics), np.zeros((0, 2))
     for _, _, values in blocks(sums, metrics):
         column = dict(zip(metrics, values, strict=True))
         keep = np.ones(values[0].shape, dtype=bool)
@@ -206,10 +208,10 @@ def tables() -> None:
     """Architectures per second through tables, beside the machine's memory fill rate."""
     problem = problem_of("fine", ["loss", "total_ms"], {})
     metrics = ("loss", "total_ms")
-    sums, done, spent = Sums.of(problem, Grid(problem.space), metrics), 0, 0.0
+    sums, done, spent = AdditiveBounds.of(problem, Grid(problem.space), metrics), 0, 0.0
     widths = sums.grid.widths[:: len(sums.grid.widths) // 8]
     for width in widths.tolist():
-        ffn, mine = sums.ffn(every_ffn(sums.grid, width)), np.flatnonzero(sums.partners.width == width)
+        ffn, mine = sums.ffn(every_ffn(sums.grid, width)), np.flatnonzero(sums.backbones.width == width)
         rows = [sums.bounds.index((metric, 1)) for metric in metrics]
         n = len(mine) * ffn.shape[2]
         if n * 16 > 2e9:
@@ -218,9 +220,9 @@ def tables() -> None:
         loss.fill(0), total.fill(0)
         start = time.perf_counter()
         np.add(sums.beside[rows[0]][mine][:, None], ffn[rows[0]][1][None], out=loss)
-        for i, partner in enumerate(mine.tolist()):
-            np.multiply(ffn[rows[1]][0], sums.depth[partner], out=total[i])
-            total[i] += sums.beside[rows[1]][partner]
+        for i, backbone in enumerate(mine.tolist()):
+            np.multiply(ffn[rows[1]][0], sums.depth[backbone], out=total[i])
+            total[i] += sums.beside[rows[1]][backbone]
         spent += time.perf_counter() - start
         done += n
     buffer = np.empty(50_000_000)
@@ -233,17 +235,17 @@ def tables() -> None:
     print(f"random genotypes, two metrics: {random_rate(sums, metrics) / 1e6:,.1f} M architectures/s")
 
 
-def random_rate(sums: Sums, metrics: tuple[str, ...], n: int = 2_000_000) -> float:
-    """Architectures per second of random pairs of an FFN and a partner, in the table's order of widths."""
+def random_rate(sums: AdditiveBounds, metrics: tuple[str, ...], n: int = 2_000_000) -> float:
+    """Architectures per second of random pairs of an FFN and a backbone, in the table's order of widths."""
     generator = np.random.default_rng(0)
     parts = [every_ffn(sums.grid, width) for width in sums.grid.widths[:8].tolist()]
     boxes = Boxes(*(np.concatenate(columns) for columns in zip(*(p._columns for p in parts), strict=True)))
     ffn, box = sums.ffn(boxes), generator.integers(len(boxes), size=n)
-    first = np.searchsorted(sums.partners.width, np.arange(boxes.width.max() + 1))
-    last = np.searchsorted(sums.partners.width, np.arange(boxes.width.max() + 1), side="right")
+    first = np.searchsorted(sums.backbones.width, np.arange(boxes.width.max() + 1))
+    last = np.searchsorted(sums.backbones.width, np.arange(boxes.width.max() + 1), side="right")
     width = boxes.width[box]
-    partner = first[width] + (generator.random(n) * (last - first)[width]).astype(np.int64)
-    return n / least(lambda: [sums.values(metric, ffn, box, partner) for metric in metrics])
+    backbone = first[width] + (generator.random(n) * (last - first)[width]).astype(np.int64)
+    return n / least(lambda: [sums.values(metric, ffn, box, backbone) for metric in metrics])
 
 
 def main() -> None:

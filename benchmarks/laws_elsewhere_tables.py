@@ -13,7 +13,7 @@ import numpy as np
 
 from objectives.fitting.trained_models import Table, read_table
 from objectives.loss_law.features import COUNTS, MADE_OF, feature
-from search_spaces.architectures import stack
+from search_spaces.architectures import architectures_of
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import SHAPE
 
@@ -170,7 +170,7 @@ def bian(path: Path) -> Measured:
     sizes = sorted({row["group"] for row in rows})
     firsts = {size: next(row for row in rows if row["group"] == size) for size in sizes}
     shapes = [_with_heads(row, firsts[row["group"]]) for row in rows]
-    architectures = stack(shapes)
+    architectures = architectures_of(shapes)
     numbers = {
         name: np.array([shape[name] for shape in shapes], dtype=np.float64) for name in SHAPE if name in shapes[0]
     }

@@ -14,7 +14,7 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
 
 OWN = Path(__file__).parent.parent / "docs" / "data" / "trained.csv"
@@ -109,7 +109,7 @@ def _case(
     pair: tuple[str, str],
 ) -> Case:
     """A case of rows: designs that are alike are one, with the mean of what was measured."""
-    every = stack(designs)
+    every = architectures_of(designs)
     keys = np.stack([getattr(every, gene) for gene in genes], axis=1)
     _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     space = TableSpace(name, every[first], tuple(gene for gene in genes if len(np.unique(getattr(every, gene))) > 1))

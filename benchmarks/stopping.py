@@ -135,7 +135,7 @@ def true_regret(judged: Judged, truth: Law) -> float:
     architectures: Architectures = judged.study.problem.architectures(found.genotypes[rows])
     true, told = truth.loss(architectures), found.metrics["loss"][rows]
     lost = []
-    for question in judged.study.problem.questions:
+    for question in judged.study.problem.queries:
         limit = question.budget
         within = np.ones(len(rows), dtype=bool) if limit is None else found.metrics[limit.metric][rows] <= limit.limit
         lost.append(float(true[within][np.argmin(told[within])] - true[within].min()))

@@ -15,8 +15,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.theory.frame import Frame
 from nas.theory.rounding import Rounded, round_off
+from nas.theory.theory_problem import TheoryProblem
 
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "rtx_4090")
 SINGLE = 45  # latency budgets alone
@@ -77,7 +77,7 @@ def measure(problem: Problem, every: Evaluations, asked: tuple[Budget, ...]) -> 
     if not fits.any():
         return None
     start = time.perf_counter()
-    rounded = round_off(Frame(replace(problem, budgets=asked)))
+    rounded = round_off(TheoryProblem(replace(problem, budgets=asked)))
     seconds = time.perf_counter() - start
     share = np.nan
     if rounded.design is not None:

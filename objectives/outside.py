@@ -23,11 +23,11 @@ KINDS = {
 
 
 class Refused(OSError):
-    """What is at a path is nothing to read, as `strerror` says."""
+    """A path that cannot be read; `strerror` says why."""
 
 
 def kind(mode: int) -> str:
-    """What a file mode says that there is."""
+    """The kind of file that a mode stands for."""
     return KINDS.get(stat.S_IFMT(mode), "a device or pipe")
 
 

@@ -136,7 +136,7 @@ class Scenario:
         return ", ".join(scenario.precision.name for scenario in self.formats) or self.precision.name
 
     def coefficients(self) -> Energy:
-        """What a joule is made of.
+        """The coefficients of a request's energy.
 
         Raises:
             ValueError: nothing is known of it here, or times are no measured ones.

@@ -210,7 +210,7 @@ def one(row: Mapping[str, Any]) -> Architectures:
     return Architectures.from_columns({name: [value] for name, value in row.items()})
 
 
-def stack(rows: Sequence[Mapping[str, Any]]) -> Architectures:
+def architectures_of(rows: Sequence[Mapping[str, Any]]) -> Architectures:
     """One architecture per mapping, in order.
 
     Raises:

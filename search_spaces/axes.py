@@ -109,7 +109,7 @@ class Axes:
         return DependentGene.from_mask(self.mixes.valid)
 
     @cached_property
-    def stacks(self) -> IntArray:
+    def layer_plans(self) -> IntArray:
         """Valid genes of depth and layers in order, (s, 2); the one of layers is 0 where they are no axis."""
         return frozen(np.argwhere(self.mixes.valid))
 

@@ -55,7 +55,7 @@ class SearchSpace(Axes):
 
     @cached_property
     def counts_per_frame(self) -> IntArray:
-        """Architectures of one stack (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
+        """Architectures of one plan (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
         sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
         return frozen(len(self._pairs) * sizes * kvs)
 
@@ -64,24 +64,24 @@ class SearchSpace(Axes):
         return frozen(np.cumsum(self.counts_per_frame) - self.counts_per_frame)
 
     @cached_property
-    def _per_stack(self) -> int:
+    def _per_plan(self) -> int:
         return int(self.counts_per_frame.sum())
 
     @cached_property
-    def _stack_start(self) -> IntArray:
+    def _plan_start(self) -> IntArray:
         counts = self.layers_gene.counts
         return frozen(np.cumsum(counts) - counts)
 
     @property
     def size(self) -> int:
         """Number of distinct architectures, each with every setting, exact."""
-        return self._per_stack * len(self.stacks) * self.n_settings
+        return self._per_plan * len(self.layer_plans) * self.n_settings
 
     def genotypes(self, keys: IntArray) -> IntArray:
         """Genotypes (n, g) of keys in [0, size)."""
         keys, setting = np.divmod(keys, self.n_settings)
-        stack, rest = np.divmod(keys, self._per_stack)
-        depth, layers = self.stacks[stack].T
+        plan, rest = np.divmod(keys, self._per_plan)
+        depth, layers = self.layer_plans[plan].T
         frame = np.searchsorted(self._frame_start, rest, side="right") - 1
         width, heads = self.frames[frame, 0], self.frame_heads[frame]
         rest = rest - self._frame_start[frame]
@@ -114,8 +114,8 @@ class SearchSpace(Axes):
         pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
         within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
-        stack = self._stack_start[depth] + self.layers_gene.rank[depth, self._layers(rows)]
-        keys: IntArray = stack * self._per_stack + self._frame_start[frame] + within
+        plan = self._plan_start[depth] + self.layers_gene.rank[depth, self._layers(rows)]
+        keys: IntArray = plan * self._per_plan + self._frame_start[frame] + within
         for name, values in self.settings.items():
             keys = keys * len(values) + rows[:, self.place[name]]
         return keys

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nas.problem.pick_queries import PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.questions import Question
 from objectives.datasheet_times import doubts
 from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
@@ -25,12 +25,12 @@ def device_times(on_device: Problem, pick: Pick) -> dict[str, float]:
     return {f"{PREFIX}{name}": float(found[name][0]) for name in TIMES}
 
 
-def limits(problem: Problem, question: Question) -> dict[str, float]:
+def limits(problem: Problem, question: PickQuery) -> dict[str, float]:
     """The limits that a question is about: the study's own, or those that it adds to them."""
     return {b.metric: b.limit for b in (problem.budgets if question.budget is None else question.budgets)}
 
 
-def times_of(problem: Problem, question: Question) -> tuple[str, ...]:
+def times_of(problem: Problem, question: PickQuery) -> tuple[str, ...]:
     """The times that a question limits; total_ms where it limits none."""
     return tuple(name for name in limits(problem, question) if name in TIMES) or ("total_ms",)
 
@@ -56,7 +56,7 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> 
 
 
 def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
-    """What `device_…` is, and how many limits are missed there: what nobody should have to ask for."""
+    """Sentences that explain `device_…`, with the number of limits that are missed there."""
     judged = [miss for miss in missed if miss is not None]
     parts = [SHORT.get(part.split()[0], part) for part in counted(problem, on_device)]
     said = f"{PREFIX}ms (preset device: {', '.join(parts)})"

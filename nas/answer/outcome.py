@@ -177,7 +177,7 @@ def exact_losses(problem: Problem, whole: bool) -> tuple[float | None, ...]:
     A run of the whole space has the exact picks already: None for each.
     """
     if whole or not problem.analytic or problem.space.size > SMALL:
-        return (None,) * len(problem.questions)
+        return (None,) * len(problem.queries)
     everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     found = (pick.answer for pick in answers(problem, everything))
     return tuple(None if row is None else float(row.metrics["loss"][0]) for row in found)

@@ -17,8 +17,8 @@ from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.problem.diagnosis import lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import APPROXIMATE, too_many
+from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
-from nas.problem.questions import Question
 from nas.problem.settings import tokens_of
 from nas.record.steps import Step
 from nas.search.strategy import Lessons
@@ -109,7 +109,7 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
         yield csv_text(columns, header=start == 0)
 
 
-def asked_text(problem: Problem, question: Question) -> str:
+def asked_text(problem: Problem, question: PickQuery) -> str:
     """A question in words: `your budgets: decode_ms <= 20, memory_gb <= 64`, or an application's or baseline's label."""
     if question.budget is not None:
         return question.label

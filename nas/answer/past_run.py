@@ -45,7 +45,7 @@ class RecordedRun:
 
     @property
     def workload(self) -> Requests:
-        """What the metrics are of."""
+        """The workload that the metrics are of."""
         return self.run.workload
 
     @property

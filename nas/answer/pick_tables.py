@@ -11,9 +11,9 @@ from nas.answer.outcome_files import asked_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.problem.objective import unit_of
+from nas.problem.pick_queries import Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.questions import Baseline, Question
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 
 EXACT = "exact"
@@ -130,7 +130,7 @@ def _loss(loss: float, *, extrapolated: bool) -> str:
     return Styled(f"{loss:.4f}*", DOUBT) if extrapolated else Styled(f"{loss:.4f}", GOOD)
 
 
-def _taken(problem: Problem, question: Question, m: dict[str, float]) -> list[str]:
+def _taken(problem: Problem, question: PickQuery, m: dict[str, float]) -> list[str]:
     """What the limits are on, objectives first, but for the memory, which has its column; the total time where none is on a time."""
     limited = [*limits(problem, question), *times_of(problem, question)]
     ordered = [*(o.name for o in problem.objectives if o.name in limited), *limited]
@@ -148,7 +148,7 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
     return f"{name * named} {number} {unit}".strip()
 
 
-def _there(problem: Problem, question: Question, there: dict[str, float]) -> str:
+def _there(problem: Problem, question: PickQuery, there: dict[str, float]) -> str:
     """The times on the device, with a `!` where one is beyond its limit."""
     said = ", ".join(f"{there[PREFIX + name]:.4g}" for name in times_of(problem, question))
     return Styled(f"{said} !", BAD) if misses(limits(problem, question), there) else said

@@ -113,7 +113,7 @@ class Convergence:
 
     @property
     def label(self) -> str:
-        """What the values are."""
+        """The name of the values, with their unit."""
         return "Hypervolume gap to exact (%)" if self.to_exact else "Hypervolume (own bounds)"
 
 

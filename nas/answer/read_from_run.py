@@ -14,8 +14,8 @@ from nas.answer.reassembled_study import study_of
 from nas.answer.recorded_corrections import recalled_lessons
 from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective
+from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
-from nas.problem.questions import Question
 from nas.record.log import KNOWN
 from nas.search.assembly import Study
 from objectives.plugins import importable
@@ -42,18 +42,18 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
     names = [name for name in run.run.meta["metrics"] if name not in known and "@" not in name]
     own = tuple(Objective(name, "", scales.get(name, False)) for name in names)
     asked = [
-        Question(str(label), Budget(metric, limit))
+        PickQuery(str(label), Budget(metric, limit))
         for label, limits in run.run.resolved["applications"].items()
         for metric, limit in limits.items()
         if metric in run.evaluations.metrics
     ]
-    questions = (shipped.questions[0], *asked, *shipped.questions[1:])
+    questions = (shipped.queries[0], *asked, *shipped.queries[1:])
     return replace(
         shipped,
         objectives=run.objectives,
         budgets=run.evaluations.budgets,
         functions=own,
-        questions=questions,
+        queries=questions,
     )
 
 

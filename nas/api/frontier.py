@@ -68,7 +68,7 @@ class Frontier:
         return design_of(evaluations_table(self.problem, row))
 
     def _solved(self, rule: PickRule) -> Evaluations | None:
-        alone = replace(self.problem, objectives=(), questions=())
+        alone = replace(self.problem, objectives=(), queries=())
         return solve(alone, (rule,)).picks[0]
 
     def select(self, how: str) -> pd.DataFrame:

@@ -56,7 +56,7 @@ class Additivity:
         return float(np.abs(self.real - self.predicted).max())
 
     def sentence(self, score: str) -> str:
-        """What it comes to."""
+        """The result in one sentence."""
         side, rank = "worse" if self.bias > 0 else "better", self.rank_correlation
         ranked = (
             "no rank correlation that could be told"

@@ -22,7 +22,7 @@ from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explain
 from nas.problem.contexts import AtContext, along_contexts, of_long_context
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import NO_LOSS, HeadStep
-from nas.problem.questions import Baseline
+from nas.problem.pick_queries import Baseline
 from nas.search.assembly import Study, assemble
 from nas.search.scenarios import beyond_measured, conditions_of
 from nas.study.baselines import architecture_from, model_named

@@ -9,7 +9,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.export.stack_protocol import shown
 from nas.files.yaml_source import read
-from nas.problem.costly import COSTLY
+from nas.problem.expensive_objectives import EXPENSIVE
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
 from nas.study.catalogue import load_device, load_space
@@ -77,9 +77,9 @@ def plugins(kind: str) -> list[Row]:
     ]
 
 
-def costly() -> list[Row]:
+def expensive() -> list[Row]:
     """Metrics that ship and cost: evaluated by workers."""
-    return [{"name": name, "what": summary(*module.rsplit(".", 1))} for name, module in COSTLY.items()]
+    return [{"name": name, "what": summary(*module.rsplit(".", 1))} for name, module in EXPENSIVE.items()]
 
 
 def installed(offers: Sequence[PlugIn]) -> str:
@@ -266,7 +266,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "formats": formats,
     "devices": devices,
     "models": models,
-    "metrics": lambda: [*plugins("metrics"), *costly()],
+    "metrics": lambda: [*plugins("metrics"), *expensive()],
     "presets": presets,
     "studies": studies,
     "stacks": stacks,

@@ -45,7 +45,7 @@ def report_of(path: Path) -> Path:
 
 
 def _remedy(path: Path) -> str:
-    """What writes the report that a folder lacks."""
+    """The command that writes the report that a folder lacks."""
     if (path / PLAN).is_file():
         return f"{command('compare')} --resume {in_a_command(path)} makes it"
     if begun(path / FILE) or (path / RECORD).is_file():

@@ -13,7 +13,7 @@ from nas.record.identity import fingerprints
 from nas.record.log import Recorded
 from nas.search.assembly import Study
 from nas.search.cluster import ClusterPool
-from nas.search.costly_objectives import refuse_without_workers
+from nas.search.resolved_objectives import refuse_without_workers
 from nas.search.worker_pool import WorkerPool
 from nas.search.worker_settings import pool_of
 from nas.study.layers import parsed_settings

@@ -43,7 +43,7 @@ def watch(request: WatchRequest) -> None:
 
 
 def awaited(request: WatchRequest) -> Follower:
-    """What follows the folder, once there is something to follow.
+    """The reader that follows the folder, once there is something to follow.
 
     Raises:
         UsageError: there is not, and the time to wait is over.
@@ -76,7 +76,7 @@ def _holds_something_else(path: Path) -> bool:
 
 
 def follower_of(path: Path) -> Follower | None:
-    """What follows a folder; None where nothing has begun in it."""
+    """The reader that follows a folder; None where nothing has begun in it."""
     if (path / PLAN).is_file():
         return ComparisonFollower(path)
     if going_on_elsewhere(path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nas.compare import cells, external_results
+from nas.compare import execution, external_results
 from nas.compare.answer import show
 from nas.compare.configuration import ComparisonConfig, ComparisonStudies, comparison_studies, keys_of, refuse_untyped
 from nas.compare.extend import extended
@@ -142,20 +142,20 @@ def kept_traces(folder: Path) -> tuple[Path, ...]:
 
 def compared(plan: Plan, folder: Path, request: CompareRequest) -> list[StudyResult]:
     """Run what is missing, measure everything, write every table and picture."""
-    crew, stage = ProcessPool(request.workers or processors()), Stages(quiet=request.quiet)
+    pool, stage = ProcessPool(request.workers or processors()), Stages(quiet=request.quiet)
     try:
         with terminable():
             if request.interim:
-                plan, failures = complete(plan, folder, crew), dict[Label, str]()
+                plan, failures = complete(plan, folder, pool), dict[Label, str]()
             else:
-                failures = searched(plan, folder, crew, quiet=request.quiet, retry=request.retry_failed)
-            results = scored(Bench(plan, folder, crew, failures, kept_traces(folder), stage))
+                failures = searched(plan, folder, pool, quiet=request.quiet, retry=request.retry_failed)
+            results = scored(Bench(plan, folder, pool, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"Interrupted; everything evaluated is kept. Continue with: {command('compare')} {continuing(folder, plan.config)}"
         ) from None
     finally:
-        crew.close()
+        pool.close()
     stage("writing tables and drawing pictures" if request.pictures else "writing tables")
     ranked = rankings(results)
     write_tables(folder, results, ranked)
@@ -166,14 +166,14 @@ def compared(plan: Plan, folder: Path, request: CompareRequest) -> list[StudyRes
     return results
 
 
-def complete(plan: Plan, folder: Path, crew: ProcessPool) -> Plan:
+def complete(plan: Plan, folder: Path, pool: ProcessPool) -> Plan:
     """The plan without strategies of a study some of whose runs are missing or unfinished.
 
     Raises:
         UsageError: nothing is complete.
     """
     wanted = list(plan.cells(folder))
-    there = crew.run(cells.finished, wanted, lambda cell: False)
+    there = pool.run(execution.finished, wanted, lambda cell: False)
     counts = Counter((cell.study, cell.strategy) for cell, done in zip(wanted, there, strict=True) if done)
     lacking = {
         (cell.study, cell.strategy): f"{counts[cell.study, cell.strategy]} of {plan.config.seeds} runs are there yet"
@@ -185,7 +185,7 @@ def complete(plan: Plan, folder: Path, crew: ProcessPool) -> Plan:
     return replace(plan, skipped={**plan.skipped, **lacking})
 
 
-def searched(plan: Plan, folder: Path, crew: ProcessPool, *, quiet: bool, retry: bool) -> dict[Label, str]:
+def searched(plan: Plan, folder: Path, pool: ProcessPool, *, quiet: bool, retry: bool) -> dict[Label, str]:
     """Every cell run to its end; reasons of those that failed."""
     wanted = [replace(cell, retry=retry) for cell in plan.cells(folder)]
     ticker, done = Ticker(sum(cell.limit for cell in wanted), quiet=quiet), [0, 0]
@@ -194,7 +194,7 @@ def searched(plan: Plan, folder: Path, crew: ProcessPool, *, quiet: bool, retry:
         done[0], done[1] = done[0] + cell.limit, done[1] + 1
         ticker(done[0], lambda: f"{done[1]:,} of {len(wanted):,} runs")
 
-    reasons = crew.run(cells.execute, wanted, lambda cell: DIED, note)
+    reasons = pool.run(execution.execute, wanted, lambda cell: DIED, note)
     ticker.close()
     return {label_of(cell): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
 

@@ -64,7 +64,7 @@ def anytime_rows(results: Iterable[StudyResult]) -> Rows:
 
 
 def result_rows(results: Iterable[StudyResult]) -> Rows:
-    """What each strategy came to: median, quartiles and the interval of the median at the last checkpoint."""
+    """Each strategy's result at the last checkpoint: median, quartiles and the interval of the median."""
     return [_result_row(r, s, m) for r in results for s in r.strategies for m in MEASURES]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.compare import cells
+from nas.compare import execution
 from nas.compare.anytime import Measured, checkpoints, clock, measured
 from nas.compare.configuration import ComparisonConfig
 from nas.compare.external_results import ForeignRun, objectives_of, read_runs, studies_of, traces
@@ -39,7 +39,7 @@ class Bench:
 
     plan: Plan
     folder: Path
-    crew: ProcessPool
+    pool: ProcessPool
     failures: Mapping[Label, str]
     foreign: tuple[Path, ...]
     stage: Callable[[str], None]
@@ -73,7 +73,7 @@ def of_study(bench: Bench, name: str) -> StudyResult:
     known = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
     fronts: list[Front] = []
     if exact is None:
-        read_fronts = bench.crew.run(front_of, [(cell, limit) for cell in good], lambda task: None)
+        read_fronts = bench.pool.run(front_of, [(cell, limit) for cell in good], lambda task: None)
         fronts = [front for front in read_fronts if front is not None]
         known = union(objectives, fronts)
     others = foreign_traces(bench, name, objectives, known)
@@ -81,7 +81,7 @@ def of_study(bench: Bench, name: str) -> StudyResult:
         known = union(objectives, [*fronts, *(_front(trace) for trace in others)])
     known = within(known, volume_of(objectives, plan.config.reference, plan.config.bounds))
     counts = checkpoints(limit)
-    read = bench.crew.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
+    read = bench.pool.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
     found = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
     runs = [found.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
     runs += [measured(trace, known, counts, clock(LONGEST_S)) for trace in others]
@@ -216,7 +216,7 @@ def label_of(cell: RunSpec) -> Label:
 def front_of(task: tuple[RunSpec, int]) -> Front | None:
     """Values and keys of what a run found, in a worker; None of a run that cannot be read."""
     try:
-        return _front(cells.trace(*task))
+        return _front(execution.trace(*task))
     except PlasError:
         return None
 
@@ -229,7 +229,7 @@ def _front(trace: Trace) -> Front:
 def measure(task: Task) -> Measured | str:
     """A run's measures, in a worker; the reason of a run that cannot be read."""
     try:
-        return measured(cells.trace(task.cell, task.asked), task.reference, task.counts, clock(LONGEST_S))
+        return measured(execution.trace(task.cell, task.asked), task.reference, task.counts, clock(LONGEST_S))
     except PlasError as error:
         return str(error)
 

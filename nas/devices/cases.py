@@ -10,8 +10,8 @@ from nas.devices.configuration import CASE_KEYS, CaseList, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget, Objective, limit_on_cost
+from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import Problem
-from nas.problem.questions import OWN, Baseline, Question
 from nas.search.assembly import Study, problem_of, study_of
 from nas.search.reading import ReadStudy
 from nas.study.baselines import baseline
@@ -44,7 +44,7 @@ class Case:
     named: str
     config: StudyConfig
     problem: Problem
-    question: Question
+    question: PickQuery
     note: str
     notices: tuple[str, ...] = ()
 
@@ -181,15 +181,15 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
 
 def _question(
     asked: CaseList, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
-) -> Question:
+) -> PickQuery:
     """An application's limit; else, where a case has no limit of its own or it was asked for, the reference's time."""
     if row.application:
-        return Question(row.application, limit_on_cost(*asked.shared.applications[row.application], problem.scenario))
+        return PickQuery(row.application, limit_on_cost(*asked.shared.applications[row.application], problem.scenario))
     limited = any(limit is not None for limit in limits.values())
     if reference is None or (limited and not asked.referred):
-        return Question(OWN, None)
+        return PickQuery(OWN, None)
     try:
         theirs = problem.assess(problem.headed(reference.architecture))["total_ms"]
     except ValueError as error:
         raise UsageError(f"as_fast_as: {reference.label}: {error}, or choose another model") from None
-    return Question(f"as fast as {reference.label}", Budget("total_ms", float(theirs[0])), baseline=reference.label)
+    return PickQuery(f"as fast as {reference.label}", Budget("total_ms", float(theirs[0])), baseline=reference.label)

@@ -10,8 +10,8 @@ from nas.devices.cases import Case
 from nas.devices.configuration import EVERYTHING
 from nas.errors import UsageError
 from nas.problem.objective import Budget
+from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
-from nas.problem.questions import Baseline
 from nas.study.baselines import baseline
 from objectives.plugins import documents, normalised
 from search_spaces.architectures import Architectures

@@ -55,7 +55,7 @@ class WorstRatio:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What laws say within a rule's budgets.
+    """Each law's best designs within a rule's budgets.
 
     best: each law's own pick, None where it prices nothing there; least: that pick's loss under it, nats, NaN for
     none; robust: the design of the least worst regret among those that every law with a pick prices, None where no
@@ -102,7 +102,7 @@ def _alone(problem: Problem, objectives: tuple[str, ...], further: tuple[Budget,
         raise UsageError(
             f"laws: expected budgets on shipped metrics, got one on {', '.join(mine)}; drop the budget or the laws"
         )
-    return replace(problem, functions=(), questions=(), columns=(), objectives=tuple(map(built_in, objectives)))
+    return replace(problem, functions=(), queries=(), columns=(), objectives=tuple(map(built_in, objectives)))
 
 
 def _under(problem: Problem, law: Law) -> Problem:

@@ -15,7 +15,7 @@ from search_spaces.specification import (
     kv_faults,
 )
 
-PARTNERS = {  # the axes whose values a value of this one can exclude
+MOST_BACKBONES = {  # the axes whose values a value of this one can exclude
     "depth": (),
     "width": ("expert_ffn_ratio",),
     "head_dim": ("width",),
@@ -34,7 +34,7 @@ def beyond(space: SearchSpace) -> Iterator[tuple[str, float, SearchSpace]]:
     Values of other axes that cannot stand beside the further one are left out. A further FFN beyond
     `max_expert_ffn_ratio` at every width raises that limit just so far that one width takes it.
     """
-    for axis in PARTNERS:
+    for axis in MOST_BACKBONES:
         values = getattr(space.specification.axes, axis)
         for value in _steps(axis, values, space) if isinstance(values, list) else ():
             further = _with(space, axis, value)
@@ -56,16 +56,16 @@ def _steps(axis: str, values: list[Any], space: SearchSpace) -> Iterator[float]:
 
 
 def _with(space: SearchSpace, axis: str, value: float) -> SearchSpace | None:
-    """The space that holds one value of an axis and what its partners allow; None where no architecture has it."""
+    """The space that holds one value of an axis and what its backbones allow; None where no architecture has it."""
     mapping, changed = space.mapping(), _changed(_raised(space.specification, axis, value), axis, [value])
     mapping["axes"][axis] = [value]
     mapping["conditions"] = changed.conditions.model_dump(exclude_none=True)
-    for partner in PARTNERS[axis]:
-        others = mapping["axes"].get(partner)
+    for backbone in MOST_BACKBONES[axis]:
+        others = mapping["axes"].get(backbone)
         if others is not None:
-            new = [other for other in others if not _held(space, axis, value, partner, other)]
-            mapping["axes"][partner] = [other for other in new if _taken(changed, partner, other)]
-            changed = _changed(changed, partner, mapping["axes"][partner])
+            new = [other for other in others if not _held(space, axis, value, backbone, other)]
+            mapping["axes"][backbone] = [other for other in new if _taken(changed, backbone, other)]
+            changed = _changed(changed, backbone, mapping["axes"][backbone])
     try:
         return SearchSpace.from_mapping(mapping)
     except ValidationError:
@@ -88,19 +88,19 @@ def _raised(specification: SpaceSpecification, axis: str, value: float) -> Space
     return specification.model_copy(update={"conditions": conditions})
 
 
-def _taken(specification: SpaceSpecification, partner: str, other: Any) -> bool:
-    """Whether a space with this value of the partner alone is one; numbers of heads are left out by themselves."""
-    if partner == "n_heads":
+def _taken(specification: SpaceSpecification, backbone: str, other: Any) -> bool:
+    """Whether a space with this value of the backbone alone is one; numbers of heads are left out by themselves."""
+    if backbone == "n_heads":
         return True
-    alone = _changed(specification, partner, [other])
+    alone = _changed(specification, backbone, [other])
     axes, conditions = alone.axes, alone.conditions
     faults = (expert_faults(axes.n_experts, axes.top_k, conditions), ffn_faults(axes, conditions))
     return not any((*faults, heads_faults(alone), kv_faults(alone)))
 
 
-def _held(space: SearchSpace, axis: str, value: float, partner: str, other: Any) -> bool:
+def _held(space: SearchSpace, axis: str, value: float, backbone: str, other: Any) -> bool:
     """Whether a number of heads, or a width that has but one, has the further number of KV heads already, as `n_heads`."""
     if axis != "n_kv_heads" or "n_heads" not in space.specification.axes.n_kv_heads:
         return False
     of_width = [] if space.place.keys() & set(OF_HEADS) else [value * space.specification.head_dims[0]]
-    return bool(other == value if partner == "n_heads" else other in of_width)
+    return bool(other == value if backbone == "n_heads" else other in of_width)

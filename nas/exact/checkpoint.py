@@ -29,7 +29,7 @@ class SolverCheckpoint:
         self.sections, self.keep, self.saved = dict(kept or {}), keep, time.monotonic()
 
     def read(self, section: str) -> dict[str, Any]:
-        """What was written to a section; nothing yet is empty."""
+        """The content of a section; empty where nothing was written."""
         found: dict[str, Any] = self.sections.get(section, {})
         return found
 

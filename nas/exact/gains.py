@@ -93,7 +93,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
     """The best of every space that holds one further value of one axis, where it beats the pick."""
     better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
     for axis, value, space in beyond(problem.space):
-        further = replace(problem, space=space, questions=())
+        further = replace(problem, space=space, queries=())
         sums = SettingBySetting(further, metrics_of(further, (PickRule(None),)), most=SECONDS)
         found = _best(sums, (*problem.budgets, better))
         if found is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
-from nas.exact.decomposition.frontier import PARTNERS, SumsOfParts, partners
+from nas.exact.decomposition.frontier import MOST_BACKBONES, SumsOfParts, backbones
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget, Objective
@@ -24,7 +24,7 @@ FEW = 2000  # architectures of each setting that say which to solve first
 
 
 class SettingBySetting:
-    """Sums of parts of the problem of every setting; answers are in genotypes of the whole.
+    """AdditiveBounds of parts of the problem of every setting; answers are in genotypes of the whole.
 
     Raises:
         BrokenSum: parts that do not add up to the whole.
@@ -39,7 +39,7 @@ class SettingBySetting:
         most: int | None = None,
     ) -> None:
         self.problem, self.problems = problem, each_setting(problem)
-        self.together = partners(problem.space) * len(self.problems) <= PARTNERS
+        self.together = backbones(problem.space) * len(self.problems) <= MOST_BACKBONES
         if most is not None and not self.together:
             raise Exceeded
         self._made = partial(SumsOfParts, metrics=metrics, checkpoint=checkpoint, most=most)

@@ -8,9 +8,9 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
+from nas.exact.decomposition.additive_bounds import BrokenSum, own_functions, undeclared
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.decomposition.frontier import PARTNERS, partners
-from nas.exact.decomposition.sums import BrokenSum, own_functions, undeclared
+from nas.exact.decomposition.frontier import MOST_BACKBONES, backbones
 from nas.exact.enumeration import enumerate_all
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.problem.evaluations import Evaluations
@@ -81,14 +81,14 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
     space = problem.space
-    if partners(space) > PARTNERS:
+    if backbones(space) > MOST_BACKBONES:
         axes = f"depth, {'layers, ' * space.mixed}width{', heads' * space.free_heads}"
-        return f"{axes} and KV heads alone have {partners(space):,} combinations"
+        return f"{axes} and KV heads alone have {backbones(space):,} combinations"
     return ""
 
 
 def metrics_of(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[str, ...]:
-    """What dominance, budgets, picks and their ties depend on."""
+    """The metrics that dominance, budgets, picks and their ties read."""
     asked = [*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)]
     asked += [metric for rule in rules for metric in rule.metrics]
     return tuple(dict.fromkeys([*asked, "loss", "total_ms"] if rules else asked))
@@ -184,7 +184,7 @@ def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
     smaller = problem.space.dense
     if smaller is None:
         return None
-    alone = replace(problem, space=smaller, objectives=(), questions=())
+    alone = replace(problem, space=smaller, objectives=(), queries=())
     found = solve(alone, (replace(rule, dense=False),)).picks[0]
     if found is None:
         return None

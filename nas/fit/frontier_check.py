@@ -48,7 +48,7 @@ def under_draws(study: Study, law: Law) -> Judged | str:
 
 
 def frontier_check(judged: Judged | str) -> dict[str, Any]:
-    """What of the frontier and of picks along it stays under the draws; a `reason` where that cannot be said.
+    """How much of the frontier and of the picks along it stays the same under the draws; a `reason` where that is unknown.
 
     jaccard: members that two frontiers share over members of either, of each draw's against the
     fit's. Per pick: share of draws that pick the same, and what its loss exceeds the best by, nats.

@@ -182,7 +182,7 @@ def affordable(
 
 
 def _information(known: Knowledge, trainings: Trainings) -> FloatArray:
-    """What is known once these are trained, (p, p)."""
+    """The information matrix once these designs are trained, (p, p)."""
     sensitivities = known.sensitivities(trainings.architectures, trainings.tokens)
     return known.information + sensitivities.T @ sensitivities
 

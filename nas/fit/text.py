@@ -188,7 +188,7 @@ def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
 
 
 def _beyond(known: dict[str, Any] | None) -> list[str]:
-    """What the draws are worth outside the rows."""
+    """Sentences on how well the draws cover outside of the rows."""
     if known is None:
         return [
             "outside the rows: how much too narrow the draws are is unknown, as too few rows are left without the largest"

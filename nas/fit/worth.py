@@ -57,7 +57,7 @@ def _asked(judged: Judged) -> dict[str, BoolArray]:
     """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
     metrics, rows = judged.found.metrics, judged.drawn.rows
     found = {}
-    for question in judged.study.problem.questions:
+    for question in judged.study.problem.queries:
         budget = question.budget
         within = np.ones(len(rows), dtype=bool) if budget is None else (metrics[budget.metric] <= budget.limit)[rows]
         if not question.baseline and within.any():
@@ -100,7 +100,7 @@ def _regret(truths: FloatArray, told: FloatArray, asked: list[BoolArray]) -> Flo
 
 
 def worth_lines(known: dict[str, Any]) -> list[str]:
-    """What is said of it, the decision last."""
+    """The sentences that report it, the decision last."""
     if "reason" in known:
         return [f"expected regret {known['reason']}"]
     error = "" if known["drop_error"] is None else f" ± {known['drop_error']:.1g}"

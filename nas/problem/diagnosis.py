@@ -57,7 +57,7 @@ def diagnose(evaluations: Evaluations) -> Diagnosis:
 
 
 def _least(usable: Evaluations) -> tuple[tuple[str, float], ...]:
-    """What the smallest of some designs takes of each budgeted memory that none of them is within."""
+    """Each budgeted memory that none of these designs is within, with the least that one of them takes."""
     return beyond(usable.budgets, lambda metric: float(usable.metrics[metric].min()))
 
 

@@ -47,7 +47,7 @@ class Objective:
 
     @property
     def label(self) -> str:
-        """What tells its values from those of other metrics and fidelities."""
+        """Its name with its fidelity, which no other metric has."""
         return self.name if self.fidelity is None else f"{self.name}@{self.fidelity!r}"
 
     @cached_property

@@ -8,8 +8,8 @@ import numpy as np
 from nas.problem.dominance import rounded
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget
+from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
-from nas.problem.questions import Question
 from search_spaces.arrays import FloatArray
 
 BLOCK = 131_072
@@ -57,13 +57,13 @@ class PickRule:
     least: str = "loss"
 
     @classmethod
-    def of(cls, question: Question) -> "PickRule":
+    def of(cls, question: PickQuery) -> "PickRule":
         """The rule that answers a question."""
         return cls(question.budget, question.within, question.dense)
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What it looks at, what breaks ties aside."""
+        """The metrics that it reads, apart from those that break ties."""
         limits = (*(() if self.budget is None else (self.budget,)), *self.within)
         return (*(limit.metric for limit in limits), *(COUNTS if self.dense else ()), self.least)
 
@@ -106,7 +106,7 @@ def _divides_ties(limit: Budget, values: FloatArray) -> bool:
 class Pick:
     """A question with its answer, one row evaluated in the question's own conditions, or None."""
 
-    question: Question
+    question: PickQuery
     answer: Evaluations | None
 
 
@@ -115,18 +115,18 @@ def answers(problem: Problem, evaluations: Evaluations) -> tuple[Pick, ...]:
 
     Under another vocabulary the shipped metrics are computed again, once for all that ask for it.
     """
-    found: dict[Question, Evaluations | None] = {}
-    for vocabulary in dict.fromkeys(problem.with_vocabulary(q.vocabulary).vocabulary for q in problem.questions):
-        asked = [q for q in problem.questions if problem.with_vocabulary(q.vocabulary).vocabulary == vocabulary]
+    found: dict[PickQuery, Evaluations | None] = {}
+    for vocabulary in dict.fromkeys(problem.with_vocabulary(q.vocabulary).vocabulary for q in problem.queries):
+        asked = [q for q in problem.queries if problem.with_vocabulary(q.vocabulary).vocabulary == vocabulary]
         best: list[Evaluations | None] = [None] * len(asked)
         for block in _blocks(problem, evaluations, vocabulary):
             best = [PickRule.of(question).better(old, block) for question, old in zip(asked, best, strict=True)]
         found |= dict(zip(asked, best, strict=True))
-    return tuple(Pick(question, found[question]) for question in problem.questions)
+    return tuple(Pick(question, found[question]) for question in problem.queries)
 
 
 def _blocks(problem: Problem, evaluations: Evaluations, vocabulary: int) -> Iterator[Evaluations]:
-    """What was evaluated as it is under a vocabulary."""
+    """Everything evaluated, priced under a vocabulary."""
     if vocabulary == problem.vocabulary:
         yield evaluations
         return

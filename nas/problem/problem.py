@@ -12,7 +12,7 @@ from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
-from nas.problem.questions import Question
+from nas.problem.pick_queries import PickQuery
 from objectives.assessment import Assessment
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
@@ -33,7 +33,7 @@ METRIC_ORDER = (  # what is always computed; other shipped metrics are where som
 class Problem:
     """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
 
-    `vocabulary` and `tied` dress every architecture; `questions` is what the result must answer; `columns` are shipped
+    `vocabulary` and `tied` dress every architecture; `queries` is what the result must answer; `columns` are shipped
     metrics to compute besides those that always are.
     """
 
@@ -44,7 +44,7 @@ class Problem:
     functions: tuple[Objective, ...] = ()
     vocabulary: int = 0
     tied: bool = True
-    questions: tuple[Question, ...] = ()
+    queries: tuple[PickQuery, ...] = ()
     columns: tuple[str, ...] = ()
 
     @cached_property

@@ -16,7 +16,7 @@ from nas.files.tables import csv_text, write
 from objectives import outside
 from objectives.display_text import csv_fault, read_cell, shown_name
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS
 
@@ -59,7 +59,7 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
         if row.get("precision") not in PRECISIONS:  # of a measurement, say, and none that a design may have
             row.pop("precision", None)
     try:
-        found = stack(given)
+        found = architectures_of(given)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     return found, [_identity(path, number, row) for number, row in enumerate(rows)]

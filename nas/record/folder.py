@@ -120,7 +120,7 @@ def now() -> str:
 
 @dataclass
 class Manifest:
-    """What a run was, is and became."""
+    """A run's manifest: settings, state and results."""
 
     path: Path
     content: dict[str, Any]
@@ -142,7 +142,7 @@ class OpenRun:
 
     @property
     def workload(self) -> Requests:
-        """What the metrics are of."""
+        """The workload that the metrics are of."""
         return workload_of(self.resolved)
 
 

@@ -43,7 +43,7 @@ class Given:
 
 
 def read_given(source: str) -> Given:
-    """What a source holds: a table, a run's folder or store, a folder of trainings, an Optuna storage (FILE#STUDY of several).
+    """Read the results in a source: a table, a run's folder or store, a folder of trainings, an Optuna storage (FILE#STUDY of several).
 
     Raises:
         UsageError: it is none of these, or cannot be read.

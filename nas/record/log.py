@@ -31,7 +31,7 @@ class Recorded:
 
     @property
     def known(self) -> Evaluations:
-        """What was known before the run, its first rows."""
+        """The results known before the run, its first rows."""
         return self.evaluations[slice(0, known_in(self.batches))]
 
     @property
@@ -46,7 +46,7 @@ def known_in(batches: IntArray) -> int:
 
 
 def final(told: Evaluations, retried: tuple[IntArray, Evaluations]) -> Evaluations:
-    """What is true now: the rows that the strategy was told, failed ones replaced by their retries."""
+    """The current values: the rows given to the strategy, failed ones replaced by their retries."""
     rows, found = retried
     if len(rows) == 0:
         return told

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from nas.errors import UsageError
 from objectives import outside
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import BoolArray, FloatArray
 
 MOST_BYTES = 1_000 * outside.MB  # of a journal
@@ -33,7 +33,7 @@ def of_storage(path: Path, name: str, *, database: bool) -> tuple[Architectures,
     study = _study(path, name, database=database)
     trials = [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
     try:
-        architectures = stack([trial.params for trial in trials])
+        architectures = architectures_of([trial.params for trial in trials])
     except ValueError as error:
         raise UsageError(f"{path}: study {study.study_name!r:.60}: {error}") from None
     rows = [_numbers(trial, _value_names(study)) for trial in trials]

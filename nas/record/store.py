@@ -212,7 +212,7 @@ class RunStore:
             )
 
     def kept(self, name: str) -> dict[str, Any] | None:
-        """What is kept under a name; None where there is nothing, or not as it was written."""
+        """The value stored under a name; None where there is none, or where it was changed since."""
         with explained(self.path):
             tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'notes'").fetchone()[0]
             found = "SELECT text, digest FROM notes WHERE name = ?"
@@ -280,7 +280,7 @@ def begun(path: Path) -> bool:
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """What a store was created with."""
+    """The description that a store was created with."""
     connection = connect(path, readonly=True)
     with explained(path):
         written = dict(connection.execute("SELECT name, value FROM meta"))

@@ -12,8 +12,8 @@ from nas.files.own_files import inner_folder, made_folder
 from nas.problem.objective import Budget
 from nas.reproduce.series import NAMES, PRECISIONS
 from nas.reproduce.whole_spaces import PHASES, problem, whole
-from nas.theory.frame import Frame
 from nas.theory.regime_map import map_figure
+from nas.theory.theory_problem import TheoryProblem
 
 COLOURS = dict(zip(PRECISIONS, (FRONTIER, EXACT), strict=True))
 MOVING = tuple(NAMES)
@@ -23,11 +23,11 @@ def draw(folder: Path) -> dict[str, str]:
     """Write the pictures; file names with captions."""
     inner_folder(made_folder(folder.parent), folder.name)
     made = problem(latency="closed_form", budgets={"decode_ms": 20, "memory_gb": 2})
-    frame = Frame(made)
+    theory = TheoryProblem(made)
     with styled(STYLE):
         save(frontiers(), folder / "reproduction_frontiers", dpi=130, svg=False)
         save(evolution(), folder / "reproduction_evolution", dpi=130, svg=False)
-        save(map_figure(frame, "decode_ms"), folder / "reproduction_regimes", dpi=130, svg=False)
+        save(map_figure(theory, "decode_ms"), folder / "reproduction_regimes", dpi=130, svg=False)
     budgets = " and ".join(str(b) for b in made.budgets if isinstance(b, Budget))
     return {
         "reproduction_frontiers.png": "Exact frontiers per phase and precision, AGX Orin, operator model [fig:pareto_frontier].",

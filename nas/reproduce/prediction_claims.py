@@ -8,14 +8,14 @@ import numpy as np
 from nas.problem.objective import Budget
 from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
 from nas.reproduce.latency_claims import EXAMPLE
-from nas.reproduce.theory_claims import RATE, THEORY, frame, optimum, setting, unbounded
+from nas.reproduce.theory_claims import RATE, THEORY, optimum, setting, theory_problem, unbounded
 from nas.reproduce.whole_spaces import PHASES, problem, whole
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.theory.costs import COSTS, flops
-from nas.theory.frame import Frame
 from nas.theory.program import Program, solve
 from nas.theory.rounding import round_off
+from nas.theory.theory_problem import TheoryProblem
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
 from objectives.latency.roofline import phase_times
@@ -42,7 +42,7 @@ def budgets_along(metric: str) -> FloatArray:
 def predicted_loss(metric: str, limit: float) -> float:
     """Loss of the best point between the space's bounds with closed-form costs, nats."""
     cost = COSTS[metric](setting()).times(1.0 / limit)
-    return solve(Program(frame().loss, {metric: cost}, frame().box())).value
+    return solve(Program(theory_problem().loss, {metric: cost}, theory_problem().box())).value
 
 
 def exact_loss(metric: str, limit: float) -> float:
@@ -74,7 +74,7 @@ def alignment() -> Claim:
 def overrun(metric: str, limit: float) -> float:
     """What the best design by closed-form costs takes under the operator model, as a share of the budget."""
     made = problem(latency="closed_form")
-    rounded = round_off(Frame(replace(made, budgets=(Budget(metric, limit),))))
+    rounded = round_off(TheoryProblem(replace(made, budgets=(Budget(metric, limit),))))
     if rounded.design is None:
         return float("nan")
     return float(whole().metrics[metric][int(rounded.design.keys[0])]) / limit
@@ -116,7 +116,7 @@ def saturation() -> Claim:
         spent[metric] = [every.metrics[metric][row] / t for row, t in zip(best, budgets_along(metric), strict=True)]
     said = ", ".join(f"{NAMES[m]} {percent(float(np.median(s)))} (from {percent(min(s))})" for m, s in spent.items())
     limit = COSTS["decode_ms"](setting()).times(1.0 / 400.0)
-    point = solve(Program(frame().loss, {"decode_ms": limit}, frame().box())).point
+    point = solve(Program(theory_problem().loss, {"decode_ms": limit}, theory_problem().box())).point
     free = optimum(unbounded(1024), decode=0.5e9)
     used = float(free.program.excess(free.logs)[0])
     return Claim(
@@ -253,7 +253,7 @@ def worked_designs() -> list[Claim]:
 
 
 def _nearest(rate: float) -> str:
-    pairs = frame().pairs
+    pairs = theory_problem().pairs
     row = int(np.argmin(np.abs(np.log(pairs[:, 1] / pairs[:, 0]) - log(rate))))
     return f"{pairs[row, 1] / pairs[row, 0]:.3f}"
 

@@ -9,23 +9,23 @@ from nas.reproduce.whole_spaces import problem
 from nas.theory import cases
 from nas.theory.budgets import normalised
 from nas.theory.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
-from nas.theory.frame import Frame
 from nas.theory.posynomial import Posynomial
 from nas.theory.program import Box, Optimum, Program, solve
 from nas.theory.regimes import paper_rule, regime, thresholds
+from nas.theory.theory_problem import TheoryProblem
 
 THEORY = "python -m nas.theory --budget decode_ms=20 --budget memory_gb=4 --latency closed_form"
 RATE = 1 / 16
 
 
-def frame() -> Frame:
+def theory_problem() -> TheoryProblem:
     """The paper's space and setting, closed-form costs."""
-    return Frame(problem(latency="closed_form"))
+    return TheoryProblem(problem(latency="closed_form"))
 
 
 def setting() -> Setting:
     """The setting of the closed forms on AGX Orin."""
-    return frame().setting
+    return theory_problem().setting
 
 
 def unbounded(width: float) -> Box:
@@ -37,7 +37,7 @@ def optimum(box: Box, **budgets: float) -> Optimum:
     """The program in a box under budgets in bytes (decode, memory) and FLOP (prefill)."""
     costs = {"decode": decode_bytes, "prefill": flops, "memory": weight_bytes}
     limits: dict[str, Posynomial] = {name: costs[name](setting()).times(1 / value) for name, value in budgets.items()}
-    return solve(Program(frame().loss, limits, box))
+    return solve(Program(theory_problem().loss, limits, box))
 
 
 def theorems() -> list[Claim]:
@@ -94,7 +94,7 @@ def memory_only() -> list[Claim]:
 
 def memory_program(gigabytes: float) -> Program:
     """Memory alone, inside the paper's space."""
-    f = frame()
+    f = theory_problem()
     return Program(f.loss, {"memory": weight_bytes(f.setting).times(1e-9 / gigabytes)}, f.box())
 
 
@@ -229,14 +229,14 @@ def _cached() -> str:
     said = []
     for context in (0, 1_000, 8_000, 32_000, 131_000):
         stored = weight_bytes(setting()) + Posynomial.of([(4.0 * context, (1, 1, 0, -1, 0))])
-        point = solve(Program(frame().loss, {"memory": stored.times(1 / 4e9)}, unbounded(1024))).point
+        point = solve(Program(theory_problem().loss, {"memory": stored.times(1 / 4e9)}, unbounded(1024))).point
         said.append(f"{point['gqa']:.2g} at {context // 1000}k")
     return ", ".join(said)
 
 
 def regimes() -> list[Claim]:
     """The diagnosis by η, and the new-hardware example."""
-    s, f = setting(), frame()
+    s, f = setting(), theory_problem()
     box = Box(np.array([1e-2, 2048, 0.05, 1, RATE]), np.array([1e4, 2048, 20, 64, 1.0]))
     low, high = thresholds(f.loss, box, s, "decode_ms", 4.0)
     etas = (0.05, 0.2, 0.8, 4.0)

@@ -12,9 +12,9 @@ from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
 from nas.problem.energy_words import about_energy
 from nas.problem.objective import Budget, built_in, limit_on_cost
+from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import Problem
 from nas.problem.quantile_budgets import plain_limits
-from nas.problem.questions import OWN, Baseline, Question
 from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
 from nas.problem.training_words import about_training
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
@@ -76,7 +76,7 @@ class Study:
 
     @property
     def plug_ins(self) -> dict[str, str]:
-        """What of installed packages decides its results, `metric energy`, with the distribution: recorded, not embedded."""
+        """Plug-ins of installed packages that decide the results, `metric energy`, with their distribution: recorded, not embedded."""
         asked = [("strategies", self.config.algo), *(("metrics", metric.name) for metric in self.problem.functions)]
         found = [plug_in for kind, name in asked if (plug_in := entry_points.found(kind, name)) is not None]
         return {plug_in.label: plug_in.distribution for plug_in in found}
@@ -124,7 +124,7 @@ class Study:
             "budgets": {budget.metric: budget.limit for budget in problem.budgets},
             "default_budget": "none",
             "applications": {
-                q.label: {q.budget.metric: q.budget.limit} for q in problem.questions if q.budget and not q.baseline
+                q.label: {q.budget.metric: q.budget.limit} for q in problem.queries if q.budget and not q.baseline
             },
             "baselines": [baseline.mapping() for baseline in self.baselines],
             "params": self.parameters.model_dump(mode="json"),
@@ -161,7 +161,7 @@ def study_of(asked: ReadStudy) -> Study:
     """
     problem, notices, note = problem_of(asked)
     questions, left_out = _questions(asked, problem)
-    problem = replace(problem, questions=questions)
+    problem = replace(problem, queries=questions)
     refuse_misplaced(asked.config, problem)
     formats = problem.space.formats if problem.scenario.formats else [asked.config.precision]
     own, *others = asked.laws
@@ -183,12 +183,12 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     return Study(config, problem, asked.baselines, asked.strategy, start, handling, said, note, laws=laws, known=known)
 
 
-def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[Question, ...], list[str]]:
+def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...], list[str]]:
     """What is asked of the problem's frontier, and the baselines that are left out of it, with the reason."""
     limits = asked.applications.items()
     found = [
-        Question(OWN, None),
-        *(Question(label, limit_on_cost(*limit, problem.scenario)) for label, limit in limits),
+        PickQuery(OWN, None),
+        *(PickQuery(label, limit_on_cost(*limit, problem.scenario)) for label, limit in limits),
     ]
     left_out = []
     for known in asked.baselines:

@@ -54,7 +54,7 @@ class Delegated:
         self._send(designs.items())
 
     def _send(self, designs: Iterable[tuple[int, Architectures]]) -> None:
-        """What is asked of designs now and was not asked before."""
+        """Send the metrics that designs still lack to the workers."""
         tasks = [
             Task((key, metric.label), metric, design, self.problem.scenario)
             for key, design in designs

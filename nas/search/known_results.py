@@ -73,7 +73,7 @@ def _refuse_unknown(known_as: Mapping[str, str], problem: Problem) -> None:
 
 
 def _taken(source: str, problem: Problem, known_as: Mapping[str, str]) -> tuple[Evaluations, dict[str, Any]]:
-    """What of a source can be used, and its account."""
+    """The rows of a source that can be used, and the count of those left out."""
     given, shown = read_given(source), escaped(source)
     own = _own_values(shown, given, problem, known_as)
     keys = problem.space.find(problem.headed(given.architectures)) if len(given) else np.zeros(0, np.int64)

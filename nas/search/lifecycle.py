@@ -82,7 +82,7 @@ def new_manifest(folder: Path, study: Study) -> Manifest:
 
 
 def version_changes(manifest: Manifest, study: Study) -> str:
-    """What is of another version than the run's own, packages and plug-ins: `numpy 2.0 -> 2.1`; "" where nothing is."""
+    """The packages and plug-ins whose version differs from the run's: `numpy 2.0 -> 2.1`; "" where none does."""
     now, plug_ins = run_folder.versions() | study.plug_ins, manifest.content.get("plugins")
     before = {**manifest.content["versions"], **(plug_ins if isinstance(plug_ins, dict) else {})}
     return ", ".join(f"{name} {was} -> {now[name]}" for name, was in before.items() if now.get(name, was) != was)

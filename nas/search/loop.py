@@ -25,7 +25,7 @@ AHEAD = 4  # blocks that workers may have begun with when one of them is awaited
 
 @dataclass
 class Progress:
-    """What a search has done so far."""
+    """Progress of a search."""
 
     repeats: int = 0
     batch: int = 0
@@ -98,7 +98,7 @@ class Search:
         return len(self.archive) - (0 if self.known is None else len(self.known))
 
     def _know(self) -> None:
-        """What was known before stands first in the archive, as in the log."""
+        """Put known results first into the archive, as in the log."""
         if not self.known or len(self.archive):
             return
         self.progress.batch = KNOWN
@@ -158,7 +158,7 @@ class Search:
         return ended
 
     def _counters(self) -> dict[str, int]:
-        """What a stored state says besides the strategy's own: rows evaluated, and what the loop has counted."""
+        """The loop's own part of a stored state: rows evaluated and the loop's counters."""
         progress = self.progress
         counted = {name: getattr(progress, name) for name in ("batch", "repeats", "stalled_asks", "stalled_rows")}
         return {"rows": len(self.archive), **counted}

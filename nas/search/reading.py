@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from nas.files.faults import Faults, Path
 from nas.problem.objective import Objective
-from nas.problem.questions import Baseline
-from nas.search.costly_objectives import compared_with, resolve_costly_objectives
+from nas.problem.pick_queries import Baseline
 from nas.search.discovery import ChosenStrategy, chosen_strategy
+from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
 from nas.search.worker_settings import own_cluster
 from nas.study.baselines import baselines_of
 from nas.study.catalogue import named, named_device, named_laws
@@ -87,7 +87,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         raise AssertionError("what is missing is a fault")
     axis = space.axes.tokens or []
     laws = study_laws(config, law, others, deltas, axis)
-    config, known, said = resolve_costly_objectives(config, metrics.known, SearchSpace(space))
+    config, known, said = resolve_expensive_objectives(config, metrics.known, SearchSpace(space))
     compared, alone = compared_with(baselines, axis, known)
     return ReadStudy(
         config=config,

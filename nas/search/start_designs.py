@@ -11,7 +11,7 @@ from nas.record.candidates import read_candidates
 from nas.search.discovery import able_to
 from nas.search.strategy import Traits
 from nas.study.configuration import StudyConfig
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 
 
@@ -46,6 +46,6 @@ def given_designs(source: str | list[dict[str, Any]]) -> Architectures:
     if isinstance(source, str):
         return read_candidates(FilePath(source))[0]
     try:
-        return stack(source)
+        return architectures_of(source)
     except ValueError as error:
         raise UsageError(f"seed_from: {error}") from None

@@ -118,7 +118,7 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a strategy learned besides what it was told.
+    """Models that a strategy learned from its evaluations.
 
     said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
     the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
@@ -152,7 +152,7 @@ class Strategy(Protocol):
         ...
 
     def tell(self, evaluations: Evaluations) -> None:
-        """What the last asked genotypes are worth."""
+        """Take the values of the genotypes that were asked last."""
         ...
 
 
@@ -164,7 +164,7 @@ class Restorable(Strategy, Protocol):
     """
 
     def state(self) -> dict[str, Any]:
-        """What it needs besides the log, as JSON takes it; called when everything asked was told."""
+        """The state that the log does not hold, as JSON; called when every asked genotype has its values."""
         ...
 
     def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:

@@ -33,7 +33,7 @@ def build_strategy(module: ModuleType, context: StrategyContext, parameters: Bas
 
 
 def ask_strategy(strategy: Strategy, at_most: int, genes: int) -> IntArray:
-    """What a strategy asks for, integers (k, genes), repaired by the caller.
+    """Ask a strategy for genotypes, integers (k, genes); the caller repairs them.
 
     Raises:
         PlasError: it is something else, or a strategy that is not ours raised something.
@@ -60,7 +60,7 @@ def tell_strategy(strategy: Strategy, evaluations: Evaluations) -> None:
 
 
 def state_of(strategy: Restorable) -> dict[str, Any]:
-    """What a strategy wants to be kept.
+    """The state that a strategy wants stored.
 
     Raises:
         PlasError: it is no JSON, or a strategy that is not ours raised something.
@@ -100,7 +100,7 @@ def finished_of(strategy: Strategy) -> str:
 
 
 def lessons_of(strategy: Strategy, evaluations: Evaluations) -> Lessons | None:
-    """What everything evaluated teaches a strategy, where it says.
+    """The models that a strategy learned from everything evaluated, where it has any.
 
     Raises:
         PlasError: a strategy that is not ours raised something.
@@ -112,7 +112,7 @@ def lessons_of(strategy: Strategy, evaluations: Evaluations) -> Lessons | None:
 
 
 def _blamed(module: str, what: str) -> AbstractContextManager[None]:
-    """What a module from outside raises, with its place; what ours raises is our fault and keeps its traceback."""
+    """Name the place of an error raised by a user's module; an error of our own keeps its traceback."""
     return nullcontext() if _ours(module) else naming_user_code(_whose(module), what, sys.modules.get(module))
 
 

@@ -112,7 +112,7 @@ class WorkerPool:
         self.waiting.extend(tasks)
 
     def arrivals(self) -> list[Arrival]:
-        """What has come back since, waited for where nothing has; nothing where nothing is under way.
+        """Results that have come back since the last call, waiting for one if need be; none where no task runs.
 
         Raises:
             UsageError: values of another shape or type, which no architecture would get right.
@@ -145,7 +145,7 @@ class WorkerPool:
         return bool(self.waiting) and len(self.flying) < self.sent_at_once
 
     def _sent(self, task: Task) -> tuple[Any, ...]:
-        """What a worker calls, and with what."""
+        """The function that a worker calls, with its arguments."""
         metric, given = task.metric, task.scenario if task.metric.wants_scenario else None
         place = metric.place or metric.name
         what = (metric.name, task.architecture, given, self.timeout_s, place)
@@ -167,7 +167,7 @@ class WorkerPool:
         return found + (self._broke(broken) if broken else self._end_overdue())
 
     def _done(self) -> list[Future[Answer]]:
-        """What has ended, in that order, after waiting for one or until a task may be overdue; nothing of executors that are gone."""
+        """Tasks that have ended, in that order, after waiting for one or until one may be overdue; none of executors that are gone."""
         ended: list[Future[Answer]] = []
         if not self.flying:
             return ended

@@ -202,7 +202,7 @@ class Learner:
         return Corrected(self.problem, models, failure, self.nearness, taught, evidence + self.before)
 
     def _values(self, metric: Objective, told: Evaluations) -> FloatArray:
-        """What is known and what was told of a metric, on its own scale, NaN where nothing was."""
+        """The known and the observed values of a metric, on its own scale, NaN where there are none."""
         own = metric.scaled(np.where(told.ok, told.metrics[metric.name], np.nan))
         return own if self.known is None else np.concatenate([metric.scaled(self.known.values(metric)), own])
 

@@ -8,8 +8,8 @@ from scipy.special import ndtr
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
+from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
-from nas.problem.questions import Question
 from nas.search.strategy import CorrectedPick
 from nas.strategies._corrected import Corrected, Model, held
 from nas.strategies._evidence import correlation
@@ -76,7 +76,7 @@ def picks_of(corrected: Corrected, told: Evaluations, pool: Designs, confidence:
     priced = {*corrected.models, *_shipped()}
     questions = [
         q
-        for q in corrected.problem.questions
+        for q in corrected.problem.queries
         if not q.baseline
         and q.vocabulary is None
         and all(limit.metric.partition("@")[0] in priced for limit in limits_of(corrected.problem, q))
@@ -86,7 +86,7 @@ def picks_of(corrected: Corrected, told: Evaluations, pool: Designs, confidence:
     return tuple(pick for pick in found if pick is not None)
 
 
-def _seen(corrected: Corrected, pool: Designs, questions: list[Question]) -> Seen:
+def _seen(corrected: Corrected, pool: Designs, questions: list[PickQuery]) -> Seen:
     """The pool with every shipped metric that picks look at."""
     problem = corrected.problem
     asked = {limit.metric for q in questions for limit in limits_of(problem, q)} | {"loss"}
@@ -101,12 +101,12 @@ def _shipped() -> tuple[str, ...]:
     return importable("objectives.metrics")
 
 
-def limits_of(problem: Problem, question: Question) -> tuple[Budget, ...]:
+def limits_of(problem: Problem, question: PickQuery) -> tuple[Budget, ...]:
     """The study's budgets and the question's."""
     return (*problem.budgets, *question.budgets)
 
 
-def _pick(seen: Seen, question: Question, confidence: float, told: Evaluations) -> CorrectedPick | None:
+def _pick(seen: Seen, question: PickQuery, confidence: float, told: Evaluations) -> CorrectedPick | None:
     """The least expected loss within limits that are likely held, beside the least of the formula within the formulas'."""
     limits, dense = limits_of(seen.corrected.problem, question), question.dense
     holds, within = seen.holds(limits, dense=dense), seen.within(limits, dense=dense)

@@ -13,7 +13,7 @@ from nas.problem.problem import Problem
 from nas.record.given import TRAININGS, of_table
 from nas.strategies._prior_columns import Designs, Wanted, asked_of
 from objectives.plugins import importable
-from search_spaces.architectures import stack
+from search_spaces.architectures import architectures_of
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import DEFAULTS, FILE_COLUMNS, SHAPE
 
@@ -37,7 +37,7 @@ def known_rows(given: Any, named: Collection[str]) -> list[dict[str, Any]]:
     if wrong := [row for row in rows if not isinstance(row, Mapping)]:
         raise ValueError(f"expected a table, a folder, or rows of numbers by name, got {wrong[0]!r:.40}; name a file")
     if rows:
-        stack([_shape(row) for row in rows])
+        architectures_of([_shape(row) for row in rows])
     return [dict(row) for row in rows]
 
 
@@ -99,7 +99,7 @@ def known_of(problem: Problem, rows: list[dict[str, Any]], columns: Mapping[str,
     """Known rows beside what is wanted of their designs; their keys are negative, as they need not be of the space."""
     if not rows:
         return None
-    architectures = problem.headed(stack([_shape(row) for row in rows]))
+    architectures = problem.headed(architectures_of([_shape(row) for row in rows]))
     keys = np.arange(-len(rows), 0)
     genotypes = np.zeros((len(rows), len(problem.space.gene_sizes)), dtype=np.int64)
     designs = Designs(keys, genotypes, architectures, *wanted.columns(problem, architectures))

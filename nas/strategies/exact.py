@@ -50,7 +50,7 @@ class Exact:
         """The frontier with the picks of the study's own vocabulary, then the picks of every other, whose frontier is not asked for."""
         problem = self.context.problem
         rules: dict[int, list[PickRule]] = {problem.vocabulary: [PickRule(None)]}
-        for question in problem.questions:
+        for question in problem.queries:
             vocabulary = problem.with_vocabulary(question.vocabulary).vocabulary
             rules.setdefault(vocabulary, []).append(PickRule.of(question))
         own = rules.pop(problem.vocabulary)

@@ -11,8 +11,8 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Budget
+from nas.problem.pick_queries import Baseline, PickQuery
 from nas.problem.problem import Problem
-from nas.problem.questions import Baseline, Question
 from nas.study.model_configs import read_config
 from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
@@ -121,7 +121,7 @@ def architecture_from(text: str) -> Architectures:
         raise UsageError(str(error)) from None
 
 
-def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
+def baseline_questions(problem: Problem, known: Baseline) -> list[PickQuery]:
     """The picks at most as slow as a baseline: of any memory, of its memory, dense of its memory, of twice its memory.
 
     Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both.
@@ -140,7 +140,7 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[Question]:
             Budget(metric, factor * float(theirs[metric][0]))
             for metric, factor in (("total_ms", 1), ("memory_gb", 1), ("memory_gb", 2))
         )
-        at_once = Question(label, as_fast, vocabulary, known.label)
+        at_once = PickQuery(label, as_fast, vocabulary, known.label)
         asked += [
             at_once,
             replace(at_once, label=f"{label}, equal memory", within=(same,)),

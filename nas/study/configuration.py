@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.study.budget_parser import split_budgets
-from nas.study.costly_settings import MeasureSettings, TrainSettings
+from nas.study.expensive_settings import MeasureSettings, TrainSettings
 from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
 from nas.study.value_parsers import cluster_address, none_word, split_names, split_pairs, written_tokens
 from objectives.device import Calibration

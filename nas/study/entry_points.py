@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
-from nas.problem.costly import COSTLY
+from nas.problem.expensive_objectives import EXPENSIVE
 from nas.study.own_modules import imported
 from objectives.installed import DISTRIBUTION
 from objectives.plugins import documents, first_line, importable, normalised
@@ -88,7 +88,7 @@ def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
-    return importable(SHIPPED[kind]) + (tuple(COSTLY) if kind == "metrics" else ())
+    return importable(SHIPPED[kind]) + (tuple(EXPENSIVE) if kind == "metrics" else ())
 
 
 def offered(kind: str) -> dict[str, tuple[PlugIn, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.files.import_rights import refuse_import
-from nas.problem.costly import COSTLY
+from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
@@ -101,8 +101,8 @@ def metric_named(name: str, *, typed: bool) -> Objective:
     """
     if name in importable("objectives.metrics") or QUANTILE.match(name):
         return built_in(name)
-    if name in COSTLY:
-        return costly(name)
+    if name in EXPENSIVE:
+        return expensive(name)
     if plug_in := entry_points.found("metrics", name):
         refuse_import(name, typed=typed)
         return installed_metric(plug_in)
@@ -112,9 +112,9 @@ def metric_named(name: str, *, typed: bool) -> Objective:
     raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
 
 
-def costly(name: str) -> Objective:
+def expensive(name: str) -> Objective:
     """A metric that ships and costs, `objective.py` of its command; its settings are the study's."""
-    place = COSTLY[name]
+    place = EXPENSIVE[name]
     module = importlib.import_module(place)
     function = getattr(module, name)
     return Objective(

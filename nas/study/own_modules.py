@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
-from nas.problem.costly import COSTLY
+from nas.problem.expensive_objectives import EXPENSIVE
 
 RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 OURS = ("nas", "objectives", "search_spaces", "configs")
@@ -38,7 +38,7 @@ def imported(name: str) -> ModuleType:
 
 def loaded(name: str) -> ModuleType:
     """A user's module that was looked at before, or one of ours that costs; raises whatever it raises."""
-    theirs = None if name in COSTLY.values() else _namesake(name.partition(".")[0])
+    theirs = None if name in EXPENSIVE.values() else _namesake(name.partition(".")[0])
     return importlib.import_module(MOVED.get(name, name)) if theirs is None else _beside_ours(name, theirs)
 
 

@@ -11,7 +11,7 @@ from typing import get_args
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
-from nas.problem.costly import COSTLY
+from nas.problem.expensive_objectives import EXPENSIVE
 from nas.terminal.doors import door
 from objectives.plugins import documents, importable
 from search_spaces.formats import FORMATS
@@ -35,7 +35,7 @@ compdef _plas plas""",
 }
 
 Names = Callable[[], Sequence[str]]
-METRICS: Names = lambda: (*importable("objectives.metrics"), *COSTLY)  # noqa: E731
+METRICS: Names = lambda: (*importable("objectives.metrics"), *EXPENSIVE)  # noqa: E731
 STRATEGIES: Names = lambda: importable("nas.strategies")  # noqa: E731
 
 
@@ -83,7 +83,7 @@ def answer(arguments: Sequence[str], commands: Sequence[str]) -> str:
 
 
 def candidates(words: Sequence[str], commands: Sequence[str]) -> list[str]:
-    """What the last of the words after `plas` may become; nothing where a file may stand."""
+    """Completions of the last word after `plas`; none where a file may stand."""
     *before, last = words or [""]
     if not before:
         return _beginning(last, commands)

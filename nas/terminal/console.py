@@ -56,7 +56,7 @@ def notice(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """What ends a command; on a terminal what it is about is coloured."""
+    """Print the message that ends a command; on a terminal its subject is coloured."""
     subject, colon, _ = text.partition(": ")
     _beside(text, subject + ":" if colon and "\n" not in subject else "", BAD)
 

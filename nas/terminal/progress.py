@@ -1,4 +1,4 @@
-"""What a command is doing: a line on standard error that is rewritten on a terminal, plain lines at intervals elsewhere."""
+"""Shows a command's progress on standard error: one line that is rewritten on a terminal, plain lines at intervals elsewhere."""
 
 import sys
 import time
@@ -60,7 +60,7 @@ class Ticker(ProgressLine):
 
 
 class Stages(ProgressLine):
-    """What a command of some seconds is doing: a line that is rewritten on a terminal, plain lines after 5 s elsewhere."""
+    """Shows the stages of a command of some seconds: one line that is rewritten on a terminal, plain lines after 5 s elsewhere."""
 
     def __call__(self, text: str) -> None:
         """Say what begins now."""

@@ -107,7 +107,7 @@ def send_nowhere(stream: io.TextIOWrapper) -> None:
 
 
 def plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding lacks: a codec's error handler."""
+    """Replace characters that an encoding lacks; a codec's error handler."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_plain(c) for c in error.object[error.start : error.end]), error.end

@@ -1,4 +1,4 @@
-"""What the command-line parser refuses, in one line of our form."""
+"""The parser's refusal as one line in our form of errors."""
 
 import re
 from typing import Any

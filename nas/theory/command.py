@@ -96,7 +96,7 @@ def new_hardware(request: TheoryRequest) -> dict[str, str] | None:
 
 
 def _with_application(study: Study, name: str) -> Problem:
-    known = {q.label: q.budget for q in study.problem.questions if q.budget is not None and not q.baseline}
+    known = {q.label: q.budget for q in study.problem.queries if q.budget is not None and not q.baseline}
     if name not in known:
         raise UsageError(f"application: expected one of {', '.join(known)}, got {name!r}; choose one")
     budget: Budget = known[name]

@@ -14,7 +14,6 @@ from nas.theory import cases
 from nas.theory.budgets import NormalisedBudgets, normalised
 from nas.theory.cases import ClosedForm
 from nas.theory.costs import COSTS, LATENCIES
-from nas.theory.frame import Frame
 from nas.theory.infeasible import nothing_between, nothing_fits
 from nas.theory.loss_terms import no_closed_form
 from nas.theory.posynomial import VARIABLES
@@ -22,6 +21,7 @@ from nas.theory.program import Box
 from nas.theory.regimes import Regime, regimes
 from nas.theory.relaxation import Relaxation, relaxed
 from nas.theory.rounding import Rounded, nearest_pairs, round_off
+from nas.theory.theory_problem import TheoryProblem
 from search_spaces.arrays import FloatArray
 
 NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpot_ms": ("D1", "D2", "D3")}
@@ -68,7 +68,7 @@ class ExactAnswer:
 class Prediction:
     """What the theory says of one problem; `no_forms` says why its law has no closed forms ("" where it has)."""
 
-    frame: Frame
+    theory: TheoryProblem
     width: float
     budgets: NormalisedBudgets
     regimes: tuple[Regime, ...]
@@ -100,82 +100,82 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
         InfeasibleError: nothing between the space's bounds, or no design, meets the budgets.
     """
     _refuse_boundless(problem)
-    frame = Frame(problem)
-    for metric in frame.limits:
+    theory = TheoryProblem(problem)
+    for metric in theory.limits:
         if metric not in COSTS:
             raise UsageError(f"theory: expected budgets on {', '.join(COSTS)}, got {metric}; name one of them")
-        if frame.limits[metric] > LARGEST:
-            limit = frame.limits[metric]
+        if theory.limits[metric] > LARGEST:
+            limit = theory.limits[metric]
             raise UsageError(f"theory: {metric}: expected a limit of at most {LARGEST:g}, got {limit:g}; lower it")
-    box = frame.box() if width is None else _at_width(frame, width)
-    whole = relaxed(frame, box)
+    box = theory.box() if width is None else _at_width(theory, width)
+    whole = relaxed(theory, box)
     if whole is None:
-        raise nothing_fits(frame) if width is None else nothing_between(frame, box, width)
+        raise nothing_fits(theory) if width is None else nothing_between(theory, box, width)
     at = whole.optimum.point["width"]
-    rounded = round_off(frame)
+    rounded = round_off(theory)
     if rounded.design is None and rounded.complete:
-        raise nothing_fits(frame)
+        raise nothing_fits(theory)
     return Prediction(
-        frame,
+        theory,
         at,
-        normalised(frame.limits, frame.setting),
-        regimes(frame.loss, box, frame.setting, frame.limits),
-        closed_forms(frame, at),
+        normalised(theory.limits, theory.setting),
+        regimes(theory.loss, box, theory.setting, theory.limits),
+        closed_forms(theory, at),
         no_closed_form(problem.scenario.law),
         whole,
-        _with_operators(frame, rounded, width) if problem.scenario.latency == "operator" else None,
+        _with_operators(theory, rounded, width) if problem.scenario.latency == "operator" else None,
         rounded,
-        _exact(frame, rounded) if exact else None,
+        _exact(theory, rounded) if exact else None,
     )
 
 
-def _with_operators(frame: Frame, rounded: Rounded, width: float | None) -> Relaxation | None:
+def _with_operators(theory: TheoryProblem, rounded: Rounded, width: float | None) -> Relaxation | None:
     """The lowest relaxation of any (E, K), at one width if it is given; None where nothing of it meets the budgets."""
     if width is None:
         return rounded.lowest
-    pairs, _ = nearest_pairs(frame)
-    boxes = ((frame.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
-    found = (relaxed(frame, box.fixed(width=width), pair) for box, pair in boxes)
+    pairs, _ = nearest_pairs(theory)
+    boxes = ((theory.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
+    found = (relaxed(theory, box.fixed(width=width), pair) for box, pair in boxes)
     return min((one for one in found if one is not None), key=lambda one: one.bound, default=None)
 
 
-def _at_width(frame: Frame, width: float) -> Box:
-    low, high = frame.box().lower[1], frame.box().upper[1]
+def _at_width(theory: TheoryProblem, width: float) -> Box:
+    low, high = theory.box().lower[1], theory.box().upper[1]
     if not low <= width <= high:
         raise UsageError(f"width: expected {low:g} to {high:g}, the space's, got {width:g}; choose one between")
-    return frame.box().fixed(width=width)
+    return theory.box().fixed(width=width)
 
 
-def closed_forms(frame: Frame, width: float) -> tuple[CheckedForm, ...]:
+def closed_forms(theory: TheoryProblem, width: float) -> tuple[CheckedForm, ...]:
     """The cases that the budgets allow at a width, each with what it disregards; total budgets have T1 and T3.
 
     None for a law that they are not solved for; no D3, P3 or T3 where no prices meet both budgets with equality.
     """
-    limits, found = frame.limits, list[ClosedForm]()
-    if no_closed_form(frame.problem.scenario.law):
+    limits, found = theory.limits, list[ClosedForm]()
+    if no_closed_form(theory.problem.scenario.law):
         return ()
     memory = limits.get("memory_gb")
-    rate = float(frame.box().lower[4])
-    c = frame.problem.scenario.law.coefficients
+    rate = float(theory.box().lower[4])
+    c = theory.problem.scenario.law.coefficients
     for metric in (m for m in LATENCIES if m in limits):
         names = NAMES.get(metric, ("T1", "D2", "T3"))
-        layer, budget = layer_cost(frame, metric, width)
+        layer, budget = layer_cost(theory, metric, width)
         found.append(cases.single(names[0], c, width, rate, layer, budget))
         if memory is not None:
-            both = cases.dual(frame.setting, width, layer, budget, memory * 1e9, rate)
+            both = cases.dual(theory.setting, width, layer, budget, memory * 1e9, rate)
             found += [] if both is None else [replace(both, case=names[2])]
     if memory is not None:
-        stored = cases.memory_only(frame.setting, width, memory * 1e9, rate)
+        stored = cases.memory_only(theory.setting, width, memory * 1e9, rate)
         found.append(replace(stored, case="D2 = P2"))
-    return tuple(_checked(frame, form) for form in found)
+    return tuple(_checked(theory, form) for form in found)
 
 
-def layer_cost(frame: Frame, metric: str, width: float) -> tuple[cases.LayerCost, float]:
+def layer_cost(theory: TheoryProblem, metric: str, width: float) -> tuple[cases.LayerCost, float]:
     """A latency's cost per layer and its budget, in FLOP, bytes or (total) ms."""
-    s, limit = frame.setting.scenario, frame.limits[metric]
-    prefill, decode = cases.prefill_layer(frame.setting, width), cases.decode_layer(frame.setting, width)
+    s, limit = theory.setting.scenario, theory.limits[metric]
+    prefill, decode = cases.prefill_layer(theory.setting, width), cases.decode_layer(theory.setting, width)
     nothing = cases.LayerCost(0.0, 0.0, 0.0)
-    per_flop = 1e3 * s.batch * s.input_tokens / frame.setting.peak
+    per_flop = 1e3 * s.batch * s.input_tokens / theory.setting.peak
     per_byte = 1e3 * s.output_tokens / s.device.bandwidth
     if metric == "prefill_ms":
         return prefill, limit / per_flop
@@ -189,12 +189,12 @@ def logs_of(form: ClosedForm) -> FloatArray:
     return np.log([form.depth, form.width, form.ffn_ratio, form.gqa, form.activation_rate])
 
 
-def _checked(frame: Frame, form: ClosedForm) -> CheckedForm:
-    logs, box = logs_of(form), frame.box()
+def _checked(theory: TheoryProblem, form: ClosedForm) -> CheckedForm:
+    logs, box = logs_of(form), theory.box()
     exceeds = tuple(
         metric
-        for metric, limit in frame.limits.items()
-        if float(COSTS[metric](frame.setting)(logs)) > limit * (1 + 1e-6)
+        for metric, limit in theory.limits.items()
+        if float(COSTS[metric](theory.setting)(logs)) > limit * (1 + 1e-6)
     )
     values = np.exp(logs)
     leaves = tuple(
@@ -203,35 +203,35 @@ def _checked(frame: Frame, form: ClosedForm) -> CheckedForm:
         for low, bound in ((True, low_bound), (False, high_bound))
         if (value < bound * (1 - 1e-9) if low else value > bound * (1 + 1e-9))
     )
-    kv_heads, least = form.width / form.gqa / frame.setting.head_dim, box.least_kv_dim / frame.setting.head_dim
+    kv_heads, least = form.width / form.gqa / theory.setting.head_dim, box.least_kv_dim / theory.setting.head_dim
     leaves += (f"n_kv below {least:g}",) if kv_heads < least * (1 - 1e-9) else ()
-    pair = _nearest_pair(frame, form.activation_rate)
-    operator_ms = {m: frame.sides(m, pair).value(logs) for m in LATENCIES if m in frame.limits}
-    return CheckedForm(form, float(frame.loss(logs)), exceeds, leaves, pair, operator_ms, _paper_rate(frame, form))
+    pair = _nearest_pair(theory, form.activation_rate)
+    operator_ms = {m: theory.sides(m, pair).value(logs) for m in LATENCIES if m in theory.limits}
+    return CheckedForm(form, float(theory.loss(logs)), exceeds, leaves, pair, operator_ms, _paper_rate(theory, form))
 
 
-def _nearest_pair(frame: Frame, rate: float) -> tuple[int, int]:
+def _nearest_pair(theory: TheoryProblem, rate: float) -> tuple[int, int]:
     """The (E, K) whose activation rate is nearest by ratio; of equals the one of fewest experts per token."""
-    away = np.round(np.abs(np.log(frame.pairs[:, 1] / frame.pairs[:, 0] / rate)), 9)
-    experts, top_k = frame.pairs[np.lexsort((frame.pairs[:, 1], away))[0]].tolist()
+    away = np.round(np.abs(np.log(theory.pairs[:, 1] / theory.pairs[:, 0] / rate)), 9)
+    experts, top_k = theory.pairs[np.lexsort((theory.pairs[:, 1], away))[0]].tolist()
     return experts, top_k
 
 
-def _paper_rate(frame: Frame, form: ClosedForm) -> float | None:
+def _paper_rate(theory: TheoryProblem, form: ClosedForm) -> float | None:
     """The paper's ρ* of D3 at the same r and gqa (ERRATA 5)."""
     if form.case != "D3":
         return None
-    eta = normalised(frame.limits, frame.setting).eta
+    eta = normalised(theory.limits, theory.setting).eta
     assert eta is not None
-    delta = cases.cache_correction(frame.setting, form.width, form.gqa)
+    delta = cases.cache_correction(theory.setting, form.width, form.gqa)
     return cases.decode_dual_rate(eta, form.ffn_ratio, form.gqa, delta, paper_form=True)[0]
 
 
-def _exact(frame: Frame, rounded: Rounded) -> ExactAnswer | None:
+def _exact(theory: TheoryProblem, rounded: Rounded) -> ExactAnswer | None:
     """The exact pick under the same budgets, and the rounded design's distance from it and from the frontier."""
-    problem = frame.problem
-    metric = next((m for m in LATENCIES if m in frame.limits), next(iter(frame.limits)))
-    two = replace(problem, objectives=(built_in("loss"), built_in(metric)), questions=())
+    problem = theory.problem
+    metric = next((m for m in LATENCIES if m in theory.limits), next(iter(theory.limits)))
+    two = replace(problem, objectives=(built_in("loss"), built_in(metric)), queries=())
     found = solve_exactly(two, (PickRule(None),))
     pick = found.picks[0]
     if pick is None or rounded.design is None:

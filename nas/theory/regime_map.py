@@ -15,9 +15,9 @@ from nas.files.own_files import made_folder
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.theory.costs import COSTS, LATENCIES
-from nas.theory.frame import Frame
 from nas.theory.prediction import Prediction
 from nas.theory.program import Program, solve
+from nas.theory.theory_problem import TheoryProblem
 from search_spaces.arrays import FloatArray
 
 SPAN, SIDE = 10.0, 25  # budgets from a tenth to ten times the asked ones, points on each side
@@ -41,27 +41,27 @@ class RegimeMap:
 def draw(prediction: Prediction, folder: Path) -> list[str]:
     """Write the pictures that the budgets allow; their names."""
     made_folder(folder)
-    frame, drawn = prediction.frame, []
-    metric = next((m for m in LATENCIES if m in frame.limits), None)
+    theory, drawn = prediction.theory, []
+    metric = next((m for m in LATENCIES if m in theory.limits), None)
     with styled(STYLE):
-        if metric is not None and "memory_gb" in frame.limits:
-            save(map_figure(frame, metric), folder / "regime_map", dpi=130)
+        if metric is not None and "memory_gb" in theory.limits:
+            save(map_figure(theory, metric), folder / "regime_map", dpi=130)
             drawn.append("regime_map")
-        for name in frame.limits:
-            save(curve_figure(frame, name), folder / f"along_{name}", dpi=130)
+        for name in theory.limits:
+            save(curve_figure(theory, name), folder / f"along_{name}", dpi=130)
             drawn.append(f"along_{name}")
     return drawn
 
 
-def regime_map(frame: Frame, metric: str, latencies: FloatArray, memories: FloatArray) -> RegimeMap:
+def regime_map(theory: TheoryProblem, metric: str, latencies: FloatArray, memories: FloatArray) -> RegimeMap:
     """The program solved with closed-form costs at every pair of limits."""
     points = np.full((len(memories), len(latencies), 5), np.nan)
     binding = np.full((len(memories), len(latencies)), np.nan)
-    costs = {name: COSTS[name](frame.setting) for name in (metric, "memory_gb")}
+    costs = {name: COSTS[name](theory.setting) for name in (metric, "memory_gb")}
     for i, memory in enumerate(memories.tolist()):
         for j, latency in enumerate(latencies.tolist()):
             limits = {metric: costs[metric].times(1.0 / latency), "memory_gb": costs["memory_gb"].times(1.0 / memory)}
-            program = Program(frame.loss, limits, frame.box())
+            program = Program(theory.loss, limits, theory.box())
             if not program.feasible:
                 continue
             optimum = solve(program)
@@ -70,10 +70,10 @@ def regime_map(frame: Frame, metric: str, latencies: FloatArray, memories: Float
     return RegimeMap(metric, latencies, memories, points, binding)
 
 
-def map_figure(frame: Frame, metric: str) -> Figure:
+def map_figure(theory: TheoryProblem, metric: str) -> Figure:
     """Regimes with iso-lines of ρ*, l*, d*; below, the depth, width and ρ of the exact discrete optimum."""
     reach = np.geomspace(1.0 / SPAN, SPAN, SIDE)
-    found = regime_map(frame, metric, frame.limits[metric] * reach, frame.limits["memory_gb"] * reach)
+    found = regime_map(theory, metric, theory.limits[metric] * reach, theory.limits["memory_gb"] * reach)
     figure = Figure(figsize=(9.6, 6.2))
     figure.subplots_adjust(left=0.07, right=0.955, bottom=0.08, top=0.94, hspace=0.28, wspace=0.2)
     panels = figure.subplots(2, 3)
@@ -83,14 +83,14 @@ def map_figure(frame: Frame, metric: str) -> Figure:
         ax.clabel(drawn, fontsize=7, fmt=lambda value: f"{value:.3g}" if value < 100 else f"{value:.0f}")
         _axes(ax, metric, f"{text} of the program")
     _legend(panels[0][0])
-    _exact_panels(frame, metric, found, panels[1])
+    _exact_panels(theory, metric, found, panels[1])
     return figure
 
 
 def _exact_panels(
-    frame: Frame, metric: str, found: RegimeMap, axes: "np.ndarray[tuple[int], np.dtype[np.object_]]"
+    theory: TheoryProblem, metric: str, found: RegimeMap, axes: "np.ndarray[tuple[int], np.dtype[np.object_]]"
 ) -> None:
-    exact = exact_points(frame.problem, metric, found.latencies, found.memories)
+    exact = exact_points(theory.problem, metric, found.latencies, found.memories)
     for ax, (variable, text) in zip(axes, ((2, "ρ"), (0, "l"), (1, "d")), strict=True):
         if exact is None:
             ax.text(0.5, 0.5, "space too large to draw", ha="center", transform=ax.transAxes)
@@ -139,33 +139,33 @@ def _legend(ax: Axes) -> None:
     ax.legend(handles=marks, title="binding", loc="upper left", frameon=True, fontsize=7, title_fontsize=7)
 
 
-def curve_figure(frame: Frame, name: str) -> Figure:
+def curve_figure(theory: TheoryProblem, name: str) -> Figure:
     """How the optimum moves along one budget, the others as they are."""
-    limits = frame.limits[name] * np.geomspace(1.0 / SPAN, SPAN, ALONG)
-    points = along(frame, name, limits)
+    limits = theory.limits[name] * np.geomspace(1.0 / SPAN, SPAN, ALONG)
+    points = along(theory, name, limits)
     figure = Figure(figsize=(6.4, 7.2))
     figure.subplots_adjust(left=0.13, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels = figure.subplots(len(MOVING) + 1, 1, sharex=True)
     for ax, (text, values) in zip(panels, (("loss", points[:, 5]), *zip(MOVING, points.T, strict=False)), strict=True):
         ax.plot(limits, np.round(values, 6), color=FRONTIER, linewidth=1.3)
-        ax.axvline(frame.limits[name], color=PICK if text != "loss" else EXACT, linewidth=0.8, linestyle="--")
+        ax.axvline(theory.limits[name], color=PICK if text != "loss" else EXACT, linewidth=0.8, linestyle="--")
         ax.set_ylabel(text)
         ax.yaxis.set_label_coords(-0.09, 0.5)
         ax.set_xscale("log")
     panels[-1].set_xlabel(f"{label(name)} budget")
-    device = plain(frame.problem.scenario.device.name)
+    device = plain(theory.problem.scenario.device.name)
     panels[0].set_title(f"{device}: optimum of the program, closed-form costs", loc="left", color="#555555")
     return figure
 
 
-def along(frame: Frame, name: str, limits: FloatArray) -> FloatArray:
+def along(theory: TheoryProblem, name: str, limits: FloatArray) -> FloatArray:
     """The five variables and the loss at each limit, (n, 6); NaN where nothing fits."""
     rows = np.full((len(limits), 6), np.nan)
     for i, limit in enumerate(limits.tolist()):
-        others = tuple(b for b in frame.problem.budgets if b.metric != name)
+        others = tuple(b for b in theory.problem.budgets if b.metric != name)
         asked = {b.metric: b.limit for b in (*others, Budget(name, limit))}
-        costs = {metric: COSTS[metric](frame.setting).times(1.0 / most) for metric, most in asked.items()}
-        program = Program(frame.loss, costs, frame.box())
+        costs = {metric: COSTS[metric](theory.setting).times(1.0 / most) for metric, most in asked.items()}
+        program = Program(theory.loss, costs, theory.box())
         if program.feasible:
             optimum = solve(program)
             rows[i] = [*np.exp(optimum.logs), optimum.value]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.theory.costs import LATENCIES, cost_of
-from nas.theory.frame import Frame
 from nas.theory.operator_costs import Sides
 from nas.theory.posynomial import Posynomial
 from nas.theory.program import Box, Optimum, Program, solve
+from nas.theory.theory_problem import TheoryProblem
 
 ROUNDS, CLOSE = 30, 1e-9
 
@@ -33,43 +33,43 @@ class Relaxation:
         return self.optimum.bound
 
 
-def relaxed(frame: Frame, box: Box, pair: tuple[int, int] | None = None) -> Relaxation | None:
+def relaxed(theory: TheoryProblem, box: Box, pair: tuple[int, int] | None = None) -> Relaxation | None:
     """The optimum of a box within the problem's budgets; None where not even its cheapest point meets them.
 
     Operator latencies need (E, K).
     """
-    setting = frame.setting if pair is None else frame.setting_of(pair)
-    by_operator = pair is not None and frame.problem.scenario.latency == "operator"
-    curved = {m: frame.sides(m, pair) for m in frame.limits if by_operator and pair and m in LATENCIES}
-    limits = {m: cost_of(m, setting).times(1.0 / v) for m, v in frame.limits.items() if m not in curved}
-    cuts = _first_cuts(frame, box, curved)
+    setting = theory.setting if pair is None else theory.setting_of(pair)
+    by_operator = pair is not None and theory.problem.scenario.latency == "operator"
+    curved = {m: theory.sides(m, pair) for m in theory.limits if by_operator and pair and m in LATENCIES}
+    limits = {m: cost_of(m, setting).times(1.0 / v) for m, v in theory.limits.items() if m not in curved}
+    cuts = _first_cuts(theory, box, curved)
     for number in range(1, ROUNDS + 1):
-        program = Program(frame.loss, {**limits, **cuts}, box)
+        program = Program(theory.loss, {**limits, **cuts}, box)
         if not program.feasible:
             return None
         optimum = solve(program)
-        fresh = _cuts(frame, curved, optimum, number)
+        fresh = _cuts(theory, curved, optimum, number)
         if not fresh:
             break
         cuts |= fresh
     return Relaxation(optimum, number, _by_metric(optimum))
 
 
-def _first_cuts(frame: Frame, box: Box, curved: dict[str, Sides]) -> dict[str, Posynomial]:
+def _first_cuts(theory: TheoryProblem, box: Box, curved: dict[str, Sides]) -> dict[str, Posynomial]:
     """Cuts at the cheapest corner, which decide whether anything fits, and in the middle of the box."""
     places = {"": 0.5 * (np.log(box.lower) + np.log(box.upper)), " (corner)": box.cheapest}
     return {
-        f"{m}{word}": side.cut(x).times(1.0 / frame.limits[m])
+        f"{m}{word}": side.cut(x).times(1.0 / theory.limits[m])
         for m, side in curved.items()
         for word, x in places.items()
     }
 
 
-def _cuts(frame: Frame, curved: dict[str, Sides], optimum: Optimum, number: int) -> dict[str, Posynomial]:
+def _cuts(theory: TheoryProblem, curved: dict[str, Sides], optimum: Optimum, number: int) -> dict[str, Posynomial]:
     """Cuts of the latencies that the optimum exceeds."""
     found = {}
     for metric, side in curved.items():
-        cut = side.cut(optimum.logs).times(1.0 / frame.limits[metric])
+        cut = side.cut(optimum.logs).times(1.0 / theory.limits[metric])
         if float(cut(optimum.logs)) > 1.0 + CLOSE:
             found[f"{metric} ({number})"] = cut
     return found

@@ -10,9 +10,9 @@ from nas.problem.dominance import rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import best_row
 from nas.theory.cells import Cell, genotypes, heads_of, sizes_of
-from nas.theory.frame import Frame
 from nas.theory.program import Optimum
 from nas.theory.relaxation import Relaxation, relaxed
+from nas.theory.theory_problem import TheoryProblem
 from search_spaces.arrays import IntArray
 
 MOST = 3000  # relaxations of one answer
@@ -55,8 +55,8 @@ class _Node:
 class _Search:
     """Best-first over cells; keeps what is worth a look."""
 
-    def __init__(self, frame: Frame) -> None:
-        self.frame, self.numbers = frame, count()
+    def __init__(self, theory: TheoryProblem) -> None:
+        self.theory, self.numbers = theory, count()
         self.queue: list[_Node] = []
         self.solves = self.cut_off = self.designs = 0
         self.lowest: Relaxation | None = None
@@ -65,7 +65,7 @@ class _Search:
 
     def add(self, cell: Cell, *, root: bool = False) -> None:
         """Relax a cell, try the designs around its optimum, queue it."""
-        relaxation = relaxed(self.frame, cell.box(self.frame), cell.pair)
+        relaxation = relaxed(self.theory, cell.box(self.theory), cell.pair)
         self.solves += 1 if relaxation is None else relaxation.solves
         if relaxation is None:
             self.cut_off += 1
@@ -76,10 +76,10 @@ class _Search:
 
     def _try(self, cell: Cell, optimum: Optimum) -> None:
         first, last = cell.width
-        widths = self.frame.problem.space.widths[first : last + 1]
+        widths = self.theory.problem.space.widths[first : last + 1]
         order = np.argsort(np.abs(np.log(widths) - optimum.logs[1]))[:2]
-        genotypes = np.concatenate([around(self.frame, optimum, cell.pair, first + int(i)) for i in order])
-        keys = self.frame.problem.space.keys(genotypes)
+        genotypes = np.concatenate([around(self.theory, optimum, cell.pair, first + int(i)) for i in order])
+        keys = self.theory.problem.space.keys(genotypes)
         fresh = np.array([key not in self.tried for key in keys.tolist()])
         self.tried |= dict.fromkeys(keys.tolist())
         self._evaluated(genotypes[fresh])
@@ -87,8 +87,8 @@ class _Search:
     def _evaluated(self, genotypes: IntArray) -> IntArray:
         """Keys of the best of some designs, (n,): those that share the lowest loss within the budgets."""
         self.designs += len(genotypes)
-        names = dict.fromkeys(("loss", *self.frame.limits))
-        found = self.frame.problem.evaluate(genotypes, tuple(names))
+        names = dict.fromkeys(("loss", *self.theory.limits))
+        found = self.theory.problem.evaluate(genotypes, tuple(names))
         loss = np.where(found.feasible, found.metrics["loss"], np.inf)
         lowest = float(loss.min(initial=np.inf))
         self.best_loss = min(self.best_loss, lowest)
@@ -97,38 +97,38 @@ class _Search:
 
     def run(self) -> None:
         """Split the cell of the lowest bound, or evaluate it whole, until no bound is below the best design."""
-        pairs, self.every_pair = nearest_pairs(self.frame)
+        pairs, self.every_pair = nearest_pairs(self.theory)
         for experts, top_k in pairs.tolist():
-            self.add(Cell.whole(self.frame, (experts, top_k)), root=True)
+            self.add(Cell.whole(self.theory, (experts, top_k)), root=True)
         self.lowest = self.queue[0].relaxation if self.queue else None
         most = MOST if self.every_pair else UNPROVEN
         while self.queue and self.queue[0].bound < self.best_loss and self.solves < most:
             node = heapq.heappop(self.queue)
             if node.cell.size() <= LEAF:
-                self.tried |= dict.fromkeys(self._evaluated(node.cell.designs(self.frame)).tolist())
+                self.tried |= dict.fromkeys(self._evaluated(node.cell.designs(self.theory)).tolist())
                 continue
-            for half in node.cell.halves(self.frame, node.relaxation.optimum):
+            for half in node.cell.halves(self.theory, node.relaxation.optimum):
                 self.add(half)
 
 
-def nearest_pairs(frame: Frame) -> tuple[IntArray, bool]:
+def nearest_pairs(theory: TheoryProblem) -> tuple[IntArray, bool]:
     """The (E, K) to relax, and whether these are all."""
-    pairs = frame.pairs
-    whole = relaxed(frame, frame.box()) if len(pairs) > PAIRS else None
+    pairs = theory.pairs
+    whole = relaxed(theory, theory.box()) if len(pairs) > PAIRS else None
     if whole is None:
         return pairs, True
     away = np.abs(np.log(pairs[:, 1] / pairs[:, 0]) - whole.optimum.logs[4])
     return pairs[np.lexsort((pairs[:, 1], np.round(away, 2)))[:PAIRS]], False
 
 
-def round_off(frame: Frame) -> Rounded:
+def round_off(theory: TheoryProblem) -> Rounded:
     """The best design by branch and bound over cells, and what no design of the space goes below."""
-    search = _Search(frame)
+    search = _Search(theory)
     search.run()
     waiting = min((node.bound for node in search.queue), default=np.inf)
     complete = search.every_pair and waiting >= search.best_loss
     bound = min(waiting, search.best_loss) if search.every_pair else -np.inf
-    problem = frame.problem
+    problem = theory.problem
     tried = problem.space.genotypes(np.array(sorted(search.tried), dtype=np.int64)) if search.tried else None
     evaluated = None if tried is None else problem.evaluate(tried)
     row = None if evaluated is None else best_row(evaluated, None)
@@ -137,15 +137,15 @@ def round_off(frame: Frame) -> Rounded:
     return Rounded(design, evaluated, bound, search.solves, cut_off, search.designs, complete, search.lowest)
 
 
-def around(frame: Frame, optimum: Optimum, pair: tuple[int, int], width: int) -> IntArray:
+def around(theory: TheoryProblem, optimum: Optimum, pair: tuple[int, int], width: int) -> IntArray:
     """Genotypes around a continuous optimum at one width (gene) and one (E, K), (n, 6)."""
-    space, point = frame.problem.space, optimum.point
+    space, point = theory.problem.space, optimum.point
     d = float(space.widths[width])
     depth = _near(space.depths, point["depth"], REACH["depth"])
-    sizes, heads = space.expert_sizes[width, sizes_of(frame, width)], space.kv_values[width, heads_of(frame, width)]
+    sizes, heads = space.expert_sizes[width, sizes_of(theory, width)], space.kv_values[width, heads_of(theory, width)]
     ffn = _near(sizes, point["ffn_ratio"] * d / pair[1], REACH["ffn"])
-    kv = _near(heads, d / (point["gqa"] * frame.setting.head_dim), REACH["kv"])
-    return genotypes(frame, pair, width, depth, ffn, kv)
+    kv = _near(heads, d / (point["gqa"] * theory.setting.head_dim), REACH["kv"])
+    return genotypes(theory, pair, width, depth, ffn, kv)
 
 
 def _near(axis: IntArray, value: float, reach: int) -> IntArray:

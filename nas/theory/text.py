@@ -38,7 +38,7 @@ def show(prediction: Prediction, on_device: Problem) -> None:
     _show_program(prediction, prediction.whole, "closed-form costs")
     if prediction.operator is not None:
         _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
-    elif prediction.frame.problem.scenario.latency == "operator":
+    elif prediction.theory.problem.scenario.latency == "operator":
         say("  operator costs, E and K from the space: nothing of this width meets the budgets")
     _show_rounded(prediction)
     _show_worth(prediction, on_device)
@@ -49,10 +49,10 @@ def _fixed(prediction: Prediction) -> bool:
 
 
 def _budget_lines(prediction: Prediction) -> Iterator[str]:
-    b, s = prediction.budgets, prediction.frame.problem.scenario
+    b, s = prediction.budgets, prediction.theory.problem.scenario
     yield (
         f"{s.device.name}, {s.precision.name}, {s.input_tokens:,} in / {s.output_tokens:,} out, batch {s.batch}; "
-        + ", ".join(str(budget) for budget in prediction.frame.problem.budgets)
+        + ", ".join(str(budget) for budget in prediction.theory.problem.budgets)
     )
     parts = [
         (b.prefill_flops, "F̄_p = T π/(B S_in) = {:.4g} GFLOP a token"),
@@ -78,12 +78,12 @@ def _regime_line(r: Regime) -> str:
 
 def _show_forms(prediction: Prediction) -> None:
     say(
-        f"\nClosed forms at width {prediction.width:.0f}, nothing but ρ bounded; head size {prediction.frame.setting.head_dim}"
+        f"\nClosed forms at width {prediction.width:.0f}, nothing but ρ bounded; head size {prediction.theory.setting.head_dim}"
     )
     if prediction.no_forms:
         say(f"  none: {prediction.no_forms}")
         return
-    timed = [m for m in TIMES if m in prediction.frame.limits]
+    timed = [m for m in TIMES if m in prediction.theory.limits]
     rows = [_form_row(prediction, form) for form in prediction.forms]
     if rows:
         table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", *(f"operator {m}" for m in timed), "stands?"), rows)
@@ -95,7 +95,7 @@ def _show_forms(prediction: Prediction) -> None:
             say(
                 f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} where {asked:.4f} is asked"
             )
-    law = prediction.frame.problem.scenario.law
+    law = prediction.theory.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
         say("  α_ρ ≤ α_r: the memory cases have no sparse optimum, ρ* = 1")
 
@@ -106,13 +106,13 @@ def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
         yield "a form that exceeds a budget or leaves a bound is no design: its loss is only what no design at this width goes below"
     if timed and prediction.forms:
         yield "operator: what the form takes under the operator model with the E and K of the space nearest to its ρ*"
-    if timed and "memory_gb" in prediction.frame.limits and len(prediction.forms) < 2 * len(timed) + 1:
+    if timed and "memory_gb" in prediction.theory.limits and len(prediction.forms) < 2 * len(timed) + 1:
         yield "no form has both budgets: at no prices does one optimum use up a latency and the memory, so that one of the two does not bind"
 
 
 def _paper_ratio(prediction: Prediction, checked: CheckedForm) -> float:
     """The constraint ratio that the printed D3 arrives at."""
-    f, setting = checked.form, prediction.frame.setting
+    f, setting = checked.form, prediction.theory.setting
     assert checked.paper_rate is not None
     stored = memory_layer(setting, f.width, checked.paper_rate)
     return decode_layer(setting, f.width)(f.ffn_ratio, f.gqa) / stored(f.ffn_ratio, f.gqa)
@@ -120,9 +120,9 @@ def _paper_ratio(prediction: Prediction, checked: CheckedForm) -> float:
 
 def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
     f = checked.form
-    outside = extrapolated(prediction.frame.problem.scenario.law, f.depth, f.width, f.activation_rate, f.gqa)
+    outside = extrapolated(prediction.theory.problem.scenario.law, f.depth, f.width, f.activation_rate, f.gqa)
     reasons = [f"exceeds {metric}" for metric in checked.exceeds] + list(checked.leaves)
-    kv_heads = f.width / f.gqa / prediction.frame.setting.head_dim
+    kv_heads = f.width / f.gqa / prediction.theory.setting.head_dim
     return (
         *(
             f.case,
@@ -147,11 +147,11 @@ def extrapolated(law: Law, depth: float, width: float, rate: float, gqa: float) 
 
 def _show_program(prediction: Prediction, relaxation: Relaxation, costs: str) -> None:
     p, o = relaxation.optimum.point, relaxation.optimum
-    law = prediction.frame.problem.scenario.law
+    law = prediction.theory.problem.scenario.law
     outside = extrapolated(law, p["depth"], p["width"], p["activation_rate"], p["gqa"])
     say(
         f"  {costs}: l {p['depth']:.2f}, d {p['width']:.0f}, r {p['ffn_ratio']:.3f}, gqa {p['gqa']:.2f} "
-        f"(n_kv {p['width'] / p['gqa'] / prediction.frame.setting.head_dim:.2f}), ρ {p['activation_rate']:.4f}; "
+        f"(n_kv {p['width'] / p['gqa'] / prediction.theory.setting.head_dim:.2f}), ρ {p['activation_rate']:.4f}; "
         f"loss {relaxation.loss:.4f}{'*' if outside else ''}, certified: {_scope(prediction, relaxation)} below {relaxation.bound:.6f}"
     )
     prices = "; ".join(_price(prediction, name, price) for name, price in relaxation.prices.items())
@@ -163,12 +163,12 @@ def _show_program(prediction: Prediction, relaxation: Relaxation, costs: str) ->
 def _scope(prediction: Prediction, relaxation: Relaxation) -> str:
     """Which designs a program's bound holds for."""
     width = " of this width" if _fixed(prediction) else ""
-    some = relaxation is prediction.operator and len(prediction.frame.pairs) > PAIRS
+    some = relaxation is prediction.operator and len(prediction.theory.pairs) > PAIRS
     return f"no design{width}" + (f" with one of the {PAIRS} (E, K) nearest to ρ*" if some else "")
 
 
 def _price(prediction: Prediction, name: str, price: float) -> str:
-    limit = prediction.frame.limits.get(name)
+    limit = prediction.theory.limits.get(name)
     if limit is None:
         return f"{name} ({price:.3g} nats per e-fold)"
     unit = {"ms": "ms", "gb": "GB"}.get(name.rpartition("_")[2], "parameter")
@@ -177,13 +177,13 @@ def _price(prediction: Prediction, name: str, price: float) -> str:
 
 def _show_rounded(prediction: Prediction) -> None:
     rounded, exact = prediction.rounded, prediction.exact
-    model = prediction.frame.problem.scenario.latency.replace("_", "-")
+    model = prediction.theory.problem.scenario.latency.replace("_", "-")
     say(f"\nThe best design, {model} costs, any width")
     if rounded.design is None:
         say(f"  none of {rounded.designs:,} designs tried is feasible")
         return
     say(f"  {_design(prediction, rounded.design.genotypes)}")
-    metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.frame.limits))
+    metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.theory.limits))
     say(f"  {metrics}; {_proven(rounded)}")
     for line in on_active_experts(prediction):
         say(f"  {line}")
@@ -195,7 +195,7 @@ def _show_rounded(prediction: Prediction) -> None:
 
 def on_active_experts(prediction: Prediction) -> list[str]:
     """That the law itself keeps K of the best design low, where it does."""
-    problem, design = prediction.frame.problem, prediction.rounded.design
+    problem, design = prediction.theory.problem, prediction.rounded.design
     chosen = None if design is None else problem.architectures(design.genotypes)
     return [] if chosen is None else active_experts_lines(problem.scenario.law, chosen, "designs")
 
@@ -215,8 +215,8 @@ def _proven(rounded: Rounded) -> str:
 
 
 def _design(prediction: Prediction, genotypes: Any) -> str:
-    shapes = prediction.frame.problem.architectures(genotypes)
-    return describe(shapes) + (" *" if prediction.frame.problem.scenario.law.extrapolates(shapes)[0] else "")
+    shapes = prediction.theory.problem.architectures(genotypes)
+    return describe(shapes) + (" *" if prediction.theory.problem.scenario.law.extrapolates(shapes)[0] else "")
 
 
 def _show_worth(prediction: Prediction, on_device: Problem) -> None:
@@ -224,7 +224,7 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
     if found is None:
         return
     reasons, chosen = found
-    limits, problem = prediction.frame.limits, prediction.frame.problem
+    limits, problem = prediction.theory.limits, prediction.theory.problem
     columns = {m: chosen.metrics[m] for m in ("loss", *limits)}
     timed = [m for m in limits if m in TIMES]
     if problem.scenario.latency == "closed_form":
@@ -239,7 +239,7 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
     table(("why", *columns, "architecture"), rows)
     if any(m in TIMES for m in limits):
         each = [{f"{PREFIX}{m}": there[m][i] for m in TIMES} for i in range(len(reasons))]
-        say(f"  {verdict(prediction.frame.problem, on_device, [misses(limits, times) for times in each])}")
+        say(f"  {verdict(prediction.theory.problem, on_device, [misses(limits, times) for times in each])}")
 
 
 def as_json(prediction: Prediction) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
     rounded, exact = prediction.rounded, prediction.exact
     found = worth_training(prediction)
     return {
-        "limits": prediction.frame.limits,
+        "limits": prediction.theory.limits,
         "normalised": asdict(prediction.budgets)
         | {
             "eta": prediction.budgets.eta,
@@ -291,6 +291,6 @@ def _program_json(relaxation: Relaxation) -> dict[str, Any]:
 
 
 def _row(prediction: Prediction, chosen: Any, row: int) -> dict[str, Any]:
-    shapes = prediction.frame.problem.architectures(chosen.genotypes[row : row + 1])
+    shapes = prediction.theory.problem.architectures(chosen.genotypes[row : row + 1])
     columns = {**shapes.columns(), **{name: column[row : row + 1] for name, column in chosen.metrics.items()}}
     return {name: column[0].item() for name, column in columns.items()}

@@ -34,7 +34,7 @@ def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations] | No
             reasons = ["predicted: theory, rounded; the exact optimum"]
         else:
             reasons, chosen = [*reasons, "the exact optimum"], joined(chosen, exact.pick)
-    problem = prediction.frame.problem
+    problem = prediction.theory.problem
     shapes, first = problem.architectures(rounded.tried.genotypes), problem.architectures(chosen.genotypes[:1])
     for reason, differs in DIFFERENCES.items():
         others = differs(shapes, first) & ~np.isin(rounded.tried.keys, chosen.keys)
@@ -57,6 +57,6 @@ def candidate_columns(prediction: Prediction) -> Mapping[str, AnyArray]:
     if found is None:
         return {}
     reasons, chosen = found
-    shapes = prediction.frame.problem.architectures(chosen.genotypes)
+    shapes = prediction.theory.problem.architectures(chosen.genotypes)
     ids = [f"theory-{number}" for number in range(1, len(reasons) + 1)]
     return {"id": np.array(ids), "reason": np.array(reasons), **shapes.columns(), **chosen.metrics}

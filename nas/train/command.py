@@ -138,7 +138,7 @@ class _Session:
             inner_folder(self.folder, CURVES)
             unfinished = inner_folder(self.folder, UNFINISHED)
             self._write_table()
-            crew = TrainingScheduler(
+            scheduler = TrainingScheduler(
                 lambda job: job_settings(job, self.how, self.corpus, self.folder),
                 self._settle,
                 unfinished / STOP,
@@ -146,7 +146,7 @@ class _Session:
                 deadline,
                 self.request.quiet,
             )
-            return crew.run(jobs)
+            return scheduler.run(jobs)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"Interrupted; {self.folder} holds everything trained and checkpoints of the rest. "
@@ -182,7 +182,7 @@ def _show(
     *,
     whole: bool,
 ) -> None:
-    """What is there now and what reads it."""
+    """Print how the trainings ended, and the commands that read their files."""
     keys = {key_of(job.name) for job in jobs}
     own = {key_of(line["run"]): line for line in record.lines if key_of(line["run"]) in keys}
     good = [line for line in own.values() if line["status"] == "ok"]

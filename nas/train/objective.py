@@ -19,7 +19,7 @@ from nas.files.faults import Faults
 from nas.record.process import Worker
 from nas.search._refusals import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
-from nas.study.costly_settings import TrainSettings
+from nas.study.expensive_settings import TrainSettings
 from nas.train import scheduler
 from nas.train.corpus import FOLDER as DATA
 from nas.train.corpus import Corpus, Sources

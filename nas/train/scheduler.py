@@ -27,7 +27,7 @@ def result(out: str) -> dict[str, Any] | None:
 
 
 def last_line(out: str) -> dict[str, Any]:
-    """What a worker said last, nothing where it is no JSON object."""
+    """The last JSON object that a worker printed; empty where its last line is none."""
     with suppress(IndexError, ValueError):
         content = outside.parsed(out.splitlines()[-1])
         if isinstance(content, dict):
@@ -36,7 +36,7 @@ def last_line(out: str) -> dict[str, Any]:
 
 
 def how_it_ended(answer: Answer) -> dict[str, Any]:
-    """What a worker said last, with `status`, `reason` and `seconds` whatever became of it."""
+    """A worker's last report, with `status`, `reason` and `seconds` however it ended."""
     said = answer.content
     state, seconds = said.get("state", STATES.get(answer.state, "failed")), said.get("seconds", answer.seconds)
     return {**said, "status": state, "reason": said.get("reason", answer.reason), "seconds": seconds}
@@ -149,9 +149,9 @@ class TrainingScheduler:
 class _Progress(ProgressLine):
     """How many have ended, what runs, and the time left by the FLOP done so far."""
 
-    def __init__(self, crew: TrainingScheduler, total: int) -> None:
-        super().__init__(quiet=crew.quiet)
-        self.crew, self.total = crew, total
+    def __init__(self, scheduler: TrainingScheduler, total: int) -> None:
+        super().__init__(quiet=scheduler.quiet)
+        self.scheduler, self.total = scheduler, total
         self.interval = OFTEN_S if self.terminal else SELDOM_S
         self.next = self.begin + self.interval
 
@@ -161,13 +161,15 @@ class _Progress(ProgressLine):
         if self.quiet or now < self.next:
             return
         self.next = now + self.interval
-        crew = self.crew
-        here = crew.done + sum(each.job.flops * (each.share - (each.first or 0.0)) for each in crew.running)
-        left = sum(job.flops for job in crew.waiting) + sum(each.job.flops * (1 - each.share) for each in crew.running)
+        scheduler = self.scheduler
+        here = scheduler.done + sum(each.job.flops * (each.share - (each.first or 0.0)) for each in scheduler.running)
+        left = sum(job.flops for job in scheduler.waiting) + sum(
+            each.job.flops * (1 - each.share) for each in scheduler.running
+        )
         about = f", about {duration(left * (now - self.begin) / here)} left" if here > 0 else ""
         running = ", ".join(
             f"{each.job.model.id} s{each.job.model.seed} {each.share:.0%}"
             + ("" if each.loss is None else f" loss {each.loss:.3f}")
-            for each in crew.running
+            for each in scheduler.running
         )
-        self.show(f"{crew.ended:,} of {self.total:,} trained{about}; {running}")
+        self.show(f"{scheduler.ended:,} of {self.total:,} trained{about}; {running}")

@@ -65,7 +65,7 @@ class EnergyGroup:
         return [f"{100 * median:.0f} % off on models held out"] if median > FAR_OFF else []
 
     def remarks(self) -> list[str]:
-        """What the rows cannot say."""
+        """Remarks on coefficients that the rows do not determine."""
         said = [] if self.energy.rail else ["no row says which rail was metered (column rail): the wall takes more"]
         busy = sum(m.contended for m in self.rows)
         return said + (

@@ -36,7 +36,7 @@ class Group:
         return self.rows(~self.terms.beside)
 
     def free(self) -> Freedom:
-        """What the rows can tell."""
+        """The coefficients that the rows determine."""
         return freedom(self.terms, self.device, len(set(self.models.tolist())), request=self.request)
 
     def fitted(self, kept: Sequence[str]) -> Calibration:

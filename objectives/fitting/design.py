@@ -76,7 +76,7 @@ class Knowledge:
 
 
 def known_by(fit: Fit) -> Knowledge:
-    """What a fit knows."""
+    """The information matrix and coefficients of a fit."""
     model = fit.model
     own = _columns(model, fit.vector) * np.sqrt(model.weight)[:, None]
     scale = np.linalg.norm(own, axis=0)
@@ -146,7 +146,7 @@ def plan(
 
 
 def random_sets(candidates: FloatArray, n: int, generator: np.random.Generator) -> list[FloatArray]:
-    """What sets of n random designs say, each (p, p)."""
+    """The information matrices of sets of n random designs, each (p, p)."""
     drawn = [candidates[generator.choice(len(candidates), n)] for _ in range(RANDOM_SETS)]
     return [rows.T @ rows for rows in drawn]
 

@@ -115,7 +115,7 @@ def _ends(table: Table, name: str) -> list[float] | None:
 
 
 def provenance(fit: Fit, bootstraps: int) -> dict[str, object]:
-    """What repeats the fit."""
+    """Everything that repeating the fit takes: tables, form, settings, seed."""
     return {
         "tables": [asdict(source) for source in fit.table.sources],
         "rows": len(fit.table),

@@ -110,7 +110,7 @@ def near_frontier(fit: Fit, predicted: FloatArray) -> Order | None:
 
 
 def _size(table: Table) -> FloatArray | None:
-    """What makes a model large, (n,): active parameters where known."""
+    """The size of models, (n,): active parameters where known."""
     names = [name for name in ("active_parameters", "parameters", "width") if table.has(name)]
     return table.feature(names[0]) if names else None
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search_spaces.architectures import Architectures, one, stack
+from search_spaces.architectures import Architectures, architectures_of, one
 from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE
 
 SHAPED = {"depth": 16, "width": 2048, "n_kv_heads": 4, "n_experts": 16, "top_k": 1, "expert_ffn_ratio": 0.5}
@@ -65,13 +65,13 @@ def test_derived_columns_follow_their_definitions(row: dict[str, Any]) -> None:
 
 @given(content=st.lists(rows(), min_size=1, max_size=5))
 def test_columns_read_back_to_the_same_architectures(content: list[dict[str, Any]]) -> None:
-    written = stack(content)
+    written = architectures_of(content)
     assert stored(Architectures.from_columns(written.columns())) == stored(written)
 
 
 @given(content=st.lists(rows(), min_size=2, max_size=6), data=st.data())
 def test_selection_keeps_rows_whole_and_in_the_order_asked(content: list[dict[str, Any]], data: st.DataObject) -> None:
-    together = stack(content)
+    together = architectures_of(content)
     singles = [one(row) for row in content]
     chosen = data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8))
     mask = data.draw(st.lists(st.booleans(), min_size=len(content), max_size=len(content)))
@@ -102,7 +102,7 @@ def test_rows_at_their_defaults_select_and_join_like_others() -> None:
 
 
 def test_every_column_is_read_only_and_frozen() -> None:
-    found = stack([SHAPED, QWEN3])
+    found = architectures_of([SHAPED, QWEN3])
     for each in (found, found[:1], found[np.array([1])], found.with_vocabulary(9), Architectures.concatenate([found])):
         for field in fields(each):
             with pytest.raises(ValueError, match="read-only"):
@@ -176,7 +176,7 @@ def test_equal_activated_ratios_are_equal_numbers() -> None:
 
 
 def test_further_columns_show_only_what_differs_from_its_default() -> None:
-    found = stack([QWEN3, {**QWEN3, "qk_norm": "full", "qkv_bias": True}])
+    found = architectures_of([QWEN3, {**QWEN3, "qk_norm": "full", "qkv_bias": True}])
     further = found.further_columns()
     assert set(further) == {"qk_norm", "qkv_bias"}
     assert further["qk_norm"].tolist() == ["head", "full"]
@@ -185,7 +185,7 @@ def test_further_columns_show_only_what_differs_from_its_default() -> None:
 
 
 def test_vocabulary_is_the_only_thing_that_with_vocabulary_changes() -> None:
-    found = stack([SHAPED, {**QWEN3, "tied": False, "vocabulary": 5}])
+    found = architectures_of([SHAPED, {**QWEN3, "tied": False, "vocabulary": 5}])
     with_head = stored(found.with_vocabulary(151_936))
     assert with_head.pop("vocabulary") == [151_936, 151_936]
     assert with_head == {name: column for name, column in stored(found).items() if name != "vocabulary"}

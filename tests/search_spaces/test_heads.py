@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from nas.files.faults import Faults
-from search_spaces.architectures import one, stack
+from search_spaces.architectures import architectures_of, one
 from search_spaces.columns import SHAPE
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, count
@@ -190,7 +190,7 @@ def test_the_same_heads_beside_another_width_are_another_architecture() -> None:
     space = SearchSpace.from_mapping({"axes": axes, "conditions": {"max_query_ratio": 2}})
     shape = {"depth": 5, "width": 2560, "head_dim": 64, "n_heads": 72, "n_kv_heads": 18, "expert_size": 160}
     rivals = [shape, {**shape, "width": 1024, "n_heads": 16, "n_kv_heads": 8}, {**shape, "width": 1024}]
-    found = space.find(stack(rivals))
+    found = space.find(architectures_of(rivals))
     assert (found >= 0).tolist() == [True, True, False]
     held = space.architectures(space.genotypes(found[:1]))
     assert [int(getattr(held, name)[0]) for name in SHAPE] == [int(getattr(one(shape), name)[0]) for name in SHAPE]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search_spaces.architectures import Architectures, one, stack
+from search_spaces.architectures import Architectures, architectures_of, one
 
 BASE = {"depth": 8, "width": 768, "n_kv_heads": 2, "expert_size": 768, "n_experts": 8, "top_k": 2}
 LOCAL = {"n_local": 4, "window": 512}
@@ -20,7 +20,7 @@ ALL = {
 
 
 def test_what_is_written_reads_back_as_the_same_row() -> None:
-    written = stack([BASE, {**BASE, **LOCAL}, ALL, {**ALL, "linear_kind": "mamba2"}])
+    written = architectures_of([BASE, {**BASE, **LOCAL}, ALL, {**ALL, "linear_kind": "mamba2"}])
     again = Architectures.from_columns(written.columns())
     for name in Architectures.__dataclass_fields__:
         assert getattr(again, name).tolist() == getattr(written, name).tolist(), name

@@ -199,7 +199,9 @@ def test_layers_in_words() -> None:
     space = space_of(
         "full", {"period": 6, "local": 512, "kv_shared": [0, 4]}, {"period": 4, "linear": "mamba2"}, depth=[12]
     )
-    first = space.architectures(space.genotypes(np.arange(len(space.stacks)) * (space.size // len(space.stacks))))
+    first = space.architectures(
+        space.genotypes(np.arange(len(space.layer_plans)) * (space.size // len(space.layer_plans)))
+    )
     assert in_words(first) == [
         "full",
         "2 full + 10 within 512",

@@ -1,15 +1,15 @@
-"""Branch and bound over boxes of FFNs: a box falls, with a partner, when the best imaginable point of it does."""
+"""Branch and bound over boxes of FFNs: a box falls, with a backbone, when the best imaginable point of it does."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
+from nas.exact.decomposition.additive_bounds import AdditiveBounds
 from nas.exact.decomposition.checking import agreement
 from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
-from nas.exact.decomposition.sums import Sums
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 
@@ -19,7 +19,7 @@ FEW = 5_000  # items whose bounds take as long as the calls around them
 
 @dataclass
 class Effort:
-    """What was done: items bounded, architectures evaluated whole, architectures settled by either.
+    """Counters of the work: items bounded, architectures evaluated whole, architectures settled by either.
 
     `difference` is the largest relative one between the sums and the wholes that were evaluated.
     """
@@ -45,14 +45,14 @@ class Exceeded(Exception):
 class BranchAndBound:
     """Finds every member of a problem's feasible frontier over a grid that the incumbents lack.
 
-    No architecture in a box with a partner is better than its sums in any objective or budget. When
+    No architecture in a box with a backbone is better than its sums in any objective or budget. When
     an incumbent is better in every objective, or a budget is out of reach, none of them can be on
     the frontier. That is checked on the way: the shares of no half of a box may be better than the
     box's, and no architecture than its sums. `most` limits the items, of which few at once count as `FEW`.
     """
 
     problem: Problem
-    sums: Sums
+    sums: AdditiveBounds
     known: Incumbents
     metrics: tuple[str, ...]
     most: int | None = None
@@ -67,7 +67,7 @@ class BranchAndBound:
 
     def blocks(self, size: int = AT_ONCE) -> Iterator[Items]:
         """The whole grid in blocks of about `size` items that can be settled one by one, in any order."""
-        return Items.everything(self.sums.grid, self.sums.partners, size)
+        return Items.everything(self.sums.grid, self.sums.backbones, size)
 
     def settle(self, block: Items, report: Callable[[int], None] | None = None) -> None:
         """Settle every architecture of a block.
@@ -110,7 +110,7 @@ class BranchAndBound:
         """The items whose best imaginable point is within the budgets and not behind an incumbent, with that point."""
         best: list[FloatArray] = []
         for metric, limit in self.compared:
-            values = self.sums.values(metric, ffn, items.box, items.partner)
+            values = self.sums.values(metric, ffn, items.box, items.backbone)
             best.append(values)
             if limit is not None and not (within := ~(values > limit + SLACK * abs(limit))).all():
                 items, best = items.kept(within), [column[within] for column in best]
@@ -119,7 +119,7 @@ class BranchAndBound:
 
     def _evaluate(self, leaves: Items, best: list[FloatArray]) -> None:
         """Evaluate single architectures whole, and hold them against their sums."""
-        found = self.problem.evaluate(leaves.genotypes(self.sums.grid, self.sums.partners), self.metrics)
+        found = self.problem.evaluate(leaves.genotypes(self.sums.grid, self.sums.backbones), self.metrics)
         for (metric, _), sums in zip(self.compared, best, strict=True):
             self.effort.difference = max(self.effort.difference, agreement(metric, sums, found))
         self.effort.evaluated += len(leaves)

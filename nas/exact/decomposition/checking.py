@@ -2,16 +2,16 @@
 
 import numpy as np
 
+from nas.exact.decomposition.additive_bounds import AGREE, AdditiveBounds, BrokenSum
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.items import Items
-from nas.exact.decomposition.sums import AGREE, BrokenSum, Sums
 from nas.problem.evaluations import Evaluations
 from search_spaces.arrays import FloatArray, IntArray
 
 SAMPLE = 1000
 
 
-def largest_difference(sums: Sums, metrics: tuple[str, ...], generator: np.random.Generator) -> float:
+def largest_difference(sums: AdditiveBounds, metrics: tuple[str, ...], generator: np.random.Generator) -> float:
     """The largest relative difference of a metric between the sum and the whole, over random architectures.
 
     Raises:
@@ -20,16 +20,16 @@ def largest_difference(sums: Sums, metrics: tuple[str, ...], generator: np.rando
     around = _random_boxes(sums, generator)
     inside = _random_members(around, generator)
     row = np.arange(len(around))
-    first = np.searchsorted(sums.partners.width, around.width)
-    count = np.searchsorted(sums.partners.width, around.width, side="right") - first
-    partner = first + generator.integers(count)
-    genotypes = Items(inside, row, partner).genotypes(sums.grid, sums.partners)
+    first = np.searchsorted(sums.backbones.width, around.width)
+    count = np.searchsorted(sums.backbones.width, around.width, side="right") - first
+    backbone = first + generator.integers(count)
+    genotypes = Items(inside, row, backbone).genotypes(sums.grid, sums.backbones)
     whole = sums.problem.evaluate(genotypes, metrics)
     exact, bound = sums.ffn(inside), sums.ffn(around)
     worst = 0.0
     for metric in metrics:
-        worst = max(worst, agreement(metric, sums.values(metric, exact, row, partner), whole))
-        if (_relative(sums.values(metric, bound, row, partner), whole, metric) > AGREE).any():
+        worst = max(worst, agreement(metric, sums.values(metric, exact, row, backbone), whole))
+        if (_relative(sums.values(metric, bound, row, backbone), whole, metric) > AGREE).any():
             raise BrokenSum(metric, "is better inside a range than its bound says")
     return worst
 
@@ -47,13 +47,13 @@ def agreement(metric: str, sums: FloatArray, whole: Evaluations) -> float:
 
 
 def _relative(sums: FloatArray, whole: Evaluations, metric: str) -> FloatArray:
-    """What sums are above the wholes, relative to them, over the rows that did not fail."""
+    """How far sums lie above the wholes, relative to them, over the rows that did not fail."""
     values, ok = whole.metrics[metric], slice(None) if whole.reasons is None else whole.ok
     difference: FloatArray = (sums[ok] - values[ok]) / np.maximum(np.abs(values[ok]), 1e-300)
     return difference
 
 
-def _random_boxes(sums: Sums, generator: np.random.Generator) -> Boxes:
+def _random_boxes(sums: AdditiveBounds, generator: np.random.Generator) -> Boxes:
     grid = sums.grid
     width = generator.choice(grid.widths, SAMPLE)
     group = generator.integers(len(grid.group_counts), size=SAMPLE)

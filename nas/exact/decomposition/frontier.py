@@ -10,12 +10,12 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint, section_of
+from nas.exact.decomposition.additive_bounds import AdditiveBounds
 from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.needed_heads import without_beaten
-from nas.exact.decomposition.sums import Sums
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
@@ -23,7 +23,7 @@ from objectives.metrics.perplexity import LARGEST_LOSS
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
-PARTNERS = 10_000_000  # combinations of depth, width and KV heads that fit into memory
+MOST_BACKBONES = 10_000_000  # combinations of depth, width and KV heads that fit into memory
 FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
 STRIDES = (16, 4, 1)  # coarse grids sharpen the incumbents for the whole one
 WORTH_STRIDES = 1_000_000
@@ -31,9 +31,9 @@ BLOCK = AT_ONCE // 8  # what is settled between two notes
 SEED = 20_260_101
 
 
-def partners(space: SearchSpace) -> int:
+def backbones(space: SearchSpace) -> int:
     """Combinations of depth, width and KV heads, a row of the tables each."""
-    return len(space.stacks) * int(space.kv_gene.counts[space.frame_heads].sum())
+    return len(space.layer_plans) * int(space.kv_gene.counts[space.frame_heads].sum())
 
 
 class SumsOfParts:
@@ -66,9 +66,11 @@ class SumsOfParts:
         self.effort = Effort(difference=difference)
 
     @cached_property
-    def sums(self) -> list[Sums]:
+    def sums(self) -> list[AdditiveBounds]:
         """Of every grid, the coarsest first."""
-        return [Sums.of(self.problem, Grid(self.problem.space, stride), self.known) for stride in self.strides]
+        return [
+            AdditiveBounds.of(self.problem, Grid(self.problem.space, stride), self.known) for stride in self.strides
+        ]
 
     def forget(self) -> None:
         """Give back the memory of the tables; they are made again where they are needed."""
@@ -135,7 +137,7 @@ class SumsOfParts:
     def _begun(
         self, problem: Problem, metrics: tuple[str, ...], page: dict[str, Any], elsewhere: FloatArray | None
     ) -> Incumbents:
-        """What is known before the first block: as noted, else good and random architectures."""
+        """The incumbents before the first block: from the checkpoint, else good and random architectures."""
 
         def evaluated(keys: list[int]) -> Evaluations:
             return problem.evaluate(problem.space.genotypes(np.array(keys, dtype=np.int64)), metrics)

@@ -1,4 +1,4 @@
-"""A search space by parts: partners (depth, layers, width, heads, KV heads) and a lattice of FFNs (E, K, m) per width."""
+"""A search space by parts: backbones (depth, layers, width, heads, KV heads) and a lattice of FFNs (E, K, m) per width."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +28,7 @@ class Grid:
         return _every(np.arange(len(self.space.depths)), self.stride)
 
     @cached_property
-    def stacks(self) -> IntArray:
+    def layer_plans(self) -> IntArray:
         """Genes of depth and layers, (s, 2): of each chosen depth every stride-th of its mixes, the first and the last."""
         valid = self.space.layers_gene.valid
         mixes = [_every(np.flatnonzero(valid[depth]), self.stride) for depth in self.depths]
@@ -98,7 +98,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Partners:
+class Backbones:
     """What an FFN is combined with: genes of depth, layers, width and KV heads, and the frame, (p,), the widths in order."""
 
     depth: IntArray
@@ -108,23 +108,23 @@ class Partners:
     kv: IntArray
 
     @classmethod
-    def of(cls, grid: Grid) -> "Partners":
+    def of(cls, grid: Grid) -> "Backbones":
         """Every combination of a grid."""
         space, heads = grid.space, grid.space.frame_heads[grid.frames]
         counts = space.kv_gene.counts[heads]
         pair = np.repeat(np.arange(len(counts)), counts)
         rank = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
         frame, kv = grid.frames[pair], space.kv_gene.nth[heads[pair], rank]
-        rows = np.repeat(np.arange(len(pair)), len(grid.stacks))
-        depth, layers = np.tile(grid.stacks.T, len(pair))
+        rows = np.repeat(np.arange(len(pair)), len(grid.layer_plans))
+        depth, layers = np.tile(grid.layer_plans.T, len(pair))
         return cls(depth, layers, space.frames[frame[rows], 0], frame[rows], kv[rows])
 
     def __len__(self) -> int:
         return len(self.depth)
 
-    def __getitem__(self, rows: IntArray | BoolArray | slice) -> "Partners":
+    def __getitem__(self, rows: IntArray | BoolArray | slice) -> "Backbones":
         columns = (self.depth, self.layers, self.width, self.frame, self.kv)
-        return Partners(*(column[rows] for column in columns))
+        return Backbones(*(column[rows] for column in columns))
 
     def architectures(self, space: SearchSpace) -> Architectures:
         """Whole architectures with these layers, widths and heads, and the smallest dense or sparse FFN."""
@@ -135,7 +135,7 @@ class Partners:
     def genotypes(
         self, space: SearchSpace, rows: IntArray, experts: IntArray, top_k: IntArray, ffn: IntArray
     ) -> IntArray:
-        """Genotypes (n, g) of some of the partners, each with an FFN."""
+        """Genotypes (n, g) of some of the backbones, each with an FFN."""
         mixer = {"depth": self.depth[rows], "layers": self.layers[rows], "n_kv_heads": self.kv[rows]}
         return space.composed(self.frame[rows], n_experts=experts, top_k=top_k, ffn=ffn, **mixer)
 

@@ -1,4 +1,4 @@
-"""Boxes of FFNs, each with the partners that it may still be best with."""
+"""Boxes of FFNs, each with the backbones that it may still be best with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,13 +7,13 @@ from typing import Self
 import numpy as np
 
 from nas.exact.decomposition.boxes import Boxes
-from nas.exact.decomposition.grid import Grid, Partners
+from nas.exact.decomposition.grid import Backbones, Grid
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Pairs of a box (row of `boxes`, ascending) and a partner, columns (n,).
+    """Pairs of a box (row of `boxes`, ascending) and a backbone, columns (n,).
 
     `around` holds the best shares (bounds, 2, boxes) of what each box was cut from, if from anything:
     those of the box can only be worse.
@@ -21,25 +21,25 @@ class Items:
 
     boxes: Boxes
     box: IntArray
-    partner: IntArray
+    backbone: IntArray
     around: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.box)
 
     @classmethod
-    def everything(cls, grid: Grid, partners: Partners, size: int) -> Iterator[Self]:
-        """Every FFN of the grid with every partner of its width, in runs of about `size` items, each made when it is asked for."""
+    def everything(cls, grid: Grid, backbones: Backbones, size: int) -> Iterator[Self]:
+        """Every FFN of the grid with every backbone of its width, in runs of about `size` items, each made when it is asked for."""
         boxes = Boxes.whole(grid)
-        start = np.searchsorted(partners.width, boxes.width)
-        count = np.searchsorted(partners.width, boxes.width, side="right") - start
+        start = np.searchsorted(backbones.width, boxes.width)
+        count = np.searchsorted(backbones.width, boxes.width, side="right") - start
         for first, last in _runs(np.cumsum(count), size):
             box, within = _ranges(count[first:last])
             yield cls(boxes[first:last], box, start[first:last][box] + within)
 
     def kept(self, rows: BoolArray | IntArray) -> Self:
         """The chosen items."""
-        return replace(self, box=self.box[rows], partner=self.partner[rows])
+        return replace(self, box=self.box[rows], backbone=self.backbone[rows])
 
     @property
     def _ends(self) -> IntArray:
@@ -55,7 +55,7 @@ class Items:
         source = source[order]
         child, within = _ranges(counts[source])
         row = (ends - counts)[source][child] + within
-        return type(self)(halves[order], child, self.partner[row], shares[..., used[source]])
+        return type(self)(halves[order], child, self.backbone[row], shares[..., used[source]])
 
     def pieces(self, size: int) -> list[Self]:
         """The items cut between boxes into runs of about `size` items."""
@@ -66,14 +66,14 @@ class Items:
     def _run(self, first_box: int, last_box: int, first: int, last: int) -> Self:
         boxes = slice(first_box, last_box)
         around = None if self.around is None else self.around[..., boxes]
-        return type(self)(self.boxes[boxes], self.box[first:last] - first_box, self.partner[first:last], around)
+        return type(self)(self.boxes[boxes], self.box[first:last] - first_box, self.backbone[first:last], around)
 
-    def genotypes(self, grid: Grid, partners: Partners) -> IntArray:
+    def genotypes(self, grid: Grid, backbones: Backbones) -> IntArray:
         """Genotypes (n, g) of items whose boxes hold one FFN each."""
         width, group = self.boxes.width[self.box], self.boxes.group[self.box]
         experts = grid.group_experts[group, self.boxes.expert_low[self.box]]
         ffn = grid.ffn_genes(width, self.boxes.size_low[self.box])
-        return partners.genotypes(grid.space, self.partner, experts, grid.group_top_k[group], ffn)
+        return backbones.genotypes(grid.space, self.backbone, experts, grid.group_top_k[group], ffn)
 
 
 def _runs(ends: IntArray, size: int) -> list[tuple[int, int]]:

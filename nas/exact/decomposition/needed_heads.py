@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.exact.decomposition.additive_bounds import AdditiveBounds, Bound
 from nas.exact.decomposition.boxes import Boxes
-from nas.exact.decomposition.sums import Bound, Sums
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MARGIN = 1e-9  # relative to the largest value beside the width
@@ -21,18 +21,18 @@ AT_ONCE = 64
 CELLS = 1_000_000  # pairs of mixes that are held against each other at once
 
 
-def without_beaten(sums: Sums, deciding: tuple[str, ...]) -> tuple[Sums, int]:
+def without_beaten(sums: AdditiveBounds, deciding: tuple[str, ...]) -> tuple[AdditiveBounds, int]:
     """The sums without the heads and mixes that nobody needs who minimises the `deciding` metrics, and how many architectures have them."""
     kept, grid = needed(sums, deciding), sums.grid
     if kept.all():
         return sums, 0
-    boxes, (first, partners) = Boxes.whole(grid), np.unique(sums.pair, return_index=True, return_counts=True)[1:]
+    boxes, (first, backbones) = Boxes.whole(grid), np.unique(sums.pair, return_index=True, return_counts=True)[1:]
     ffns = np.bincount(boxes.width, boxes.volumes, minlength=len(grid.space.widths)).astype(np.int64)
-    left = partners * ffns[sums.partners.width[first]]
+    left = backbones * ffns[sums.backbones.width[first]]
     return sums.kept(kept), int(left[~kept].sum())
 
 
-def needed(sums: Sums, deciding: tuple[str, ...]) -> BoolArray:
+def needed(sums: AdditiveBounds, deciding: tuple[str, ...]) -> BoolArray:
     """Which pairs (of `sums.attention`) some architecture that no other dominates may have, (pairs,)."""
     space, kept = sums.grid.space, np.ones(sums.attention.shape[2], dtype=bool)
     alone = [metric for metric, known in sums.compositions.items() if set(known.quantities) == {metric}]
@@ -65,10 +65,10 @@ class Contest:
         return np.asarray((same | less).all(axis=0) & less[self.decisive].any(axis=0))
 
 
-def _needed_heads(sums: Sums, contest: Contest) -> BoolArray:
+def _needed_heads(sums: AdditiveBounds, contest: Contest) -> BoolArray:
     """Which heads others beside the same width do not beat at all depths, (pairs,)."""
     kept = np.ones(sums.attention.shape[2], dtype=bool)
-    width = sums.partners.width[:: len(sums.grid.stacks)]
+    width = sums.backbones.width[:: len(sums.grid.layer_plans)]
     ends = float(sums.depth.min()), float(sums.depth.max())
     for each in sums.grid.widths:
         rows = np.flatnonzero(width == each)
@@ -97,16 +97,16 @@ def _beaten(contest: Contest, attention: FloatArray, width: IntArray, ends: tupl
     return beaten
 
 
-def _needed_mixes(sums: Sums, contest: Contest) -> BoolArray:
-    """Which mixes others of the same depth, heads and KV heads do not beat, (partners,)."""
-    kept, stacks = np.ones(len(sums.partners), dtype=bool), sums.grid.stacks
-    every = np.arange(len(kept)).reshape(-1, len(stacks))
+def _needed_mixes(sums: AdditiveBounds, contest: Contest) -> BoolArray:
+    """Which mixes others of the same depth, heads and KV heads do not beat, (backbones,)."""
+    kept, layer_plans = np.ones(len(sums.backbones), dtype=bool), sums.grid.layer_plans
+    every = np.arange(len(kept)).reshape(-1, len(layer_plans))
     for depth in sums.grid.depths:
-        of_depth = every[:, stacks[:, 0] == depth]
+        of_depth = every[:, layer_plans[:, 0] == depth]
         step = max(1, CELLS // of_depth.shape[1] ** 2)
         for start in range(0, len(of_depth), step):
             rows = of_depth[start : start + step]
-            attention, width = sums.attention[..., rows], sums.partners.width[rows[:, :1, None]]
+            attention, width = sums.attention[..., rows], sums.backbones.width[rows[:, :1, None]]
             beaten = contest.beats(
                 attention[..., :, None], attention[..., None, :], width, (float(sums.depth[rows[0, 0]]),)
             )
@@ -118,7 +118,7 @@ def _decides(bound: Bound, alone: list[str], shared: set[str], deciding: tuple[s
     return bound[0] in alone and bound[0] in deciding and bound[0] not in shared
 
 
-def _largest(sums: Sums) -> FloatArray:
+def _largest(sums: AdditiveBounds) -> FloatArray:
     """The largest magnitude of every quantity beside each width, (bounds, widths of the space)."""
     boxes, depth = Boxes.whole(sums.grid), float(sums.depth.max())
     sides = np.abs([sums.ffn(boxes), sums.opposite().ffn(boxes)]).max(axis=0)
@@ -126,6 +126,6 @@ def _largest(sums: Sums) -> FloatArray:
     for row, beside, (per_layer, once) in zip(found, np.abs(sums.beside), sides, strict=True):
         ffn = np.zeros(len(row))
         np.maximum.at(ffn, boxes.width, depth * per_layer + once)
-        np.maximum.at(row, sums.partners.width, beside)
+        np.maximum.at(row, sums.backbones.width, beside)
         row += ffn
     return found

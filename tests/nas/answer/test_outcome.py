@@ -117,7 +117,7 @@ def test_picks_are_the_lowest_loss_per_question(files: Callable[..., tuple[Outco
         "fast",
         *(f"Qwen2.5-0.5B, {head}{side}" for head in heads for side in sides),
     ]
-    row = best_row(outcome.evaluations, outcome.study.problem.questions[1].budget)
+    row = best_row(outcome.evaluations, outcome.study.problem.queries[1].budget)
     assert (rows["fast"]["metric"], float(rows["fast"]["limit"])) == ("decode_ms", 5.0)
     assert float(rows["fast"]["loss"]) == outcome.evaluations.metrics["loss"][row]
     assert [rows[q]["vocabulary"] for q in rows] == ["0"] * 6 + ["151936"] * 4

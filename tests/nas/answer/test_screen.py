@@ -58,7 +58,7 @@ def test_the_papers_applications_are_asked_where_no_budget_is_given(
     study: dict[str, Any], asked: tuple[str, ...], concluded: Concluded, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = concluded(60, **study)
-    labels = [q.label for q in outcome.study.problem.questions if not q.baseline]
+    labels = [q.label for q in outcome.study.problem.queries if not q.baseline]
     assert labels == ["your budgets", *asked]
     show(outcome, Path("run"))
     table = capsys.readouterr().out.partition("Lowest predicted loss")[2].splitlines()

@@ -24,7 +24,7 @@ from nas.record.database import meta_digest
 from nas.record.store import FILE
 from nas.terminal.console import brief, harmless
 from objectives.display_text import cell, escaped, read_cell
-from search_spaces.architectures import Architectures, one, stack
+from search_spaces.architectures import Architectures, architectures_of, one
 
 Inside = Callable[..., Any]
 DEVICE = "name: {name}\nfp16: 10 TFLOP/s\nint8: 20 TOP/s\nbandwidth: 100 GB/s\nmemory: 64 GB\n"
@@ -154,13 +154,13 @@ def test_a_quote_that_is_never_closed_is_named(rows: int, inside: Inside, tmp_pa
 def test_many_candidates_are_read_together_and_the_first_fault_is_named(tmp_path: Path) -> None:
     mixed = [ROW | {"depth": str(2 + i % 30)} | ({"tied": "no"} if i % 3 else {}) for i in range(3_000)]
     expected = Architectures.concatenate([one(row) for row in mixed])
-    assert {name: column.tolist() for name, column in stack(mixed).columns().items()} == {
+    assert {name: column.tolist() for name, column in architectures_of(mixed).columns().items()} == {
         name: column.tolist() for name, column in expected.columns().items()
     }
     for wrong in (2_999, 1_234):
         mixed[wrong] = ROW | {"depth": "x2"}
         with pytest.raises(ValueError, match=f"^row {wrong + 1}: depth: expected a positive integer, got x2"):
-            stack(mixed)
+            architectures_of(mixed)
 
 
 @pytest.mark.slow

@@ -366,8 +366,8 @@ def test_notes_of_one_question_never_answer_another(enumerated: Path, inside: In
     problem = assemble(read(enumerated / "study.yaml")[0], {}).problem
     with open("run/picks.csv") as file:
         picks = {row["question"]: float(row["loss"]) for row in csv.DictReader(file)}
-    assert any(question.vocabulary == 0 for question in problem.questions)
-    for question in problem.questions:
+    assert any(question.vocabulary == 0 for question in problem.queries)
+    for question in problem.queries:
         whole = everything(problem.with_vocabulary(question.vocabulary))
         row = PickRule.of(question).row(whole)
         assert picks.get(asked_text(problem, question)) == (None if row is None else whole.metrics["loss"][row]), (

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
+from nas.exact.decomposition.additive_bounds import AdditiveBounds, BrokenSum, undeclared
 from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.dominance_lookup import SLACK, Bins, Table, ordered
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.decomposition.grid import Grid, Partners
+from nas.exact.decomposition.grid import Backbones, Grid
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
-from nas.exact.decomposition.sums import BrokenSum, Sums, undeclared
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, built_in
@@ -39,7 +39,7 @@ def metrics_of(problem: Problem) -> tuple[str, ...]:
 
 
 def agree(problem: Problem, whole: Evaluations) -> None:
-    """Sums of parts find the members that brute force finds, in the same order, having covered everything."""
+    """AdditiveBounds of parts find the members that brute force finds, in the same order, having covered everything."""
     sums = SumsOfParts(problem, metrics_of(problem))
     found = sums.frontier(problem.objectives, problem.budgets)
     assert ([] if found is None else found.keys.tolist()) == whole.keys[frontier_rows(whole)].tolist()
@@ -213,7 +213,7 @@ def test_parts_that_are_not_monotonic_are_refused(regular: Problem) -> None:
 
 
 def test_differences_between_sums_and_wholes_are_rounding(regular: Problem) -> None:
-    sums = Sums.of(regular, Grid(regular.space), regular.metric_names)
+    sums = AdditiveBounds.of(regular, Grid(regular.space), regular.metric_names)
     assert largest_difference(sums, regular.metric_names, np.random.default_rng(1)) < 1e-14
 
 
@@ -295,19 +295,19 @@ def test_parts_of_the_loss_where_the_law_has_none_are_refused(regular: Problem) 
 
 
 def test_blocks_are_made_one_by_one_and_hold_everything_once() -> None:
-    """All pairs of FFNs and partners at once took 9 GB in a space of 10^16."""
+    """All pairs of FFNs and backbones at once took 9 GB in a space of 10^16."""
     experts = list(range(1, 61))
     axes = {"depth": {"from": 1, "to": 400, "step": 1}, "width": [128, 256], "n_experts": experts, "top_k": experts}
     space = SearchSpace.from_mapping(
         {"name": "wide", "axes": {**axes, "expert_size": [64, 128], "n_kv_heads": [1, "n_heads"]}}
     )
     grid = Grid(space)
-    partners = Partners.of(grid)
+    backbones = Backbones.of(grid)
     tracemalloc.start()
-    first = next(Items.everything(grid, partners, 1000))
+    first = next(Items.everything(grid, backbones, 1000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    blocks = list(Items.everything(grid, partners, 1000))
+    blocks = list(Items.everything(grid, backbones, 1000))
     total = sum(map(len, blocks))
     assert 500 <= len(first) <= 2000
     assert total > 90_000
@@ -316,7 +316,7 @@ def test_blocks_are_made_one_by_one_and_hold_everything_once() -> None:
     pairs = {
         (int(w), int(g), int(p))
         for block in blocks
-        for w, g, p in zip(block.boxes.width[block.box], block.boxes.group[block.box], block.partner, strict=True)
+        for w, g, p in zip(block.boxes.width[block.box], block.boxes.group[block.box], block.backbone, strict=True)
     }
     assert len(pairs) == total
-    assert all((partners.width[block.partner] == block.boxes.width[block.box]).all() for block in blocks)
+    assert all((backbones.width[block.backbone] == block.boxes.width[block.box]).all() for block in blocks)

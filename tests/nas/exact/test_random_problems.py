@@ -257,7 +257,7 @@ def problem_of(
 
 @contextmanager
 def by_parts(*, small_steps: bool) -> Iterator[None]:
-    """Sums of parts however small the space; in small steps every mechanism is at work: strides, blocks, pieces."""
+    """AdditiveBounds of parts however small the space; in small steps every mechanism is at work: strides, blocks, pieces."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_solution, "SMALL", 0)
         patch.setattr(exact_diagnosis, "QUICK", 0)

@@ -156,7 +156,7 @@ def test_a_setting_that_another_beats_everywhere_costs_next_to_nothing() -> None
 def test_tables_that_do_not_fit_together_are_held_one_at_a_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search of 20 designs over 900 settings was killed at 24 GB when it looked for the exact frontier."""
     _, problem, whole = drawn(seed)
-    monkeypatch.setattr(setting_by_setting, "PARTNERS", 0)
+    monkeypatch.setattr(setting_by_setting, "MOST_BACKBONES", 0)
     with by_parts(small_steps=True):
         frontier_agrees(problem, whole)
     metrics = metrics_of(problem, (PickRule(None),))

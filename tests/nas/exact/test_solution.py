@@ -173,7 +173,7 @@ def test_a_law_that_turns_inside_a_range_is_solved_by_parts() -> None:
 def test_a_law_whose_terms_cancel_is_enumerated_and_beyond_that_refused(
     problem_of: Callable[..., Problem], evaluated: Callable[[Problem], Evaluations], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sums of terms of 10^9 nats agree to 10^-7 nats, which is no proof."""
+    """AdditiveBounds of terms of 10^9 nats agree to 10^-7 nats, which is no proof."""
     terms = {"a": {"scale": "a", "powers": {"depth": "x"}}, "b": {"scale": "b", "powers": {"expert_ffn_ratio": "y"}}}
     terms |= {"c": {"scale": "c", "sign": -1}}
     law = {"form": {"terms": terms}, "coefficients": {"a": 1e9, "x": 1.3e-9, "b": 3e9, "y": 0.3e-9, "c": 4e9 - 2.0}}
@@ -255,7 +255,7 @@ def test_losses_without_a_finite_perplexity_fail_and_the_rest_is_solved(
 
 def test_too_many_partners_are_enumerated(problem_of: Callable[..., Problem], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_solution, "SMALL", 0)
-    monkeypatch.setattr(exact_solution, "PARTNERS", 5)
+    monkeypatch.setattr(exact_solution, "MOST_BACKBONES", 5)
     assert "depth, width and KV heads alone have" in solve(problem_of()).explanation
 
 

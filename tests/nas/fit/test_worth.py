@@ -69,7 +69,7 @@ def test_regret_now_is_that_of_the_definition() -> None:
     judged = judged_by(law_with(tuple(TRUE), 0.02))
     known = worth(judged, some(judged, [0, 5000]), None, 0)
     own = []
-    for question in judged.study.problem.questions:
+    for question in judged.study.problem.queries:
         row = best_row(judged.found, question.budget)
         limit = question.budget
         within = judged.found.feasible & (True if limit is None else judged.found.metrics[limit.metric] <= limit.limit)

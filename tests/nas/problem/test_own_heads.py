@@ -20,11 +20,11 @@ from nas.export import command as exporting
 from nas.export.candidates import Chosen
 from nas.problem.breakdown import explained
 from nas.problem.dominance import frontier_rows
+from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
-from nas.problem.questions import Baseline
 from nas.search.assembly import Study
 from nas.study.catalogue import load_space
-from nas.theory.frame import Frame
+from nas.theory.theory_problem import TheoryProblem
 from objectives.assessment import Assessment
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
@@ -73,7 +73,7 @@ def test_every_design_is_priced_with_its_own(problem: Problem) -> None:
 
 
 def test_no_exact_answer_passes_over_it(problem: Problem) -> None:
-    """Sums of parts need each setting's scenario; without it designs are enumerated, or too many are refused by its name."""
+    """AdditiveBounds of parts need each setting's scenario; without it designs are enumerated, or too many are refused by its name."""
     found = solve(problem)
     assert found.way == "enumeration"
     assert "vocabulary as a gene" in found.explanation
@@ -114,4 +114,4 @@ def test_an_explanation_is_of_the_designs_own(problem: Problem) -> None:
 
 def test_the_theory_refuses_it_by_name(problem: Problem) -> None:
     with pytest.raises(UsageError, match="vocabulary"):
-        _ = Frame(problem)
+        _ = TheoryProblem(problem)

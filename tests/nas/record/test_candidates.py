@@ -13,7 +13,7 @@ from nas.errors import UsageError
 from nas.files.tables import csv_text
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, write_candidates
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
 FURTHER = ("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary")
@@ -60,7 +60,7 @@ def columns(architectures: Architectures) -> dict[str, Any]:
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], ROWS[1:2]], ids=["all", "plain", "Qwen"])
 def test_what_is_written_reads_back(ending: str, rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    path, architectures = tmp_path / f"x.{ending}", stack(rows)
+    path, architectures = tmp_path / f"x.{ending}", architectures_of(rows)
     write_candidates(path, columns(architectures))
     back, ids = read_candidates(path)
     assert same(back, architectures)
@@ -68,7 +68,7 @@ def test_what_is_written_reads_back(ending: str, rows: list[dict[str, Any]], tmp
 
 
 def test_json_lines_are_one_object_a_line_with_null_for_gaps(tmp_path: Path) -> None:
-    write_candidates(tmp_path / "x.jsonl", columns(stack(ROWS)))
+    write_candidates(tmp_path / "x.jsonl", columns(architectures_of(ROWS)))
     lines = (tmp_path / "x.jsonl").read_text().splitlines()
     assert len(lines) == 3
     first = json.loads(lines[0], parse_constant=pytest.fail)
@@ -155,5 +155,5 @@ def test_unreadable_files_and_other_endings_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="expected a candidate file"):
             read_candidates(path)
     with pytest.raises(UsageError, match=r"expected a \.csv or \.jsonl file"):
-        write_candidates(tmp_path / "x.xlsx", columns(stack(ROWS)))
+        write_candidates(tmp_path / "x.xlsx", columns(architectures_of(ROWS)))
     assert not (tmp_path / "x.xlsx").exists()

@@ -10,7 +10,7 @@ from nas import load_study
 from nas.record import identity
 from nas.record.identity import at_start, difference, fingerprints, free, needed
 from nas.study.configuration import StudyConfig
-from nas.study.costly_settings import MeasureSettings, TrainSettings
+from nas.study.expensive_settings import MeasureSettings, TrainSettings
 from nas.study.key_marks import FREE
 
 MAY_DIFFER = {  # written out, so that a key that is made free is made so on purpose

@@ -154,7 +154,7 @@ def test_a_store_of_before_has_nothing_under_way(opened: Any) -> None:
     store.under_way.forget_failures()
 
 
-COSTLY = """\
+EXPENSIVE = """\
 calls = []
 
 def fn(a):
@@ -171,7 +171,7 @@ fn.COST_S = 1800
 def test_what_formulas_exclude_is_never_evaluated_where_that_costs(
     tmp_path: Path, problem_of: Callable[..., Problem], user_module: Callable[[str], str]
 ) -> None:
-    module = user_module(COSTLY)
+    module = user_module(EXPENSIVE)
     metrics, limit = ["loss", f"{module}:fn", f"{module}:cheap"], {"total_ms": 30}
     problem = problem_of(objectives=metrics, budgets=limit)
     genotypes = problem.space.genotypes(np.arange(problem.space.size))
@@ -200,7 +200,7 @@ def test_what_formulas_exclude_is_never_evaluated_where_that_costs(
 def test_without_a_cost_everything_is_evaluated(
     problem_of: Callable[..., Problem], user_module: Callable[[str], str]
 ) -> None:
-    module = user_module(COSTLY.replace("1800", "0"))
+    module = user_module(EXPENSIVE.replace("1800", "0"))
     problem = problem_of(objectives=["loss", f"{module}:fn"], budgets={"total_ms": 30})
     found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     assert found.reasons is None
@@ -211,6 +211,6 @@ def test_without_a_cost_everything_is_evaluated(
 def test_a_cost_that_is_no_number_of_seconds_is_refused(
     cost: str, problem_of: Callable[..., Problem], user_module: Callable[[str], str]
 ) -> None:
-    module = user_module(COSTLY.replace("1800", cost))
+    module = user_module(EXPENSIVE.replace("1800", cost))
     with pytest.raises(UsageError, match=rf"COST_S of {module}:fn: expected seconds, 0 or more, got "):
         problem_of(objectives=["loss", f"{module}:fn"])

@@ -19,7 +19,7 @@ from nas.problem.objective import Objective
 from nas.search import worker_pool as evaluating
 from nas.search.in_worker import Answer
 from nas.search.worker_pool import TRIES, Pace, Task, UnreachableError, WorkerDiedError, WorkerPool
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 
 Inside = Callable[..., Any]
 Checked = Callable[..., str]
@@ -68,7 +68,7 @@ REASONS = {
 
 def architectures(count: int) -> Architectures:
     """Architectures of 1, 2, 3 … layers."""
-    return stack([{"depth": i + 1, "width": 768, "n_kv_heads": 1, "expert_size": 768} for i in range(count)])
+    return architectures_of([{"depth": i + 1, "width": 768, "n_kv_heads": 1, "expert_size": 768} for i in range(count)])
 
 
 class AtOnce(Executor):

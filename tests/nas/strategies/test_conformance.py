@@ -335,7 +335,7 @@ def test_exact_above_its_limit_asks_for_the_frontier_and_the_picks_alone(
     found = searched(algo, problem, None).archive.all()
     assert len(found) < problem.space.size
     assert found.keys[frontier_rows(found)].tolist() == truth.keys[frontier_rows(truth)].tolist()
-    for question in problem.questions:
+    for question in problem.queries:
         variant = problem.with_vocabulary(question.vocabulary)
         picks = []
         for rows in (found, truth):

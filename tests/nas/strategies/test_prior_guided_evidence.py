@@ -24,7 +24,7 @@ from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from nas.study.catalogue import load_law
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
 from tests.nas.strategies.test_prior_guided import MEASURED, distorted, every, own, searched, started, with_own
 
@@ -72,7 +72,7 @@ def test_rows_of_other_spaces_and_of_one_metric_alone_are_evidence(bare: Made) -
     loss = problem.functions[0]
     rows = shape_of(problem, list(range(1, 60, 3)))
     outside = [row | {"depth": row["depth"] + 1} for row in rows]
-    designs = stack(outside)
+    designs = architectures_of(outside)
     assert (problem.space.find(designs) < 0).all()
     base = bare()
     values = base.assess(designs)["loss"] + 3.0 / designs.depth

@@ -250,7 +250,7 @@ def test_a_resolved_study_reads_back_to_itself(studied: Callable[..., Study]) ->
             name: column.tolist() for name, column in first.problem.evaluate(some).metrics.items()
         }
         assert second.problem.budgets == first.problem.budgets
-        assert second.problem.questions == first.problem.questions
+        assert second.problem.queries == first.problem.queries
 
 
 # Faults

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nas.study.costly_settings import TrainSettings
+from nas.study.expensive_settings import TrainSettings
 
 
 @pytest.mark.parametrize("text", [None, "none", "0" * 64])

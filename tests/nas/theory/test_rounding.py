@@ -13,11 +13,11 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.theory import rounding, text
 from nas.theory.cells import Cell
-from nas.theory.frame import Frame
 from nas.theory.infeasible import least_costs
 from nas.theory.prediction import predict
 from nas.theory.relaxation import relaxed
 from nas.theory.rounding import round_off
+from nas.theory.theory_problem import TheoryProblem
 from objectives.loss_law.law import Law
 
 METRICS = (
@@ -102,11 +102,11 @@ def check(seed: int) -> bool:
     made, g = random_problem(seed), np.random.default_rng(10_000 + seed)
     every = made.evaluate(made.space.genotypes(np.arange(made.space.size)))
     budgets = random_budgets(g, every)
-    frame = Frame(replace(made, budgets=budgets))
+    theory = TheoryProblem(replace(made, budgets=budgets))
     fits = np.logical_and.reduce([every.metrics[b.metric] <= b.limit for b in budgets])
     exact = float(every.metrics["loss"][fits].min(initial=np.inf))
-    found, whole = round_off(frame), relaxed(frame, frame.box())
-    assert least_costs(frame) == {b.metric: pytest.approx(every.metrics[b.metric].min(), rel=1e-12) for b in budgets}
+    found, whole = round_off(theory), relaxed(theory, theory.box())
+    assert least_costs(theory) == {b.metric: pytest.approx(every.metrics[b.metric].min(), rel=1e-12) for b in budgets}
     assert found.complete
     if not np.isfinite(exact):
         assert found.design is None
@@ -143,7 +143,7 @@ def test_no_regret_at_single_latency_budgets() -> None:
         every = made.evaluate(made.space.genotypes(np.arange(made.space.size)), ("loss", metric))
         low, high = np.quantile(every.metrics[metric], [0.01, 0.9])
         for limit in np.geomspace(low, high, 45)[:12].tolist():
-            found = round_off(Frame(replace(made, budgets=(Budget(metric, limit),))))
+            found = round_off(TheoryProblem(replace(made, budgets=(Budget(metric, limit),))))
             assert found.complete
             assert found.design is not None
             exact = every.metrics["loss"][every.metrics[metric] <= limit].min()
@@ -152,16 +152,16 @@ def test_no_regret_at_single_latency_budgets() -> None:
 
 def test_halves_of_cells_hold_every_design_once() -> None:
     made = paper(latency="closed_form", budgets={"decode_ms": 40})
-    frame = Frame(made)
-    waiting, keys = [Cell.whole(frame, (16, 2))], list[int]()
+    theory = TheoryProblem(made)
+    waiting, keys = [Cell.whole(theory, (16, 2))], list[int]()
     while waiting:
         cell = waiting.pop()
         if cell.size() <= 7:
-            keys += made.space.keys(cell.designs(frame)).tolist()
+            keys += made.space.keys(cell.designs(theory)).tolist()
             continue
-        solved = relaxed(Frame(replace(made, budgets=(Budget("memory_gb", 1e6),))), cell.box(frame), cell.pair)
+        solved = relaxed(TheoryProblem(replace(made, budgets=(Budget("memory_gb", 1e6),))), cell.box(theory), cell.pair)
         assert solved is not None
-        halves = cell.halves(frame, solved.optimum)
+        halves = cell.halves(theory, solved.optimum)
         assert cell.size() in (np.inf, halves[0].size() + halves[1].size())
         waiting += halves
     shapes = made.architectures(made.space.genotypes(np.array(sorted(keys))))
@@ -170,11 +170,11 @@ def test_halves_of_cells_hold_every_design_once() -> None:
 
 
 def test_a_cells_box_holds_its_designs() -> None:
-    frame = Frame(paper(space="fine", latency="closed_form", budgets={"decode_ms": 40}))
+    theory = TheoryProblem(paper(space="fine", latency="closed_form", budgets={"decode_ms": 40}))
     cell = Cell((8, 2), (9, 9), (3, 5), (10, 12), (0, 1))
-    shapes = frame.problem.architectures(cell.designs(frame))
+    shapes = theory.problem.architectures(cell.designs(theory))
     columns = (shapes.depth, shapes.width, shapes.ffn_ratio, shapes.gqa, shapes.activation_rate)
-    box = cell.box(frame)
+    box = cell.box(theory)
     for values, low, high in zip(columns, box.lower, box.upper, strict=True):
         assert values.min() == pytest.approx(low)
         assert values.max() == pytest.approx(high)
@@ -185,7 +185,7 @@ def test_an_early_stop_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch, insi
     monkeypatch.setattr(rounding, "MOST", 20)
     monkeypatch.setattr(rounding, "LEAF", 8)
     made = paper(latency="closed_form", budgets={"decode_ms": 20, "memory_gb": 1})
-    found = round_off(Frame(made))
+    found = round_off(TheoryProblem(made))
     assert not found.complete
     assert found.design is not None
     every = made.evaluate(made.space.genotypes(np.arange(made.space.size)))

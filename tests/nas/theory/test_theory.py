@@ -18,11 +18,11 @@ from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from nas.theory import regime_map
 from nas.theory.costs import COSTS, LATENCIES
-from nas.theory.frame import Frame
 from nas.theory.prediction import predict
 from nas.theory.regimes import DUAL, regime
 from nas.theory.relaxation import relaxed
 from nas.theory.rounding import round_off
+from nas.theory.theory_problem import TheoryProblem
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
@@ -50,29 +50,29 @@ def logs_of(found: Any) -> FloatArray:
 def test_posynomials_are_the_metrics(raw: dict[str, Any]) -> None:
     """Exact for closed forms; of operators, whose passes differ in decode, a hair below and never above."""
     asked = problem(**raw)
-    frame, genotypes = Frame(asked), asked.space.sample(60, np.random.default_rng(0))
+    theory, genotypes = TheoryProblem(asked), asked.space.sample(60, np.random.default_rng(0))
     shapes = asked.architectures(genotypes)
     truth, logs = asked.assess(shapes), logs_of(shapes)
     for row, (experts, top_k) in enumerate(zip(shapes.n_experts.tolist(), shapes.top_k.tolist(), strict=True)):
         for metric, cost in COSTS.items():
             actual = float(truth[metric][row])
             if metric in LATENCIES and raw["latency"] == "operator":
-                found = frame.sides(metric, (experts, top_k)).value(logs[row])
+                found = theory.sides(metric, (experts, top_k)).value(logs[row])
                 assert actual * (1 - 2e-3) <= found <= actual * (1 + 1e-9)
             else:
-                assert float(cost(frame.setting_of((experts, top_k)))(logs[row])) == pytest.approx(actual, rel=1e-9)
+                assert float(cost(theory.setting_of((experts, top_k)))(logs[row])) == pytest.approx(actual, rel=1e-9)
 
 
 def test_the_loss_is_the_laws(default_problem: Problem) -> None:
-    frame = Frame(default_problem)
+    theory = TheoryProblem(default_problem)
     shapes = default_problem.architectures(default_problem.space.sample(100, np.random.default_rng(1)))
-    assert frame.loss(logs_of(shapes)) == pytest.approx(default_problem.scenario.law.loss(shapes))
+    assert theory.loss(logs_of(shapes)) == pytest.approx(default_problem.scenario.law.loss(shapes))
 
 
 def test_the_box_holds_every_design(default_problem: Problem) -> None:
-    frame = Frame(default_problem)
+    theory = TheoryProblem(default_problem)
     shapes = default_problem.architectures(default_problem.space.genotypes(np.arange(default_problem.space.size)))
-    values, box = np.exp(logs_of(shapes)), frame.box()
+    values, box = np.exp(logs_of(shapes)), theory.box()
     assert (values >= box.lower * (1 - 1e-12)).all()
     assert (values <= box.upper * (1 + 1e-12)).all()
     assert (shapes.kv_dim >= box.least_kv_dim).all()
@@ -90,7 +90,7 @@ def test_rounded_designs_and_bounds_against_the_exact_optimum(latency: str) -> N
                 budgets = (Budget(metric, limit), Budget("memory_gb", memory))
                 fits = (every.metrics[metric] <= limit) & (every.metrics["memory_gb"] <= memory)
                 exact = every.metrics["loss"][fits].min(initial=np.inf)
-                rounded = round_off(Frame(replace(asked, budgets=budgets)))
+                rounded = round_off(TheoryProblem(replace(asked, budgets=budgets)))
                 assert rounded.complete
                 assert rounded.bound <= exact + 1e-9
                 assert (rounded.design is None) == bool(np.isinf(exact))
@@ -104,16 +104,16 @@ def test_rounded_designs_and_bounds_against_the_exact_optimum(latency: str) -> N
 
 def test_operator_relaxation_meets_the_operator_budget() -> None:
     asked = problem(latency="operator", budgets={"total_ms": 60, "memory_gb": 4})
-    frame = Frame(asked)
-    found = relaxed(frame, frame.box(pair=(8, 1)), (8, 1))
+    theory = TheoryProblem(asked)
+    found = relaxed(theory, theory.box(pair=(8, 1)), (8, 1))
     assert found is not None
-    assert frame.sides("total_ms", (8, 1)).value(found.optimum.logs) == pytest.approx(60.0, rel=1e-6)
+    assert theory.sides("total_ms", (8, 1)).value(found.optimum.logs) == pytest.approx(60.0, rel=1e-6)
 
 
 def test_resident_and_parameter_budgets() -> None:
     asked = problem(budgets={"resident_gb": 2, "params_active": 3e8, "memory_gb": "none"})
     every = asked.evaluate(asked.space.genotypes(np.arange(asked.space.size)))
-    rounded = round_off(Frame(asked))
+    rounded = round_off(TheoryProblem(asked))
     assert rounded.design is not None
     exact = every.metrics["loss"][every.feasible].min()
     assert rounded.bound <= exact <= rounded.design.metrics["loss"][0] <= exact + 0.01
@@ -125,7 +125,7 @@ def test_a_budget_that_one_design_just_meets(latency: str, metric: str) -> None:
     asked = problem(latency=latency, default_budget="none")
     every = asked.evaluate(asked.space.genotypes(np.arange(asked.space.size)), ("loss", metric))
     least = float(every.metrics[metric].min())
-    rounded = round_off(Frame(replace(asked, budgets=(Budget(metric, least),))))
+    rounded = round_off(TheoryProblem(replace(asked, budgets=(Budget(metric, least),))))
     assert rounded.design is not None
     assert rounded.bound <= every.metrics["loss"][every.metrics[metric] <= least].min() + 1e-9
 
@@ -185,15 +185,15 @@ def test_neither_budget_binds_where_both_are_loose(inside: Callable[..., Any]) -
 
 
 def test_the_regime_map_agrees_with_the_diagnosis() -> None:
-    frame = Frame(problem(latency="closed_form", budgets={"decode_ms": 60, "memory_gb": 20}))
+    theory = TheoryProblem(problem(latency="closed_form", budgets={"decode_ms": 60, "memory_gb": 20}))
     times, memories = np.geomspace(6, 6000, 9), np.geomspace(0.5, 2000, 9)
-    drawn = regime_map.regime_map(frame, "decode_ms", times, memories)
+    drawn = regime_map.regime_map(theory, "decode_ms", times, memories)
     words = set()
     for i, memory in enumerate(memories.tolist()):
         for j, time in enumerate(times.tolist()):
             if np.isnan(drawn.binding[i, j]):
                 continue
-            found = regime(frame.loss, frame.box(), frame.setting, "decode_ms", time, memory)
+            found = regime(theory.loss, theory.box(), theory.setting, "decode_ms", time, memory)
             word = regime_map.WORDS[int(drawn.binding[i, j])]
             assert found.binds == {"both": DUAL}.get(word, word)
             words.add(word)

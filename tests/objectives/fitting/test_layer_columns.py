@@ -15,7 +15,7 @@ from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table, read_table
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures, stack
+from search_spaces.architectures import Architectures, architectures_of
 
 TOLD = {"local": 0.04, "conv": 0.12}
 SMALL = {"n_kv_heads": 2, "expert_size": 1024}
@@ -26,7 +26,7 @@ def mixed(n: int = 48) -> Architectures:
     """Models of full attention, of windows and of short convolutions, by turns."""
     kinds_of = [{}, {"n_local": 3, "window": 512}, {"n_conv": 4, "conv_kernel": 3}, {"n_local": 6, "window": 1024}]
     sizes = [{"depth": 8 + 2 * (i % 5), "width": 256 * (1 + i % 7)} for i in range(n)]
-    return stack([{**SMALL, **PLAIN, **sizes[i], **kinds_of[i % 4]} for i in range(n)])
+    return architectures_of([{**SMALL, **PLAIN, **sizes[i], **kinds_of[i % 4]} for i in range(n)])
 
 
 def truth(deltas: dict[str, float]) -> Law:
@@ -93,7 +93,7 @@ def test_draws_of_a_rival_form_keep_their_own_deltas(table: Table) -> None:
 
 
 def test_models_that_differ_in_their_kinds_alone_are_no_replicates_and_no_checkpoints(tmp_path: Path) -> None:
-    a = stack(
+    a = architectures_of(
         [{**SMALL, "depth": 8, "width": 512, **kind} for kind in (PLAIN, {**PLAIN, "n_conv": 4, "conv_kernel": 3})]
     )
     path = written(tmp_path / "two.csv", a, np.array([3.0, 3.1]))

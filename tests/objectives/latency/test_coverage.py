@@ -8,7 +8,7 @@ import pytest
 
 import nas
 from nas.errors import UsageError
-from nas.theory.frame import OPTIONS, Frame
+from nas.theory.theory_problem import OPTIONS, TheoryProblem
 from objectives.device import Device
 from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, latency_ms, part_seconds, uncovered
 from objectives.scenario import Precision, Scenario
@@ -45,13 +45,13 @@ def closed() -> Any:
 def test_a_made_up_field_of_a_scenario_is_refused(closed: Any) -> None:
     design = one(SHAPE)
     assert np.isfinite(latency_ms(design, later(closed.scenario))).all()
-    Frame(replace(closed, scenario=later(closed.scenario)))
+    TheoryProblem(replace(closed, scenario=later(closed.scenario)))
     with pytest.raises(ValueError, match="operator for second_bandwidth, got closed_form"):
         latency_ms(design, later(closed.scenario, second_bandwidth=1.0))
     with pytest.raises(ValueError, match="operator for second_bandwidth, got closed_form"):
         part_seconds(design, later(closed.scenario, second_bandwidth=1.0), "decode", "ffn")
     with pytest.raises(UsageError, match=r"theory: .* got one with second_bandwidth"):
-        Frame(replace(closed, scenario=later(closed.scenario, second_bandwidth=1.0)))
+        TheoryProblem(replace(closed, scenario=later(closed.scenario, second_bandwidth=1.0)))
 
 
 def test_a_made_up_effect_of_a_device_is_refused(closed: Any) -> None:
@@ -60,7 +60,7 @@ def test_a_made_up_effect_of_a_device_is_refused(closed: Any) -> None:
     with pytest.raises(ValueError, match="operator for link_latency"):
         latency_ms(one(SHAPE), replace(scenario, device=device))
     with pytest.raises(UsageError, match=r"theory: .* got one with link_latency"):
-        Frame(replace(closed, scenario=replace(scenario, device=device)))
+        TheoryProblem(replace(closed, scenario=replace(scenario, device=device)))
 
 
 @pytest.mark.parametrize("column", DEFAULTS)

@@ -16,7 +16,7 @@ from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures, one, stack
+from search_spaces.architectures import Architectures, architectures_of, one
 from search_spaces.space import SearchSpace
 
 PANDA = {"depth": 16, "width": 2560, "expert_size": 4096, "n_heads": 72, "head_dim": 64, "n_kv_heads": 18}
@@ -72,7 +72,7 @@ def test_a_ratio_follows_from_counts_that_a_table_holds() -> None:
 
 def test_parts_make_up_the_ratio_and_bound_it(law: Law) -> None:
     """Of one design the composition is the loss; of a range of FFNs it is at most the loss of every one of them."""
-    rows = stack([{**PANDA, "expert_size": size} for size in range(512, 8192, 256)])
+    rows = architectures_of([{**PANDA, "expert_size": size} for size in range(512, 8192, 256)])
     known = composition_of(law)
     columns = {name: feature(rows, name) for name in known.quantities}
     exact = [column for name, sign in known.quantities.items() for column in [columns[name]] * (1 if sign else 2)]

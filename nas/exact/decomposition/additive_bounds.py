@@ -1,4 +1,4 @@
-"""Metrics of FFN boxes with partners, as sums of parts: exact for one FFN, the best imaginable for several."""
+"""Metrics of FFN boxes with backbones, as sums of parts: exact for one FFN, the best imaginable for several."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.decomposition.boxes import Boxes
-from nas.exact.decomposition.grid import Grid, Partners, one_layer
+from nas.exact.decomposition.grid import Backbones, Grid, one_layer
 from nas.problem.problem import Problem
 from objectives.parts import Composition, NotASum, PartAssessment, composition
 from objectives.shares import Share
@@ -41,19 +41,19 @@ def undeclared(problem: Problem, metrics: tuple[str, ...]) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class AdditiveBounds:
     """Parts of some metrics over a grid.
 
     A bound is a quantity with the sign in which some metric depends on it: its least value over a
     box where the metric rises with it, its largest where it falls, both where it may do either. `attention`
     holds, per bound, what a layer and what all layers together have of every pair of heads and KV heads, (bounds,
-    2, pairs), and `pair` the pair of each partner, (p,); where layers are of several kinds a layer is the mean of all,
-    and every partner a pair of its own. `beside` holds, per bound and partner, base + l · attention_l + attention.
+    2, pairs), and `pair` the pair of each backbone, (p,); where layers are of several kinds a layer is the mean of all,
+    and every backbone a pair of its own. `beside` holds, per bound and backbone, base + l · attention_l + attention.
     """
 
     problem: Problem
     grid: Grid
-    partners: Partners
+    backbones: Backbones
     compositions: Mapping[str, Composition]
     bounds: tuple[Bound, ...]
     depth: FloatArray
@@ -64,27 +64,27 @@ class Sums:
     @classmethod
     def of(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
         """The sums of metrics that all declare their parts."""
-        own, partners = own_functions(problem), Partners.of(grid)
+        own, backbones = own_functions(problem), Backbones.of(grid)
         found = {metric: composition(metric, problem.scenario, own) for metric in metrics}
         compositions = {metric: known for metric, known in found.items() if known is not None}
         bounds = _bounds(compositions)
-        depth = problem.space.depths[partners.depth].astype(np.float64)
-        stacks = len(grid.stacks)
-        of_pair = 1 if problem.space.mixed else stacks
-        attention = _attention(problem, bounds, partners[::of_pair])
-        pair = np.arange(len(partners)) // of_pair
-        base = _base(problem, bounds, partners, stacks)
-        beside = np.empty((len(bounds), len(partners)))
+        depth = problem.space.depths[backbones.depth].astype(np.float64)
+        layer_plans = len(grid.layer_plans)
+        of_pair = 1 if problem.space.mixed else layer_plans
+        attention = _attention(problem, bounds, backbones[::of_pair])
+        pair = np.arange(len(backbones)) // of_pair
+        base = _base(problem, bounds, backbones, layer_plans)
+        beside = np.empty((len(bounds), len(backbones)))
         for row, b, (layer, once) in zip(beside, base, attention, strict=True):
             row[:] = b + depth * layer[pair] + once[pair]
-        return cls(problem, grid, partners, compositions, bounds, depth, pair, attention, beside)
+        return cls(problem, grid, backbones, compositions, bounds, depth, pair, attention, beside)
 
     def kept(self, pairs: BoolArray) -> Self:
         """The same sums with the chosen pairs of heads and KV heads alone, at every depth."""
         rows = pairs[self.pair]
         return replace(
             self,
-            partners=self.partners[rows],
+            backbones=self.backbones[rows],
             depth=self.depth[rows],
             pair=(np.cumsum(pairs) - 1)[self.pair[rows]],
             attention=self.attention[..., pairs],
@@ -136,27 +136,27 @@ class Sums:
             metric = next(metric for metric, known in self.compositions.items() if quantity in known.quantities)
             raise BrokenSum(metric, "is better inside a range than its bound says")
 
-    def values(self, metric: str, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
-        """The metric's best value of pairs of a box and a partner, (n,)."""
+    def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
+        """The metric's best value of pairs of a box and a backbone, (n,)."""
         known = self.compositions[metric]
-        columns = (self._quantity(self.bounds.index(side), ffn, box, partner) for side in _sides(known))
+        columns = (self._quantity(self.bounds.index(side), ffn, box, backbone) for side in _sides(known))
         return np.broadcast_to(known.value(*columns), len(box))
 
     def varies(self, metric: str) -> bool:
         """Whether the metric depends on the architecture at all."""
         return bool(self.compositions[metric].quantities)
 
-    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, partner: IntArray) -> FloatArray:
+    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
         per_layer, once = ffn[row]
-        total: FloatArray = self.beside[row][partner]
+        total: FloatArray = self.beside[row][backbone]
         if per_layer.any():
-            total = total + self.depth[partner] * per_layer[box]
+            total = total + self.depth[backbone] * per_layer[box]
         if once.any():
             total = total + once[box]
         return total
 
 
-def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Partners) -> FloatArray:
+def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Backbones) -> FloatArray:
     """What a layer and what all layers together add to every bound's quantity, (bounds, 2, pairs)."""
     nothing, whole = np.zeros(len(pairs)), pairs.architectures(problem.space)
     shares = _shares(problem, bounds, whole if problem.space.mixed else one_layer(whole), "attention")
@@ -164,11 +164,11 @@ def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Partners) -> 
     return np.reshape(found, (len(bounds), 2, len(pairs)))
 
 
-def _base(problem: Problem, bounds: tuple[Bound, ...], partners: Partners, stacks: int) -> list[FloatArray]:
-    """What width and depth add to every bound's quantity, each (partners,): the same beside all heads."""
-    own = np.searchsorted(partners.width, partners.width) + np.arange(len(partners)) % stacks
+def _base(problem: Problem, bounds: tuple[Bound, ...], backbones: Backbones, layer_plans: int) -> list[FloatArray]:
+    """What width and depth add to every bound's quantity, each (backbones,): the same beside all heads."""
+    own = np.searchsorted(backbones.width, backbones.width) + np.arange(len(backbones)) % layer_plans
     rows, back = np.unique(own, return_inverse=True)
-    shares = _shares(problem, bounds, partners[rows].architectures(problem.space), "base")
+    shares = _shares(problem, bounds, backbones[rows].architectures(problem.space), "base")
     return [sum(share.once, np.zeros(len(rows)))[back] for share in shares]
 
 

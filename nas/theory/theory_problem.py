@@ -21,7 +21,7 @@ OPTIONS = ("attention", "causal", "complete", "calibration")  # of the operator 
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class TheoryProblem:
     """A problem seen as a geometric program.
 
     Raises:

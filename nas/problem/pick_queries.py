@@ -11,7 +11,7 @@ OWN = "your budgets"
 
 
 @dataclass(frozen=True)
-class Question:
+class PickQuery:
     """Which feasible architecture of lowest loss also satisfies this budget, and those of `within`?
 
     No budget: the study's own are all that is asked. `vocabulary` is the one that both sides of a

@@ -118,7 +118,7 @@ def opened(folder: Path, study: Study) -> tuple[RunStore, Recorded | None]:
 
 
 def trace(cell: RunSpec, asked: int) -> Trace:
-    """What the run evaluated, at most `asked` designs or the strategy's cap.
+    """The run's evaluations, at most `asked` designs or the strategy's cap.
 
     Raises:
         PlasError: a damaged store.

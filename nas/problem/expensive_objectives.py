@@ -4,4 +4,4 @@ A module has `UNIT`, `LOG_SCALE`, `PRIOR` and `COST_S`, as shipped metrics and f
 checks the study's settings before anything runs and completes them; `refuse_here`, what this machine lacks; and the function.
 """
 
-COSTLY = {"measure": "nas.measure.objective", "train": "nas.train.objective"}
+EXPENSIVE = {"measure": "nas.measure.objective", "train": "nas.train.objective"}

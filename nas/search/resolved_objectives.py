@@ -6,16 +6,16 @@ from dataclasses import replace
 from types import ModuleType
 
 from nas.errors import UsageError
-from nas.problem.costly import COSTLY
+from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import Objective
+from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
-from nas.problem.questions import Baseline
 from nas.study.baselines import beside_tokens
 from nas.study.configuration import StudyConfig
 from search_spaces.space import SearchSpace
 
 
-def resolve_costly_objectives(
+def resolve_expensive_objectives(
     config: StudyConfig, objectives: dict[str, Objective], space: SearchSpace
 ) -> tuple[StudyConfig, dict[str, Objective], list[str]]:
     """Configuration and metrics with settings that are complete, and what is to be said of them.
@@ -24,7 +24,7 @@ def resolve_costly_objectives(
         UsageError: settings that are missing or of nothing, or what a metric cannot do in this study.
     """
     notices: list[str] = []
-    for name in COSTLY:
+    for name in EXPENSIVE:
         if name in objectives:
             settings, prior, said = _module(name).resolved_settings(config, space)
             config = config.model_copy(update={name: settings})
@@ -59,7 +59,7 @@ def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(COSTLY[name])
+    return importlib.import_module(EXPENSIVE[name])
 
 
 def compared_with(
