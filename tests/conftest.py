@@ -38,8 +38,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Collect garbage again, but look through the tests and modules no more."""
+    """Collect garbage again, but seldom, and look through the tests and modules no more."""
     gc.freeze()
+    gc.set_threshold(50_000)
     gc.enable()
 
 

@@ -7,20 +7,19 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("nas", "objectives", "search_spaces")
+from tests.sources import FILES, PACKAGES, ROOT, parsed
+
 FILE = re.compile(
     r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
 )
 MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces)(?:\.\w+)+)")
 DIFF = re.compile(r"^```diff\n.*?^```", re.MULTILINE | re.DOTALL)
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
-SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
-def docstrings(source: str) -> Iterator[str]:
+def docstrings(tree: ast.Module) -> Iterator[str]:
     """Every docstring of a module."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             yield ast.get_docstring(node) or ""
 
@@ -60,10 +59,10 @@ def test_a_page_names_what_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_name_what_is_there(package: str) -> None:
-    own = [path for path in SOURCES if path.relative_to(ROOT).parts[0] == package]
+    own = [path for path in FILES if path.parts[0] == package]
     found = {
-        str(path.relative_to(ROOT)): names
+        str(path): names
         for path in own
-        if (names := [name for text in docstrings(path.read_text(encoding="utf-8")) for name in gone(text)])
+        if (names := [name for text in docstrings(parsed(path)) for name in gone(text)])
     }
     assert found == {}

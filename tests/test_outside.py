@@ -5,12 +5,11 @@ one adds its file and the reason here.
 """
 
 import ast
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("search_spaces", "objectives", "nas", "configs")
+from tests.sources import PACKAGES, files_of, parsed
+
 READING = {
     *("open", "fdopen", "read_text", "read_bytes", "openat"),
     *("memmap", "fromfile", "loadtxt", "genfromtxt", "memory_map", "ParquetFile", "open_file", "open_stream"),
@@ -122,16 +121,14 @@ def handed_on(tree: ast.AST) -> set[str]:
     }
 
 
-def doors(source: str) -> set[str]:
+def doors(tree: ast.AST) -> set[str]:
     """What of a file reads or imports past the intake."""
-    tree = ast.parse(source)
     calls = {called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)} - {""}
     return calls | bare(tree) | handed_on(tree)
 
 
 def test_bytes_from_outside_pass_through_the_intake_alone() -> None:
-    files = [path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    found = {file: names for file in files if (names := doors((ROOT / file).read_text(encoding="utf-8")))}
+    found = {path.as_posix(): names for path in files_of(*PACKAGES, "configs") if (names := doors(parsed(path)))}
     assert {file: names for file, names in found.items() if names} == {file: of for file, (of, _) in ALLOWED.items()}
 
 
@@ -157,11 +154,11 @@ def test_bytes_from_outside_pass_through_the_intake_alone() -> None:
     ],
 )
 def test_a_planted_way_past_the_intake_is_found(planted: str) -> None:
-    assert doors(f"def f(path):\n    {planted}\n") != set()
+    assert doors(ast.parse(f"def f(path):\n    {planted}\n")) != set()
 
 
 @pytest.mark.parametrize(
     "harmless", ["outside.text(path, 10)", "store.connect()", "json.dumps(x)", "re.compile('x')", "law.load(x)"]
 )
 def test_what_only_looks_like_it_is_not(harmless: str) -> None:
-    assert doors(f"def f(path):\n    {harmless}\n") == set()
+    assert doors(ast.parse(f"def f(path):\n    {harmless}\n")) == set()

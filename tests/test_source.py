@@ -9,9 +9,8 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("search_spaces", "objectives", "nas")
-FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+from tests.sources import FILES, PACKAGES, ROOT, parsed, text
+
 LONGEST_FUNCTION = 40
 LATE = {  # what a function may import, itself or through a module of ours; everything else stands at the top of its file
     "matplotlib": "0.4 s; a run that is refused, printed only or read from Python draws nothing",
@@ -35,15 +34,6 @@ Import = ast.Import | ast.ImportFrom
 def door(path: Path) -> bool:
     """Whether a file holds a command's flags: those directly in `nas/`, and `__main__.py` of a command's room."""
     return path.parent == Path("nas") or path.name == "__main__.py"
-
-
-def text(path: str | Path) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(text(path))
 
 
 def functions(tree: ast.AST) -> list[Function]:

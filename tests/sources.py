@@ -1,0 +1,27 @@
+"""The source of the three packages, read and parsed once for all tests that look at it."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("search_spaces", "objectives", "nas")
+
+
+def files_of(*packages: str) -> list[Path]:
+    """Their modules, relative to the checkout, in order."""
+    return sorted(path.relative_to(ROOT) for package in packages for path in (ROOT / package).rglob("*.py"))
+
+
+FILES = files_of(*PACKAGES)
+
+
+def text(path: str | Path) -> str:
+    """A file of the checkout."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """One of FILES as a tree; nobody changes it."""
+    return ast.parse(text(path))
