@@ -1,0 +1,119 @@
+"""A published file in the convention of the evidence base, its counts of parameters checked against its shapes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from objectives.evidence.arithmetic import evaluated
+from objectives.evidence.source import EvidenceSource
+from objectives.fitting.kept_rows import kept, numbers_of
+from objectives.fitting.sheet import read_sheet
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+
+MOST_ROWS = 10_000
+DESIGN = (
+    *("depth", "width", "query_dim", "kv_dim", "expert_ffn_ratio", "n_experts", "top_k"),
+    *("parameters", "active_parameters", "unique_tokens", "tokens"),
+)
+COLUMNS = ("group", *DESIGN, "loss")
+COUNTS = ("parameters", "active_parameters")
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """Rows in the convention, by column of COLUMNS that the source has, (n,) each; `group` counts from 0.
+
+    off: the largest share by which a published count differs from that of the shapes; None where shapes are not known.
+    swept: rows of sweeps that were not the best of their design.
+    """
+
+    columns: dict[str, FloatArray]
+    off: float | None
+    swept: int = 0
+
+    def __len__(self) -> int:
+        return len(self.columns["loss"])
+
+
+def converted(source: EvidenceSource, path: Path) -> Converted:
+    """The rows of a source's published file.
+
+    Raises:
+        ValueError: not that file, or counts that do not follow from its shapes.
+    """
+    reading = source.reading
+    sheet = read_sheet(path, lambda name: name in reading.columns, MOST_ROWS)
+    cells = {name: [row[i] for row in sheet.body] for i, name in enumerate(sheet.header)}
+    if missing := [name for name in (*reading.columns, *reading.group, *reading.best_of) if name not in cells]:
+        raise ValueError(f"{path}: expected the columns of {source.file}, got none named {', '.join(missing)}")
+    keep, _ = kept(cells, sheet.lines, reading.where, path)
+    rows = {name: [column[i] for i in np.flatnonzero(keep)] for name, column in cells.items()}
+    known: dict[str, FloatArray] = {}
+
+    def column(name: str) -> FloatArray:
+        if name not in known:
+            if name not in rows:
+                raise ValueError(f"{source.name}: expected a column {name} in {path}, got none")
+            known[name] = numbers_of(rows[name])
+        return known[name]
+
+    known |= {ours: column(published) for published, ours in reading.columns.items()}
+    for name, formula in reading.derived.items():
+        known[name] = _spread(evaluated(formula, column), int(keep.sum()))
+    embeddings = evaluated(reading.embeddings, column)
+    for name in COUNTS:
+        known[name] = column(name) - embeddings if name in known else column("parameters")
+    off = _followed(source, {name: evaluated(formula, column) for name, formula in reading.counts.items()}, known)
+    known["group"] = _numbered(rows[name] for name in reading.group) if reading.group else np.zeros(int(keep.sum()))
+    found = {name: known[name] for name in COLUMNS if name in known}
+    best = _best(found) if reading.best_of else np.ones(int(keep.sum()), dtype=bool)
+    return Converted({name: values[best] for name, values in found.items()}, off, int((~best).sum()))
+
+
+def as_text(table: Converted) -> str:
+    """A CSV of a table, whole numbers without a point."""
+    rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)
+    lines = [",".join(str(int(v)) if v == int(v) else repr(v) for v in row) for row in rows]
+    return "\n".join([",".join(table.columns), *lines]) + "\n"
+
+
+def _followed(source: EvidenceSource, made: dict[str, FloatArray], known: dict[str, FloatArray]) -> float | None:
+    """The largest share by which counts differ from those of the shapes.
+
+    Raises:
+        ValueError: it is more than the source's tolerance.
+    """
+    apart = {name: np.abs(known[name] / values - 1.0) for name, values in made.items()}
+    for name, off in apart.items():
+        if off.max() > source.reading.tolerance:
+            at = int(np.argmax(off))
+            raise ValueError(
+                f"{source.name}: {name}: expected counts without embeddings that follow from the shapes within "
+                f"{100 * source.reading.tolerance:g} %, got {known[name][at]:.0f} for {made[name][at]:.0f} in row {at + 1}; "
+                "correct the source's convention"
+            )
+    return float(max(off.max() for off in apart.values())) if apart else None
+
+
+def _spread(values: FloatArray, rows: int) -> FloatArray:
+    return np.broadcast_to(values, (rows,)).astype(np.float64)
+
+
+def _numbered(columns: Iterable[list[str]]) -> FloatArray:
+    """The number of each row's combination of cells, in order of appearance, (n,)."""
+    rows = list(zip(*columns, strict=True))
+    order = {row: number for number, row in enumerate(dict.fromkeys(rows))}
+    return np.array([float(order[row]) for row in rows])
+
+
+def _best(columns: dict[str, FloatArray]) -> BoolArray:
+    """The rows of lowest loss among those of one design, the first of equal ones, (n,)."""
+    designs = np.stack([values for name, values in columns.items() if name != "loss"])
+    design: AnyArray = np.unique(designs, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((columns["loss"], design))
+    first = np.concatenate([[True], design[order][1:] != design[order][:-1]])
+    best = np.zeros(len(order), dtype=bool)
+    best[order[first]] = True
+    return best
