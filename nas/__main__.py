@@ -7,7 +7,7 @@ from nas.terminal.streams import terminal
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "reproduce", "devices", "blocks", "export"),
-    *("train", "measure", "calibrate", "report", "watch", "open", "list", "init", "schema"),
+    *("train", "measure", "evidence", "calibrate", "report", "watch", "open", "list", "init", "schema"),
 )
 
 

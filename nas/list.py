@@ -1,4 +1,4 @@
-"""List strategies, spaces, laws, their forms, precision laws, formats, devices, models, metrics, studies and more."""
+"""List strategies, spaces, laws, their forms, precision laws, formats, devices, models, metrics, studies, evidence and more."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -23,6 +23,7 @@ class Kind(StrEnum):
     studies = "studies"
     stacks = "stacks"
     recipes = "recipes"
+    evidence = "evidence"
 
 
 def list_(

@@ -257,6 +257,28 @@ def stacks() -> list[Row]:
     return [{**row, "name": shown(row["name"])} for row in plugins("stacks")]
 
 
+def evidence() -> list[Row]:
+    """Published tables of trained models: whose, under which licence, how many rows are part of this package (0: point to the file)."""
+    return [
+        {
+            "name": name,
+            "models": _rows_beside(place),
+            "laboratory": source["laboratory"],
+            "licence": source["licence"],
+            "varies": ", ".join(source["varies"]),
+            "what": source["description"],
+            "source": [{key: source.get(key, "") for key in ("url", "file", "commit", "bibtex")}],
+        }
+        for name, place in documents("objectives.evidence.sources").items()
+        for source in [read(place)[0]]
+    ]
+
+
+def _rows_beside(document: Path) -> int:
+    path = document.with_suffix(".csv")
+    return len(outside.text(path, outside.MB).splitlines()) - 1 if path.is_file() else 0
+
+
 ROWS: dict[str, Callable[[], list[Row]]] = {
     "strategies": strategies,
     "spaces": spaces,
@@ -270,5 +292,6 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "presets": presets,
     "studies": studies,
     "stacks": stacks,
+    "evidence": evidence,
     "recipes": lambda: documented("nas.export.recipes"),
 }

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.draws import Draw
 from objectives.loss_law.features import WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
@@ -74,7 +75,15 @@ def stand_in(law: Law, quantity: str) -> float | None:
 
 def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatArray:
     """The law's loss of every row, nats, (n,)."""
+    return _losses(law, table, assumed, Draw(law.law_form, law.coefficients, law.layer_deltas))
 
+
+def drawn_predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatArray:
+    """The loss of every row under each of the law's draws, nats, (draws, n)."""
+    return np.array([_losses(law, table, assumed, draw) for draw in law.drawn]).reshape(-1, len(table))
+
+
+def _losses(law: Law, table: Table, assumed: Mapping[str, float], draw: Draw) -> FloatArray:
     def quantity(name: str) -> FloatArray:
         if name in assumed:
             return np.full(len(table), assumed[name])
@@ -82,10 +91,10 @@ def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatAr
             return table.feature(_counted(name)) + _embeddings(law, table)
         return table.feature(name)
 
-    terms = law.law_form.values(quantity, law.coefficients)
+    terms = draw.form.values(quantity, draw.coefficients)
     total = sum(terms.values(), np.zeros(len(table)))
-    told = sum((law.layer_deltas.get(kind, 0.0) * share for kind, share in table.kinds.items()), np.zeros(len(table)))
-    return law.law_form.loss(np.asarray(total)) + told
+    of_kinds = (draw.layer_deltas.get(kind, 0.0) * share for kind, share in table.kinds.items())
+    return draw.form.loss(np.asarray(total)) + sum(of_kinds, np.zeros(len(table)))
 
 
 def _counted(name: str) -> str:

@@ -1,7 +1,7 @@
 """A table of trained models: a CSV with a loss per row, read without dropping or repairing anything silently."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from objectives.fitting.kept_rows import checkpoints, kept
 from objectives.fitting.layer_columns import own_columns
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.fitting.table_sources import Source, row_names, source_of
-from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, feature
+from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
@@ -21,6 +21,14 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
+FROM_COLUMNS: Mapping[str, tuple[tuple[str, ...], Callable[..., FloatArray]]] = {
+    "activation_rate": (("top_k", "n_experts"), lambda k, e: k / e),
+    "ffn_ratio": (("top_k", "expert_ffn_ratio"), lambda k, ratio: k * ratio),
+    "granularity": (("expert_ffn_ratio",), lambda ratio: STANDARD_FFN / ratio),
+    "expansion_rate": (("n_experts", "expert_ffn_ratio"), lambda e, ratio: e * ratio / STANDARD_FFN),
+    "attention_parameters": (("depth", "width", "query_dim", "kv_dim"), lambda n, d, q, kv: 2 * n * d * (q + kv)),
+    "active_ffn_parameters": (("depth", "width", "ffn_ratio"), lambda n, d, ratio: 3 * n * d**2 * ratio),
+}  # quantities that follow from columns of ratios and dimensions, where a table gives these and no whole architecture
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +77,20 @@ class Table:
             return self.numbers["parameters"]
         if name == "parameters" and "n_experts" not in self.numbers and "active_parameters" in self.numbers:
             return self.numbers["active_parameters"]
-        if name == "activation_rate" and {"top_k", "n_experts"} <= set(self.numbers):
-            return self.numbers["top_k"] / self.numbers["n_experts"]
+        if name in FROM_COLUMNS and self._says(FROM_COLUMNS[name][0]):
+            columns, made = FROM_COLUMNS[name]
+            return made(*(self.feature(column) for column in columns))
         if name in MADE_OF:
             return np.asarray(np.prod([self.feature(part) ** power for part, power in MADE_OF[name].items()], axis=0))
         if name == "tokens":
             raise ValueError("tokens: expected a column of training tokens, got none; add it (or training_flops)")
         return feature(self._architectures(name), name)
+
+    def _says(self, columns: Sequence[str]) -> bool:
+        """Whether all of them are columns, or follow from columns."""
+        return all(
+            name in self.numbers or (name in FROM_COLUMNS and self._says(FROM_COLUMNS[name][0])) for name in columns
+        )
 
     def _architectures(self, wanted: str) -> Architectures:
         try:

@@ -1,0 +1,22 @@
+"""Which loss law to believe for which question: laws and simple rules on models that others, or you, trained."""
+
+from nas.evidence.request import EvidenceRequest
+from nas.terminal.parser import command
+
+
+def evidence(request: EvidenceRequest) -> None:
+    """Ask loss laws, and rules that need none, about trained models, question by question."""
+    from nas.evidence.command import execute
+
+    execute(request)
+
+
+main = command(
+    evidence,
+    "evidence",
+    "evidence runs.csv --law mine.yaml",
+    "evidence --question shape",
+    "evidence --published marin_nemotron=isoflop-nemotron.csv",
+)
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Every judgement of laws and rules on tables, and their record over several."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nas.evidence.judging import Judgement, judged
+from nas.evidence.predictors import RULES, by_law, by_rule
+from nas.evidence.questions import QUESTIONS, Pairs, questions_of
+from nas.evidence.tables import Asked
+from objectives.loss_law.law import Law
+
+
+@dataclass(frozen=True, eq=False)
+class TableRecord:
+    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be asked."""
+
+    asked: Asked
+    pairs: Mapping[str, Pairs]
+    by: Mapping[str, Mapping[str, Judgement | None]]
+
+    @cached_property
+    def decided(self) -> frozenset[str]:
+        """Questions for which the table has pairs and rows enough."""
+        own = self.by.items()
+        return frozenset(name for name, by in own if any(each is not None and each.decides for each in by.values()))
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean order of a law or rule on a question over `tables` tables that decide it; a table of which it says nothing counts half."""
+
+    order: float
+    tables: int
+    mute: int
+
+
+def table_record(asked: Asked, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
+    """What a table says of laws and rules."""
+    wanted = set(questions)
+    pairs = {name: own for name, own in questions_of(asked.table, asked.group).items() if name in wanted}
+    said = {name: by_law(law, asked.table) for name, law in laws.items()}
+    said |= {name: by_rule(quantity, asked.table) for name, quantity in RULES.items()}
+    by = {question: judged(said, asked.table.loss, own) for question, own in pairs.items()}
+    return TableRecord(asked, pairs, by)
+
+
+def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Mean]]:
+    """By question and law or rule: the mean order over the tables that decide the question, a table each."""
+    found: dict[str, dict[str, Mean]] = {}
+    kept = list(records)
+    for question in QUESTIONS:
+        deciding = [record for record in kept if question in record.decided]
+        if not deciding:
+            continue
+        names = deciding[0].by[question]
+        found[question] = {name: _mean([record.by[question][name] for record in deciding]) for name in names}
+    return found
+
+
+def _mean(judgements: list[Judgement | None]) -> Mean:
+    orders = [0.5 if each is None or each.mute == 1.0 else each.order for each in judgements]
+    mute = sum(each is None or each.mute == 1.0 for each in judgements)
+    return Mean(float(np.mean(orders)), len(judgements), mute)
