@@ -17,6 +17,8 @@ from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 
+HEADER = ["by", "order %", "95 %", "regret, nats", "nats per nat", "off by, nats", "of the pairs %"]
+
 
 def execute(request: EvidenceRequest) -> None:
     """Judge laws and rules on tables and print it.
@@ -96,18 +98,14 @@ def _say_question(question: str, records: Sequence[TableRecord]) -> None:
         few = "" if question in record.decided else "; too few to decide anything"
         said = f"{question}: {record.asked.name}{whose}, {len(pairs):,} pairs of {len(pairs.rows):,} models{few}"
         say(Styled(said, TITLE))
-        table(*_rows(record.by[question]))
+        heard = {name: each for name, each in record.by[question].items() if each is not None and each.mute < 1.0}
+        table(HEADER, [[name, *_cells(each, name in RULES)] for name, each in heard.items()])
+        if silent := record.by[question].keys() - heard.keys():
+            say(f"Says nothing: {', '.join(sorted(silent))}.")
         say()
 
 
-def _rows(by: Mapping[str, Judgement | None]) -> tuple[list[str], list[list[str]]]:
-    header = ["by", "order %", "95 %", "regret, nats", "nats per nat", "off by, nats", "of the pairs %"]
-    return header, [[name, *_cells(each, name in RULES)] for name, each in by.items()]
-
-
-def _cells(each: Judgement | None, rule: bool) -> list[str]:
-    if each is None or each.mute == 1.0:
-        return ["-"] * 6
+def _cells(each: Judgement, rule: bool) -> list[str]:
     low, high = each.interval
     nats = ["-", "-"] if rule else [f"{each.slope:.2f}", f"{each.error:.4f}"]
     order = [f"{100 * each.order:.1f}", f"{100 * low:.0f}-{100 * high:.0f}", f"{each.regret:.4f}"]
