@@ -23,7 +23,7 @@ RIGHTS = {
     **dict.fromkeys(("run", "compare", "devices"), Right.STUDY),
     **dict.fromkeys(("theory", "explain", "export", "schema"), Right.TYPED),
     **dict.fromkeys(("select", "report", "watch", "open", "fit", "measure", "calibrate"), Right.NONE),
-    **dict.fromkeys(("train", "blocks", "reproduce", "list", "init"), Right.NONE),
+    **dict.fromkeys(("train", "blocks", "reproduce", "evidence", "list", "init"), Right.NONE),
 }
 _command: ContextVar[str] = ContextVar(
     "command", default=""
