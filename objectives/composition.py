@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS
-from objectives.loss_law.form import Term, signed_exponent
+from objectives.loss_law.form import Term, signed_exponent, together
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
 from objectives.loss_law.ranges import ULPS
@@ -175,12 +175,21 @@ def _sum(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
     """The range of a sum whose terms are taken one by one."""
     low: Value = 0.0
     high: Value = 0.0
-    for term in terms.values():
-        each = _term(term, law, lambda name: _range_of(name, law, ranges))
+    joined: list[Range] = []
+    for name, term in terms.items():
+        each = _term(term, law, lambda quantity: _range_of(quantity, law, ranges))
         if term.only is not None:
             counts = _counts(term, ranges)
             each = np.where(counts, each[0], 0.0), np.where(counts, each[1], 0.0)
-        low, high = low + each[0], high + each[1]
+        if name in law.law_form.joined:
+            joined.append(each)
+        else:
+            low, high = low + each[0], high + each[1]
+    if joined:  # what they count together rises with each
+        power = law.coefficients[law.law_form.join]
+        low, high = (
+            total + together(ends, power) for total, ends in zip((low, high), zip(*joined, strict=True), strict=True)
+        )
     return low, high
 
 

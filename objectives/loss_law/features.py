@@ -30,6 +30,9 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "active_ffn_parameters": "whole",
         "ffn_attention_ratio": "whole",
         "normalised_width": "whole",
+        "aspect_ratio": "whole",
+        "query_ratio": "whole",
+        "kv_ratio": "whole",
         "parameters_with_embeddings": "whole",
         "active_parameters_with_embeddings": "whole",
         "tokens": "training",
@@ -56,8 +59,11 @@ MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
     {
         "ffn_attention_ratio": MappingProxyType({"active_ffn_parameters": 1.0, "attention_parameters": -1.0}),
         "normalised_width": MappingProxyType({"width": 1.0, "active_parameters": -0.5}),
+        "aspect_ratio": MappingProxyType({"width": 1.0, "depth": -1.0}),
+        "query_ratio": MappingProxyType({"query_dim": 1.0, "width": -1.0}),
+        "kv_ratio": MappingProxyType({"kv_dim": 1.0, "width": -1.0}),
     }
-)  # quantities that are products of powers of others: r of Bian et al. 2025, and their d/√N
+)  # quantities that are products of powers of others, among them r of Bian et al. 2025, and their d/√N
 FOLLOWING = (  # quantities that say nothing beside the others
     *("granularity", "expansion_rate", "attention_parameters", "active_ffn_parameters"),
     *WITH_EMBEDDINGS,

@@ -2,13 +2,15 @@
 
     u(x) = Σ_j scale_j · sign_j · Π_f x_f^(±exponent) · Π_g ln(x_g / reference_g) · Π_(a, b) exp(crossed · ln x_a · ln x_b)
 
-and the loss is u, or exp(u), or u times further such sums. Scales are linear, so that a fit searches over the exponents
-alone; a form with factors, crossed exponents, bent quantities or terms of dense or sparse designs alone is for published laws,
+and the loss is u, or exp(u), or u times further such sums; terms that are joined count (Σ_j u_j^κ)^(1/κ) together, so that with
+κ above 1 the largest of them holds the loss up and the others do less. Scales are linear, so that a fit searches over the exponents
+alone; a form with factors, joined terms, crossed exponents, bent quantities or terms of dense or sparse designs alone is for published laws,
 which are not fitted here.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Literal
 
 import numpy as np
@@ -76,6 +78,7 @@ class Form(BaseModel):
     """Terms by name; what they add up to; further sums that multiply it; the scale of a fit's residuals; bounds of exponents.
 
     bent: quantities that the terms may name besides the known ones, each a rising function of one of these.
+    joined: positive terms that count together by the power mean's sum of coefficient κ > 0, whose name is `join`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -85,6 +88,8 @@ class Form(BaseModel):
     residuals: Literal["loss", "log_loss"] = "loss"
     bounds: dict[str, tuple[float, float]] = {}
     bent: dict[str, Bend] = {}
+    joined: tuple[Name, ...] = ()
+    join: str = ""
 
     @model_validator(mode="after")
     def _known(self) -> "Form":
@@ -103,9 +108,22 @@ class Form(BaseModel):
             faults.append("residuals: expected log_loss where the terms add up to log_loss, got loss; write log_loss")
         if self.of == "log_loss" and self.factors:
             faults.append("factors: expected none where the terms add up to log_loss, got some; remove them")
+        faults += self._faults_of_joined()
         if faults:
             raise ValueError("\n".join(faults))
         return self
+
+    def _faults_of_joined(self) -> list[str]:
+        if bool(self.joined) != bool(self.join):
+            return ["joined: expected terms and in join the name of their coefficient, got one of both; add the other"]
+        faults = [
+            f"joined: expected terms that are positive, got {name!r}; correct it"
+            for name in self.joined
+            if name not in self.terms or self.terms[name].logs or self.terms[name].sign < 0
+        ]
+        if self.joined and (self.of != "loss" or self.factors):
+            faults.append("joined: expected terms that add up to the loss without factors; remove them")
+        return faults
 
     def _faults_of_terms(self) -> list[str]:
         known = (*OWNERS, *self.bent)
@@ -157,7 +175,8 @@ class Form(BaseModel):
     def coefficients(self) -> tuple[str, ...]:
         """All coefficients: each term's scale, then the exponents it brings; last those that bend a quantity."""
         names = [name for term in self.every_term for name in (term.scale, *_exponents(term))]
-        return tuple(dict.fromkeys([*names, *(name for bend in self.bent.values() for name in bend.coefficients)]))
+        names += [name for bend in self.bent.values() for name in bend.coefficients]
+        return tuple(dict.fromkeys([*names, *([self.join] if self.join else [])]))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -169,14 +188,17 @@ class Form(BaseModel):
     @property
     def fitted(self) -> bool:
         """Whether a fit finds its coefficients: one sum of plain terms of known quantities."""
-        return not self.factors and not self.bent and all(term.plain for term in self.terms.values())
+        return not (self.factors or self.bent or self.joined) and all(term.plain for term in self.terms.values())
 
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)
 
     def values(self, feature: Feature, c: dict[str, float]) -> dict[str, FloatArray | float]:
-        """The terms, each (n,) or a number, times the factors; `feature` gives the quantities that none is made of."""
+        """The terms, each (n,) or a number, times the factors, joined ones by their shares of what they count together.
+
+        `feature` gives the quantities that none is made of.
+        """
         powers: dict[tuple[str, float], FloatArray] = {}
 
         def quantity(name: str) -> FloatArray:
@@ -187,12 +209,28 @@ class Form(BaseModel):
         for terms in self.factors.values():
             factor = sum(_value(term, quantity, c, powers) for term in terms.values())
             found = {name: value * factor for name, value in found.items()}
-        return found
+        return found | shares({name: found[name] for name in self.joined}, c[self.join]) if self.joined else found
 
     def loss(self, total: FloatArray) -> FloatArray:
         """The loss of the sum of the terms; infinite where it is beyond floating point."""
         with np.errstate(over="ignore"):
             return total if self.of == "loss" else np.exp(total)
+
+
+def together(values: Iterable[FloatArray | float], power: float) -> FloatArray | float:
+    """What positive terms count together, (Σ u^κ)^(1/κ) with κ `power`, scaled so that no power is beyond floating point."""
+    each = list(values)
+    largest = reduce(np.maximum, each)
+    total: FloatArray | float = largest * sum((value / largest) ** power for value in each) ** (1.0 / power)
+    return total
+
+
+def shares(values: Mapping[str, FloatArray | float], power: float) -> dict[str, FloatArray | float]:
+    """Each term's share of what the terms count together, in proportion to u^κ; they add up to it."""
+    largest = reduce(np.maximum, values.values())
+    powers = {name: (value / largest) ** power for name, value in values.items()}
+    total = sum(powers.values())
+    return {name: largest * each * total ** (1.0 / power - 1.0) for name, each in powers.items()}
 
 
 def _exponents(term: Term) -> tuple[str, ...]:

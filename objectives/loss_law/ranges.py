@@ -6,6 +6,7 @@ RANGED = (
     *("depth", "width", "head_dim", "n_experts", "top_k", "activation_rate", "expert_ffn_ratio", "ffn_ratio"),
     *("kv_dim", "query_dim", "granularity", "expansion_rate", "parameters", "active_parameters"),
     *("parameters_with_embeddings", "active_parameters_with_embeddings", "ffn_attention_ratio", "normalised_width"),
+    *("aspect_ratio", "query_ratio", "kv_ratio"),
 )
 DOMAINS = ("prices", "prices_sparse")
 ULPS = 1e-12  # relative; a quantity so close to the end of a range is inside

@@ -1,0 +1,132 @@
+"""The form of the law `evidence`, and the coordinates in which its coefficients are normal over laboratories.
+
+    L = level + (C^κ + D^κ)^(1/κ)
+    C = S_N/a · (N_a/10⁹)^(−a(1−s)) · (N/10⁹)^(−a s) · exp(p u + q u²) · (kv_dim/width)^h_kv · (query_dim/width)^h_q · G^h_G
+    D = S_D/b · (T/10¹⁰)^(−b)
+
+where N, N_a are stored and active parameters without embeddings, T tokens, u = ln(width/depth/64), G the granularity 4·width/expert size. κ joins
+what too few parameters and too few tokens cost: the larger holds the loss up, and more of what the other lacks brings less.
+For 0 < s < 1 more active experts with all else equal always lower the loss.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from objectives.loss_law.form import Form, Term
+from search_spaces.arrays import FloatArray
+
+CAPACITY = {
+    "active_parameters": "-alpha_active",
+    "parameters": "-alpha_stored",
+    "aspect_ratio": "aspect",
+    "kv_ratio": "h_kv",
+    "query_ratio": "h_query",
+    "granularity": "h_granularity",
+}
+FORM = Form(
+    terms={
+        "level": Term(scale="level"),
+        "capacity": Term(scale="A", powers=CAPACITY, crossed={"aspect_ratio aspect_ratio": "aspect_squared"}),
+        "data": Term(scale="B", powers={"tokens": "-beta"}),
+    },
+    joined=("capacity", "data"),
+    join="kappa",
+)
+NAMES = ("ln S_N", "ln a", "logit s", "ln S_D", "ln b", "ln kappa", "p", "ln q", "h_kv", "h_query", "h_granularity")
+MILLIARD, TOKENS, ASPECT = np.log(1e9), np.log(1e10), np.log(64.0)
+LEAST_SHARE = 0.02  # of s, and of 1 - s
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """Logarithms of what the form reads, each (n,), those of sizes and tokens over their reference; 0 where a table does not say one."""
+
+    active: FloatArray
+    stored: FloatArray
+    tokens: FloatArray
+    aspect: FloatArray
+    kv: FloatArray
+    query: FloatArray
+    granularity: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.active)
+
+    def __getitem__(self, rows: FloatArray) -> "Quantities":
+        return Quantities(*(column[rows] for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[FloatArray, ...]:
+        """All of them, in order."""
+        return self.active, self.stored, self.tokens, self.aspect, self.kv, self.query, self.granularity
+
+
+REFERENCE = Quantities(*np.zeros((7, 1)))
+
+
+def excess(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArray]:
+    """Loss above the level, nats, (n,), and its derivatives by the coordinates, (n, coordinates)."""
+    ln_a, ln_b, ln_kappa, ln_q = theta[1], theta[4], theta[5], theta[7]
+    a, b, kappa, q = np.exp([ln_a, ln_b, ln_kappa, ln_q])
+    s = 1.0 / (1.0 + np.exp(-theta[2]))
+    size = (1.0 - s) * of.active + s * of.stored
+    shape = theta[6] * of.aspect + q * of.aspect**2
+    shape += theta[8] * of.kv + theta[9] * of.query + theta[10] * of.granularity
+    ln_c, ln_d = theta[0] - ln_a - a * size + shape, theta[3] - ln_b - b * of.tokens
+    top = np.maximum(ln_c, ln_d)
+    c, d = np.exp(kappa * (ln_c - top)), np.exp(kappa * (ln_d - top))
+    value = np.exp(top) * (c + d) ** (1.0 / kappa)
+    by_c, by_d = value * c / (c + d), value * d / (c + d)
+    by_kappa = by_c * (ln_c - top) + by_d * (ln_d - top) - value * np.log(c + d) / kappa
+    columns = [
+        by_c,
+        by_c * (-1.0 - a * size),
+        -by_c * a * (of.stored - of.active) * s * (1.0 - s),
+        by_d,
+        by_d * (-1.0 - b * of.tokens),
+        by_kappa,
+        *(by_c * each for each in (of.aspect, q * of.aspect**2, of.kv, of.query, of.granularity)),
+    ]
+    return value, np.stack(columns, axis=1)
+
+
+def coefficients(theta: FloatArray, level: float) -> dict[str, float]:
+    """The form's coefficients of coordinates (coordinates,) and a level, nats."""
+    s = float(np.clip(1.0 / (1.0 + np.exp(-theta[2])), LEAST_SHARE, 1.0 - LEAST_SHARE))
+    a, b, kappa, q = (float(np.exp(theta[i])) for i in (1, 4, 5, 7))
+    p = float(theta[6])
+    return {
+        "level": level,
+        "A": float(np.exp(theta[0] + a * MILLIARD - p * ASPECT + q * ASPECT**2)) / a,
+        "alpha_active": a * (1.0 - s),
+        "alpha_stored": a * s,
+        "aspect": p - 2.0 * q * ASPECT,
+        "h_kv": float(theta[8]),
+        "h_query": float(theta[9]),
+        "h_granularity": float(theta[10]),
+        "aspect_squared": q,
+        "B": float(np.exp(theta[3] + b * TOKENS)) / b,
+        "beta": b,
+        "kappa": kappa,
+    }
+
+
+def coordinates(c: dict[str, float]) -> tuple[FloatArray, float]:
+    """The coordinates (coordinates,) and the level of the form's coefficients."""
+    a, b, q = c["alpha_active"] + c["alpha_stored"], c["beta"], c["aspect_squared"]
+    p = c["aspect"] + 2.0 * q * ASPECT
+    theta = [
+        np.log(c["A"] * a) - a * MILLIARD + p * ASPECT - q * ASPECT**2,
+        np.log(a),
+        np.log(c["alpha_stored"] / c["alpha_active"]),
+        np.log(c["B"] * b) - b * TOKENS,
+        np.log(b),
+        np.log(c["kappa"]),
+        p,
+        np.log(q),
+        c["h_kv"],
+        c["h_query"],
+        c["h_granularity"],
+    ]
+    return np.array(theta), c["level"]

@@ -1,0 +1,71 @@
+"""The law `evidence` of a population of laboratories, with draws of one that is not among them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import norm, qmc
+
+from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, excess
+from objectives.evidence.population import Population
+from objectives.evidence.trainings import Trainings
+from objectives.loss_law.law import Law
+from search_spaces.arrays import FloatArray
+
+DRAWS, SEED = 256, 20_261_124
+
+
+def law_of(
+    found: Population,
+    widening: float,
+    fitted_on: Mapping[str, tuple[float, float]],
+    tokens: float = 1e10,
+    **said: object,
+) -> Law:
+    """A law of the population's mean, whose draws are of a new laboratory, `widening` times as far from it; `said` are further fields of the law."""
+    draws = [" ".join(f"{value:.9g}" for value in row.values()) for row in drawn_coefficients(found, widening)]
+    return Law.model_validate(
+        {
+            "form": FORM,
+            "coefficients": dict(zip(FORM.coefficients, _row(found.mean, found.at_reference[0]), strict=True)),
+            "fitted_on": dict(fitted_on),
+            "tokens": tokens,
+            "residual_sd": float(f"{widening * found.misfit:.4g}"),
+            "draws": tuple(draws),
+            **said,
+        }
+    )
+
+
+def drawn_coordinates(found: Population, widening: float, count: int = DRAWS) -> tuple[FloatArray, FloatArray]:
+    """Coordinates of new laboratories (count, k) and their losses at the reference (count,), from scrambled Sobol points."""
+    points = qmc.Sobol(len(NAMES) + 1, rng=np.random.default_rng(SEED)).random(count)
+    normal = norm.ppf(np.clip(points, 1e-9, 1 - 1e-9))
+    theta = found.mean + widening * normal[:, :-1] @ np.linalg.cholesky(found.new).T
+    return theta, found.at_reference[0] + widening * found.at_reference[1] * normal[:, -1]
+
+
+def drawn_coefficients(found: Population, widening: float) -> list[dict[str, float]]:
+    """The same as coefficients of the form, in its order."""
+    theta, at = drawn_coordinates(found, widening)
+    return [dict(zip(FORM.coefficients, _row(each, loss), strict=True)) for each, loss in zip(theta, at, strict=True)]
+
+
+def ranges(tables: Sequence[Trainings]) -> dict[str, tuple[float, float]]:
+    """Ranges of what the law reads over the rows that were fitted."""
+    rows = [table.of[np.flatnonzero(table.fitted)] for table in tables]
+    ends = {}
+    for name, scale, column in (
+        ("parameters", 1e9, "stored"),
+        ("active_parameters", 1e9, "active"),
+        ("tokens", 1e10, "tokens"),
+        ("aspect_ratio", 64.0, "aspect"),
+    ):
+        every = np.concatenate([getattr(each, column) for each in rows])
+        ends[name] = (float(f"{scale * np.exp(every.min()):.4g}"), float(f"{scale * np.exp(every.max()):.4g}"))
+    return ends
+
+
+def _row(theta: FloatArray, at_reference: float) -> list[float]:
+    """The form's coefficients in its order; the level is such that the loss at the reference is the given one."""
+    found = coefficients(theta, at_reference - float(excess(theta, REFERENCE)[0][0]))
+    return [float(f"{found[name]:.9g}") for name in FORM.coefficients]

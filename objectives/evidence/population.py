@@ -1,0 +1,169 @@
+"""How laboratories differ: coefficients of every table, normal about those of the population, from all tables at once.
+
+Empirical Bayes: each table's coefficients by Gauss-Newton under the population's normal and Student's t residuals, then the population's mean and
+covariance from these and their errors, in turns. A laboratory counts once, however many tables it has.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from objectives.evidence.joint_form import NAMES, REFERENCE, excess
+from objectives.evidence.trainings import Trainings
+from search_spaces.arrays import FloatArray, IntArray
+
+CENTRE = np.array(
+    [np.log(0.12), np.log(0.3), -0.2, np.log(0.15), np.log(0.33), np.log(2.0), 0.0, np.log(0.015), -0.01, 0.0, -0.02]
+)
+CENTRE_SD = np.array([0.5, 0.4, 0.5, 0.5, 0.4, 0.5, 0.04, 0.6, 0.01, 0.03, 0.03])
+APART_SD = np.array([0.15, 0.3, 0.4, 0.15, 0.3, 0.3, 0.04, 0.4, 0.01, 0.03, 0.02])
+SHARED_SD = 0.15  # of what all that a factor of parameters and of tokens is worth has in common: tokenizer and text
+LABORATORIES = 4.0  # how many laboratories the prior of how they differ weighs
+FREEDOM = 4.0  # of Student's t of the residuals
+LEAST_SCALE = 0.01  # nats; two residuals of this size are taken as seen beside a table's own
+ROUNDS, STEPS, TRIES = 40, 12, 8
+LONGEST_STEP = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class TableFit:
+    """A table's coordinates (k,), their covariance (k, k), the scale of its residuals and its groups' levels, in the law's nats."""
+
+    theta: FloatArray
+    covariance: FloatArray
+    scale: float
+    levels: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Laboratories: mean (k,) with its covariance (k, k), covariance between them (k, k), one design's misfit, nats.
+
+    at_reference: loss at 10⁹ parameters and 10¹⁰ tokens, nats per token, and what texts and tokenizers make of it, its sd.
+    """
+
+    mean: FloatArray
+    mean_covariance: FloatArray
+    between: FloatArray
+    misfit: float
+    at_reference: tuple[float, float]
+
+    @property
+    def new(self) -> FloatArray:
+        """Covariance of a laboratory's coordinates that is not among them, (k, k)."""
+        return self.between + self.mean_covariance
+
+
+def prior_between() -> FloatArray:
+    """How laboratories differ before any is seen, (k, k)."""
+    shared = np.zeros(len(NAMES))
+    shared[[NAMES.index("ln S_N"), NAMES.index("ln S_D")]] = SHARED_SD
+    return np.diag(APART_SD**2) + np.outer(shared, shared)
+
+
+def population(tables: Sequence[Trainings]) -> Population:
+    """The population that tables of trainings show, from the rows that are fitted.
+
+    Raises:
+        ValueError: no table has two of them.
+    """
+    fitted = [table[rows] for table in tables if len(rows := np.flatnonzero(table.fitted)) > 1]
+    if not fitted:
+        raise ValueError(
+            "tables: expected trainings of 10 M parameters and 100 M tokens or more, got none; name another"
+        )
+    count = Counter(table.laboratory for table in fitted)
+    weight = np.array([1.0 / count[table.laboratory] for table in fitted])
+    before, of_mean = prior_between(), np.diag(CENTRE_SD**-2.0)
+    mean, between = CENTRE, before
+    known = [fit_table(table, mean, between) for table in fitted]
+    for _ in range(ROUNDS):
+        known = [fit_table(table, mean, between, each) for table, each in zip(fitted, known, strict=True)]
+        theta, inverse = np.stack([each.theta for each in known]), np.linalg.inv(between)
+        precision = weight.sum() * inverse + of_mean
+        mean = np.linalg.solve(precision, inverse @ (weight @ theta) + of_mean @ CENTRE)
+        apart = theta - mean
+        spread = (weight[:, None] * apart).T @ apart + sum(
+            w * each.covariance for w, each in zip(weight, known, strict=True)
+        )
+        between = (spread + LABORATORIES * before) / (weight.sum() + LABORATORIES)
+    scales = np.array([each.scale for each in known])
+    return Population(
+        mean,
+        np.linalg.inv(precision),
+        between,
+        float(np.exp(np.average(np.log(scales), weights=weight))),
+        _at_reference(fitted, known, weight),
+    )
+
+
+def _at_reference(tables: Sequence[Trainings], known: Sequence[TableFit], weight: FloatArray) -> tuple[float, float]:
+    """Mean and sd of the loss at the form's reference over laboratories, of tables in nats per token."""
+    kept = [i for i, table in enumerate(tables) if table.per == 1.0]
+    at = [known[i].levels.mean() + excess(known[i].theta, REFERENCE)[0][0] for i in kept]
+    middle = float(np.average(at, weights=weight[kept]))
+    return middle, float(np.sqrt(np.average((np.array(at) - middle) ** 2, weights=weight[kept])))
+
+
+def fit_table(
+    table: Trainings, mean: FloatArray, between: FloatArray, start: TableFit | None = None, scale: float | None = None
+) -> TableFit:
+    """One table's coordinates under a normal of `mean` and `between`.
+
+    scale: of its residuals, nats of the law; estimated where it is not given.
+    """
+    loss, inverse = table.loss / table.per, np.linalg.inv(between)
+    theta, sigma = (mean, scale or 0.05) if start is None else (start.theta, scale or start.scale)
+    damping, free = 1e-3, max(len(table) - int(table.group.max()) - 1, 0)
+    weight = np.ones(len(table))
+    for step in range(STEPS if start is not None else 3 * STEPS):
+        value, slope = excess(theta, table.of)
+        if step or start is not None:
+            weight = _weights(_centred(weight, loss - value, table.group) / sigma)
+        error, slope = _centred(weight, loss - value, table.group), _centred(weight, slope, table.group)
+        if scale is None and (step > 2 or start is not None):
+            sigma = float(np.sqrt((weight @ error**2 + 2 * LEAST_SCALE**2) / (free + 2)))
+        curvature = (slope * weight[:, None]).T @ slope / sigma**2 + inverse
+        gradient = (slope * weight[:, None]).T @ error / sigma**2 - inverse @ (theta - mean)
+
+        def cost(at: FloatArray, weight: FloatArray = weight, sigma: float = sigma) -> float:
+            off = _centred(weight, loss - excess(at, table.of)[0], table.group)
+            return float(weight @ off**2 / sigma**2 + (at - mean) @ inverse @ (at - mean))
+
+        theta, damping = _step(cost, theta, curvature, gradient, damping)
+    value, slope = excess(theta, table.of)
+    slope = _centred(weight, slope, table.group)
+    covariance = np.linalg.inv((slope * weight[:, None]).T @ slope / sigma**2 + inverse)
+    levels = np.bincount(table.group, weight * (loss - value)) / np.bincount(table.group, weight)
+    return TableFit(theta, covariance, sigma, levels)
+
+
+def _step(
+    cost: Callable[[FloatArray], float], theta: FloatArray, curvature: FloatArray, gradient: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    """Levenberg and Marquardt's step that lowers the cost, with the damping after it; the same place where none is found."""
+    before = cost(theta)
+    for _ in range(TRIES):
+        step = np.linalg.solve(curvature + damping * np.diag(np.diag(curvature)), gradient)
+        moved = theta + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        if cost(moved) <= before:
+            return moved, max(damping / 4.0, 1e-8)
+        damping *= 8.0
+    return theta, damping
+
+
+def _weights(error: FloatArray) -> FloatArray:
+    """Of residuals in scales: what Student's t gives each, (n,)."""
+    weight: FloatArray = (FREEDOM + 1.0) / (FREEDOM + error**2)
+    return weight
+
+
+def _centred(weight: FloatArray, values: FloatArray, group: IntArray) -> FloatArray:
+    """Values (n,) or (n, k) less their weighted mean in each group."""
+    total = np.bincount(group, weight)
+    if values.ndim == 1:
+        centred: FloatArray = values - (np.bincount(group, weight * values) / total)[group]
+        return centred
+    return np.stack([_centred(weight, column, group) for column in values.T], axis=1)
