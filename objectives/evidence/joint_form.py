@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from objectives.loss_law.form import Form, Term
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 CAPACITY = {
     "active_parameters": "-alpha_active",
@@ -53,7 +53,7 @@ class Quantities:
     def __len__(self) -> int:
         return len(self.active)
 
-    def __getitem__(self, rows: FloatArray) -> "Quantities":
+    def __getitem__(self, rows: AnyArray) -> "Quantities":
         return Quantities(*(column[rows] for column in self.columns))
 
     @property
