@@ -2,18 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from nas.evidence.predictors import Prediction
 from nas.evidence.questions import TIE, Pairs
+from objectives.loss_law.differences import difference_quantiles, probability_below
 from search_spaces.arrays import FloatArray
 
 BOOTSTRAPS, SEED = 1_000, 20_261_124
 LEAST_PAIRS, LEAST_ROWS = 10, 5
 LEVELS, SURE = (50, 80, 90), 0.95
+MEASURED = 500  # pairs whose intervals' widths are taken
 AT_ONCE = 20_000_000  # weights held together
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What a law's draws and its misfit claim of differences, and what holds, over the pairs inside of what it was fitted on.
+
+    outside: share of the pairs that are not. coverage: share of measured differences inside intervals of 50, 80 and 90 %; width: median width of
+    those of 90 %, nats. sure: share of the pairs whose order has a probability of 95 %; sure_right: share of these in that order.
+    """
+
+    outside: float
+    coverage: Mapping[int, float] | None
+    width: float | None
+    sure: float | None
+    sure_right: float | None
 
 
 @dataclass(frozen=True)
@@ -34,9 +50,7 @@ class Judgement:
     error: float
     mute: float
     decides: bool
-    coverage: Mapping[int, float] | None = None
-    sure: float | None = None
-    sure_right: float | None = None
+    doubt: Doubt | None = None
 
 
 def judged(said: Mapping[str, Prediction | None], loss: FloatArray, pairs: Pairs) -> dict[str, Judgement | None]:
@@ -96,26 +110,42 @@ def _judgement(asked: Prediction, loss: FloatArray, pairs: Pairs, interval: tupl
     error = float(np.sqrt(((said - true) ** 2).mean())) if asked.in_nats else np.nan
     decides = len(own) >= LEAST_PAIRS and len(own.rows) >= LEAST_ROWS
     order, regret = float(right[priced].mean()), _regret(predicted, loss, own)
-    doubt = {} if asked.draws is None else _doubt(asked.draws, true, own)
-    return Judgement(len(own), len(pairs), order, interval, regret, slope, error, mute, decides, **doubt)
+    return Judgement(
+        len(own), len(pairs), order, interval, regret, slope, error, mute, decides, _doubt(asked, true, own)
+    )
 
 
-def _doubt(draws: FloatArray, true: FloatArray, pairs: Pairs) -> dict[str, Any]:
-    """Coverage of the draws' intervals of differences, and how many of the orders that they call sure are right."""
-    held, sure, right = dict.fromkeys(LEVELS, 0), 0, 0
-    size = max(1, AT_ONCE // len(draws))
-    for start in range(0, len(pairs), size):
+def _doubt(asked: Prediction, true: FloatArray, pairs: Pairs) -> Doubt | None:
+    """How intervals of differences and orders called sure do on pairs inside of what the law was fitted on; None without draws."""
+    if asked.draws is None:
+        return None
+    out = np.zeros(len(asked.losses), dtype=bool) if asked.outside is None else asked.outside
+    inside = ~(out[pairs.first] | out[pairs.second])
+    own, true = Pairs(pairs.first[inside], pairs.second[inside]), true[inside]
+    if not len(own):
+        return Doubt(1.0, None, None, None, None)
+    held, worse = np.empty(len(own)), np.empty(len(own))
+    size = max(1, AT_ONCE // len(asked.draws))
+    for start in range(0, len(own), size):
         block = slice(start, start + size)
-        gaps = draws[:, pairs.first[block]] - draws[:, pairs.second[block]]
-        for level in LEVELS:
-            low, high = np.quantile(gaps, [0.5 - level / 200, 0.5 + level / 200], axis=0)
-            held[level] += int(((low <= true[block]) & (true[block] <= high)).sum())
-        worse = (gaps > 0).mean(axis=0)
-        certain = np.maximum(worse, (gaps < 0).mean(axis=0)) >= SURE
-        sure += int(certain.sum())
-        right += int((certain & ((worse > 0.5) == (true[block] > 0))).sum())
-    coverage = {level: count / len(pairs) for level, count in held.items()}
-    return {"coverage": coverage, "sure": sure / len(pairs), "sure_right": right / sure if sure else None}
+        gaps = asked.draws[:, own.first[block]] - asked.draws[:, own.second[block]]
+        held[block] = probability_below(gaps, asked.misfit, true[block])
+        worse[block] = 1.0 - probability_below(gaps, asked.misfit)
+    coverage = {level: float((np.abs(held - 0.5) <= level / 200).mean()) for level in LEVELS}
+    certain = np.maximum(worse, 1.0 - worse) >= SURE
+    right = int((certain & ((worse > 0.5) == (true > 0))).sum())
+    few = np.unique(np.linspace(0, len(own) - 1, MEASURED).astype(np.int64))
+    low, high = difference_quantiles(
+        asked.draws[:, own.first[few]] - asked.draws[:, own.second[few]], asked.misfit, (0.05, 0.95)
+    )
+    sure = int(certain.sum())
+    return Doubt(
+        1.0 - len(own) / len(pairs),
+        coverage,
+        float(np.median(high - low)),
+        sure / len(own),
+        right / sure if sure else None,
+    )
 
 
 def _blocks(pairs: int) -> list[int]:

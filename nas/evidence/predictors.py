@@ -5,12 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.evidence.tables import Asked
 from nas.study.catalogue import load_law
+from objectives.evidence.trainings import MOST_EPOCHS, in_unit
 from objectives.fitting.portability import drawn_predictions, predictions, stand_ins
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
+from objectives.loss_law.ranges import beyond
 from objectives.plugins import documents
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import BoolArray, FloatArray
 
 RULES = {
     "more parameters": "parameters",
@@ -37,16 +40,20 @@ def laws_asked(further: Sequence[str]) -> dict[str, Law]:
 class Prediction:
     """What a law or a rule says of a table's rows: losses, nan where it says nothing, (n,).
 
-    in_nats: losses, and not only an order. draws: the same under each of a law's draws, (draws, n); None without any.
+    in_nats: losses, and not only an order. draws: the same under each of a law's draws, (draws, n); None without any. misfit: sd
+    of one row about them; outside: rows outside of what the law was fitted on, of which its draws claim nothing, (n,).
     """
 
     losses: FloatArray
     in_nats: bool
     draws: FloatArray | None = None
+    misfit: float = 0.0
+    outside: BoolArray | None = None
 
 
-def by_law(law: Law, table: Table) -> Prediction | None:
-    """A law's losses, nats; None where it cannot be asked."""
+def by_law(law: Law, of: Asked) -> Prediction | None:
+    """A law's losses in the table's unit; None where it cannot be asked."""
+    table, per = of.table, in_unit(of.unit)
     assumed = stand_ins(law, table)
     if assumed is None:
         return None
@@ -56,8 +63,20 @@ def by_law(law: Law, table: Table) -> Prediction | None:
             priced &= (table.feature(name) >= low) & (table.feature(name) <= high)
     if law.prices_sparse and table.has("n_experts"):  # what experts must be is not said by these tables
         priced &= table.feature("n_experts") == 1
-    said = np.where(priced & np.isfinite(predicted), predicted, np.nan)
-    return Prediction(said, True, drawn_predictions(law, table, assumed) if law.drawn else None)
+    said = per * np.where(priced & np.isfinite(predicted), predicted, np.nan)
+    if not law.drawn:
+        return Prediction(said, True)
+    draws = per * drawn_predictions(law, table, assumed)
+    return Prediction(said, True, draws, per * (law.residual_sd or 0.0), outside(law, of))
+
+
+def outside(law: Law, of: Asked) -> BoolArray:
+    """Rows outside the ranges that a law was fitted on, or that read their text more often than counts as new, (n,)."""
+    found = np.zeros(len(of.table), dtype=bool)
+    for name, ends in law.fitted_on.items():
+        if of.table.has(name):
+            found |= beyond(of.table.feature(name), *ends)
+    return found if of.epochs is None else found | (of.epochs > MOST_EPOCHS)
 
 
 def by_rule(quantity: str, table: Table) -> Prediction | None:

@@ -15,11 +15,15 @@ from objectives.loss_law.law import Law
 
 @dataclass(frozen=True, eq=False)
 class TableRecord:
-    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be asked."""
+    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be asked.
+
+    fitted: laws whose coefficients are of this very table.
+    """
 
     asked: Asked
     pairs: Mapping[str, Pairs]
     by: Mapping[str, Mapping[str, Judgement | None]]
+    fitted: frozenset[str] = frozenset()
 
     @cached_property
     def decided(self) -> frozenset[str]:
@@ -41,10 +45,15 @@ def table_record(asked: Asked, laws: Mapping[str, Law], questions: Iterable[str]
     """What a table says of laws and rules."""
     wanted = set(questions)
     pairs = {name: own for name, own in questions_of(asked.table, asked.group).items() if name in wanted}
-    said = {name: by_law(law, asked.table) for name, law in laws.items()}
+    said = {name: by_law(law, asked) for name, law in laws.items()}
     said |= {name: by_rule(quantity, asked.table) for name, quantity in RULES.items()}
     by = {question: judged(said, asked.table.loss, own) for question, own in pairs.items()}
-    return TableRecord(asked, pairs, by)
+    return TableRecord(asked, pairs, by, _fitted(asked, laws))
+
+
+def _fitted(asked: Asked, laws: Mapping[str, Law]) -> frozenset[str]:
+    pooled = (name for name, law in laws.items() if asked.name in law.provenance.get("pooled", ()))
+    return frozenset([*asked.fitted, *pooled])
 
 
 def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Mean]]:

@@ -1,8 +1,8 @@
 """The tables that are asked: the evidence base, published files in its convention, tables of the user's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +12,33 @@ from nas.files.faults import unknown
 from nas.files.yaml_source import read
 from objectives.evidence.convention import converted
 from objectives.evidence.source import EvidenceSource
+from objectives.evidence.trainings import Trainings, trainings
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.sheet import read_sheet
 from objectives.fitting.trained_models import MOST_ROWS, Table
 from objectives.plugins import documents, normalised
-from search_spaces.arrays import AnyArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 SOURCES = "objectives.evidence.sources"
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A table with its name, whose it is, and which rows may be compared, (n,)."""
+    """A table with its name, whose it is, which rows may be compared, (n,), the unit of its losses, how often each row read its text, (n,),
+    and the laws that were fitted to it."""
 
     name: str
     laboratory: str
     table: Table
     group: AnyArray
+    unit: str = "nats per token"
+    epochs: FloatArray | None = None
+    fitted: tuple[str, ...] = ()
+
+    @cached_property
+    def trainings(self) -> Trainings:
+        """The same as the pooled law reads it."""
+        return trainings(self.name, self.laboratory, self.table, self.group, unit=self.unit, epochs=self.epochs)
 
 
 @cache
@@ -59,8 +69,19 @@ def published(given: Sequence[str]) -> list[Asked]:
             columns = converted(source, Path(file)).columns
         except (OSError, ValueError) as error:
             raise UsageError(str(error)) from None
-        group = columns.pop("group")
-        found.append(Asked(source.name, source.laboratory, Table(columns, np.arange(len(group))), group))
+        group, unique = columns.pop("group"), columns.pop("unique_tokens", None)
+        epochs = None if unique is None else columns["tokens"] / unique
+        found.append(
+            Asked(
+                source.name,
+                source.laboratory,
+                Table(columns, np.arange(len(group))),
+                group,
+                source.unit,
+                epochs,
+                source.fitted,
+            )
+        )
     return found
 
 
@@ -71,21 +92,34 @@ def own(paths: Sequence[Path]) -> list[Asked]:
         UsageError: one that cannot be read.
     """
     try:
-        return [Asked(path.stem, "", table := read_tables([path]), _group(path, table)) for path in paths]
+        return [_read(path, path.stem, "") for path in paths]
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None
 
 
 def _asked(source: EvidenceSource, path: Path) -> Asked:
+    return replace(_read(path, source.name, source.laboratory), unit=source.unit, fitted=source.fitted)
+
+
+def _read(path: Path, name: str, laboratory: str) -> Asked:
+    """A table; its column `group` tells rows that may be compared, all without one; `unique_tokens` how often a text was read."""
     table = read_tables([path])
-    return Asked(source.name, source.laboratory, table, _group(path, table))
+    cells = _cells(path, table, ("group", "unique_tokens"))
+    group = np.zeros(len(table), dtype=np.int64)
+    if "group" in cells:
+        group = np.unique(cells["group"], return_inverse=True)[1]
+    unique = cells.get("unique_tokens")
+    epochs = (
+        None
+        if unique is None or not table.has("tokens")
+        else table.feature("tokens") / np.array(unique, dtype=np.float64)
+    )
+    return Asked(name, laboratory, table, group, epochs=epochs)
 
 
-def _group(path: Path, table: Table) -> AnyArray:
-    """The number of each row's cell in the column `group`, (n,); all alike without one."""
-    sheet = read_sheet(path, lambda name: name == "group", MOST_ROWS)
-    if "group" not in sheet.header:
-        return np.zeros(len(table), dtype=np.int64)
-    place = sheet.header.index("group")
-    cells = {line: row[place] for line, row in zip(sheet.lines.tolist(), sheet.body, strict=True)}
-    return np.unique([cells[line] for line in table.lines.tolist()], return_inverse=True)[1]
+def _cells(path: Path, table: Table, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Cells of each column that the file has, a row of the table each."""
+    sheet = read_sheet(path, lambda name: name in columns, MOST_ROWS)
+    by_line = dict(zip(sheet.lines.tolist(), sheet.body, strict=True))
+    places = {name: sheet.header.index(name) for name in columns if name in sheet.header}
+    return {name: [by_line[line][place] for line in table.lines.tolist()] for name, place in places.items()}

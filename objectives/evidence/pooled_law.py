@@ -12,6 +12,10 @@ from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
 DRAWS, SEED = 256, 20_261_124
+RANGED = (
+    *("parameters", "active_parameters", "tokens", "n_experts", "top_k"),
+    *("depth", "aspect_ratio", "kv_ratio", "query_ratio", "granularity"),
+)
 
 
 def law_of(
@@ -51,18 +55,19 @@ def drawn_coefficients(found: Population, widening: float) -> list[dict[str, flo
 
 
 def ranges(tables: Sequence[Trainings]) -> dict[str, tuple[float, float]]:
-    """Ranges of what the law reads over the rows that were fitted."""
-    rows = [table.of[np.flatnonzero(table.fitted)] for table in tables]
-    ends = {}
-    for name, scale, column in (
-        ("parameters", 1e9, "stored"),
-        ("active_parameters", 1e9, "active"),
-        ("tokens", 1e10, "tokens"),
-        ("aspect_ratio", 64.0, "aspect"),
-    ):
-        every = np.concatenate([getattr(each, column) for each in rows])
-        ends[name] = (float(f"{scale * np.exp(every.min()):.4g}"), float(f"{scale * np.exp(every.max()):.4g}"))
-    return ends
+    """Ranges of what decides the loss over the rows that were fitted, of tables that say it."""
+    rows = [each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
+    found = {}
+    for name in RANGED:
+        every = [
+            float(end)
+            for table in rows
+            if table.has(name)
+            for end in (table.feature(name).min(), table.feature(name).max())
+        ]
+        if every:
+            found[name] = (float(f"{min(every):.4g}"), float(f"{max(every):.4g}"))
+    return found
 
 
 def _row(theta: FloatArray, at_reference: float) -> list[float]:

@@ -51,6 +51,7 @@ class EvidenceSource(BaseModel):
     unit: Literal["nats per token", "nats per byte", "as published"] = "nats per token"
     counted: str
     varies: tuple[Varied, ...]
+    fitted: tuple[Name, ...] = ()
     remarks: tuple[str, ...] = ()
     bibtex: str
     reading: Reading

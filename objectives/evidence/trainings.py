@@ -13,16 +13,22 @@ LEAST_ACTIVE, LEAST_TOKENS = np.log(1e7), np.log(1e8)
 MOST_EPOCHS = 4.0  # readings of a text that are as good as new ones, by Muennighoff et al. 2023
 
 
+def in_unit(unit: str) -> float:
+    """What a difference of one nat per token is in a unit of losses."""
+    return 1.0 / BYTES_PER_TOKEN if unit == "nats per byte" else 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Trainings:
     """Models of one table.
 
-    loss: as published, (n,); group: which rows have one level, (n,), counted from 0; per: nats of the law per unit of the losses' differences;
+    loss: as published, (n,); group: which rows have one level, (n,), counted from 0; per: what a difference of the law is in the losses' unit;
     fitted: rows of at most MOST_EPOCHS readings of their text, and of the size and tokens from which the law is fitted, (n,).
     """
 
     name: str
     laboratory: str
+    table: Table
     loss: FloatArray
     group: IntArray
     of: Quantities
@@ -34,7 +40,9 @@ class Trainings:
 
     def __getitem__(self, rows: AnyArray) -> "Trainings":
         group: IntArray = np.unique(self.group[rows], return_inverse=True)[1]
-        return replace(self, loss=self.loss[rows], group=group, of=self.of[rows], fitted=self.fitted[rows])
+        return replace(
+            self, table=self.table[rows], loss=self.loss[rows], group=group, of=self.of[rows], fitted=self.fitted[rows]
+        )
 
 
 def trainings(
@@ -70,6 +78,5 @@ def trainings(
     )
     fitted = (ones if epochs is None else epochs) <= MOST_EPOCHS
     fitted &= (of.active >= LEAST_ACTIVE - MILLIARD) & (of.tokens >= LEAST_TOKENS - TOKENS)
-    per = 1.0 / BYTES_PER_TOKEN if unit == "nats per byte" else 1.0
     numbered: IntArray = np.unique(group, return_inverse=True)[1]
-    return Trainings(name, laboratory, table.loss, numbered, of, fitted, per)
+    return Trainings(name, laboratory, table, table.loss, numbered, of, fitted, in_unit(unit))
