@@ -1,4 +1,4 @@
-"""The work of `evidence`: tables read, laws and rules asked, the record printed."""
+"""The work of `evidence`: tables read, laws and rules chosen, the record printed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.evidence import tables
 from nas.evidence.left_out import EVIDENCE, laws_left_out, pooled_law
-from nas.evidence.predictors import laws_asked
+from nas.evidence.predictors import laws_by_name
 from nas.evidence.questions import QUESTIONS
 from nas.evidence.record import TableRecord, means, table_record
 from nas.evidence.request import EvidenceRequest
@@ -29,16 +29,16 @@ def execute(request: EvidenceRequest) -> None:
         raise UsageError(f"question: {unknown('a question', request.question, QUESTIONS)}")
     if request.left_out and request.tables:
         raise UsageError("left_out: expected no table of yours, which no law has seen, got some; drop --left-out")
-    laws, stage = laws_asked(request.laws), Stages(quiet=request.quiet or request.json)
+    laws, stage = laws_by_name(request.laws), Stages(quiet=request.quiet or request.json)
     pooled = request.left_out or request.write_law is not None
-    asked = [*tables.own(request.tables), *tables.published(request.published)]
-    asked = [*tables.base(), *asked] if pooled or not asked else asked
+    chosen = [*tables.own(request.tables), *tables.published(request.published)]
+    chosen = [*tables.base(), *chosen] if pooled or not chosen else chosen
     if request.write_law is not None:
-        write(request.write_law, "# Pooled by plas evidence.\n" + dump(pooled_law(asked, stage).mapping()))
-    left_out = laws_left_out(asked, stage) if request.left_out else {}
+        write(request.write_law, "# Pooled by plas evidence.\n" + dump(pooled_law(chosen, stage).mapping()))
+    left_out = laws_left_out(chosen, stage) if request.left_out else {}
     questions = [request.question] if request.question else list(QUESTIONS)
     records = []
-    for each in asked:
+    for each in chosen:
         stage(f"{each.name}: {len(each.table)} models")
         own = {EVIDENCE: left_out[each.laboratory]} if request.left_out else {}
         records.append(table_record(each, laws | own, questions))
@@ -58,9 +58,9 @@ def content(records: Sequence[TableRecord]) -> dict[str, Any]:
     return {
         "tables": [
             {
-                "name": record.asked.name,
-                "laboratory": record.asked.laboratory,
-                "models": len(record.asked.table),
+                "name": record.source.name,
+                "laboratory": record.source.laboratory,
+                "models": len(record.source.table),
                 "questions": {
                     question: {
                         "pairs": len(record.pairs[question]),

@@ -13,7 +13,7 @@ from search_spaces.arrays import FloatArray
 BOOTSTRAPS, SEED = 1_000, 20_261_124
 LEAST_PAIRS, LEAST_ROWS = 10, 5
 LEVELS, SURE = (50, 80, 90), 0.95
-MEASURED = 500  # pairs whose intervals' widths are taken
+MEASURED = 200  # pairs whose intervals' widths are taken
 AT_ONCE = 20_000_000  # weights held together
 
 
@@ -53,12 +53,12 @@ class Judgement:
     doubt: Doubt | None = None
 
 
-def judged(said: Mapping[str, Prediction | None], loss: FloatArray, pairs: Pairs) -> dict[str, Judgement | None]:
+def judged(predictions: Mapping[str, Prediction | None], loss: FloatArray, pairs: Pairs) -> dict[str, Judgement | None]:
     """A judgement of each prediction by name; None of one that is None."""
-    asked = {name: each for name, each in said.items() if each is not None}
-    intervals = order_intervals({name: _order(each.losses, loss, pairs) for name, each in asked.items()}, pairs)
-    found = {name: _judgement(each, loss, pairs, intervals[name]) for name, each in asked.items()}
-    return {name: found.get(name) for name in said}
+    given = {name: each for name, each in predictions.items() if each is not None}
+    intervals = order_intervals({name: _order(each.losses, loss, pairs) for name, each in given.items()}, pairs)
+    found = {name: _judgement(each, loss, pairs, intervals[name]) for name, each in given.items()}
+    return {name: found.get(name) for name in predictions}
 
 
 def order_intervals(right: Mapping[str, FloatArray], pairs: Pairs) -> dict[str, tuple[float, float]]:
@@ -89,54 +89,54 @@ def _interval(shares: FloatArray) -> tuple[float, float]:
 
 def _order(predicted: FloatArray, loss: FloatArray, pairs: Pairs) -> FloatArray:
     """1 for a pair in the right order, 0 in the wrong one, .5 for a tie, nan for one that is not priced, (pairs,)."""
-    said = predicted[pairs.first] - predicted[pairs.second]
+    difference = predicted[pairs.first] - predicted[pairs.second]
     true = loss[pairs.first] - loss[pairs.second]
-    right = np.where(np.abs(said) > TIE, (said * true > 0).astype(np.float64), 0.5)
-    return np.where(np.isfinite(said), right, np.nan)
+    right = np.where(np.abs(difference) > TIE, (difference * true > 0).astype(np.float64), 0.5)
+    return np.where(np.isfinite(difference), right, np.nan)
 
 
-def _judgement(asked: Prediction, loss: FloatArray, pairs: Pairs, interval: tuple[float, float]) -> Judgement:
-    predicted = asked.losses
+def _judgement(prediction: Prediction, loss: FloatArray, pairs: Pairs, interval: tuple[float, float]) -> Judgement:
+    predicted = prediction.losses
     right = _order(predicted, loss, pairs)
     priced = np.isfinite(right)
     own = Pairs(pairs.first[priced], pairs.second[priced])
-    said = predicted[own.first] - predicted[own.second]
+    difference = predicted[own.first] - predicted[own.second]
     true = loss[own.first] - loss[own.second]
-    seen = np.abs(said) > TIE
+    seen = np.abs(difference) > TIE
     mute = 1.0 - float(seen.sum()) / len(pairs)
     if not seen.any():
         return Judgement(len(own), len(pairs), 0.5, (0.0, 1.0), np.nan, np.nan, np.nan, mute, decides=False)
-    slope = float((said * true).sum() / (said**2).sum()) if asked.in_nats else np.nan
-    error = float(np.sqrt(((said - true) ** 2).mean())) if asked.in_nats else np.nan
+    slope = float((difference * true).sum() / (difference**2).sum()) if prediction.in_nats else np.nan
+    error = float(np.sqrt(((difference - true) ** 2).mean())) if prediction.in_nats else np.nan
     decides = len(own) >= LEAST_PAIRS and len(own.rows) >= LEAST_ROWS
     order, regret = float(right[priced].mean()), _regret(predicted, loss, own)
     return Judgement(
-        len(own), len(pairs), order, interval, regret, slope, error, mute, decides, _doubt(asked, true, own)
+        len(own), len(pairs), order, interval, regret, slope, error, mute, decides, _doubt(prediction, true, own)
     )
 
 
-def _doubt(asked: Prediction, true: FloatArray, pairs: Pairs) -> Doubt | None:
+def _doubt(prediction: Prediction, true: FloatArray, pairs: Pairs) -> Doubt | None:
     """How intervals of differences and orders called sure do on pairs inside of what the law was fitted on; None without draws."""
-    if asked.draws is None:
+    if prediction.draws is None:
         return None
-    out = np.zeros(len(asked.losses), dtype=bool) if asked.outside is None else asked.outside
+    out = np.zeros(len(prediction.losses), dtype=bool) if prediction.outside is None else prediction.outside
     inside = ~(out[pairs.first] | out[pairs.second])
     own, true = Pairs(pairs.first[inside], pairs.second[inside]), true[inside]
     if not len(own):
         return Doubt(1.0, None, None, None, None)
     held, worse = np.empty(len(own)), np.empty(len(own))
-    size = max(1, AT_ONCE // len(asked.draws))
+    size = max(1, AT_ONCE // len(prediction.draws))
     for start in range(0, len(own), size):
         block = slice(start, start + size)
-        gaps = asked.draws[:, own.first[block]] - asked.draws[:, own.second[block]]
-        held[block] = probability_below(gaps, asked.misfit, true[block])
-        worse[block] = 1.0 - probability_below(gaps, asked.misfit)
+        gaps = prediction.draws[:, own.first[block]] - prediction.draws[:, own.second[block]]
+        held[block] = probability_below(gaps, prediction.misfit, true[block])
+        worse[block] = 1.0 - probability_below(gaps, prediction.misfit)
     coverage = {level: float((np.abs(held - 0.5) <= level / 200).mean()) for level in LEVELS}
     certain = np.maximum(worse, 1.0 - worse) >= SURE
     right = int((certain & ((worse > 0.5) == (true > 0))).sum())
     few = np.unique(np.linspace(0, len(own) - 1, MEASURED).astype(np.int64))
     low, high = difference_quantiles(
-        asked.draws[:, own.first[few]] - asked.draws[:, own.second[few]], asked.misfit, (0.05, 0.95)
+        prediction.draws[:, own.first[few]] - prediction.draws[:, own.second[few]], prediction.misfit, (0.05, 0.95)
     )
     sure = int(certain.sum())
     return Doubt(

@@ -1,6 +1,6 @@
 """The law `evidence` from tables of trainings, and how it does on laboratories that it has not seen."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,18 +9,18 @@ from scipy.stats import norm
 
 from nas.evidence.predictors import outside
 from nas.evidence.questions import Pairs, questions_of
-from nas.evidence.tables import Asked
+from nas.evidence.tables import GroupedTable
 from objectives.evidence.joint_form import excess
-from objectives.evidence.pooled_law import drawn_coordinates, law_of, ranges
+from objectives.evidence.pooled_law import Widening, drawn_coordinates, law_of, ranges
 from objectives.evidence.population import CENTRE, Population, fit_table, population, prior_between
 from objectives.loss_law.differences import probability_below
 from objectives.loss_law.law import Law
-from search_spaces.arrays import FloatArray
 
-WIDENINGS = np.round(np.arange(0.4, 3.01, 0.05), 2)
+FACTORS = [round(0.05 * step, 2) for step in range(4, 61)]
 HELD = 0.9  # of differences in intervals of 90 %, mean over laboratories
-JUDGED = ("equal tokens", "tokens")
+DESIGNS, TOKENS = JUDGED = ("equal tokens", "tokens")
 EVIDENCE = "evidence"
+CANNOT_SEE = ("vocabulary", "text", "KV heads and attention size beyond their parameters")
 MOST_PAIRS = 1_000  # of a table and question
 LOOSE = 5.0  # sds of the prior of a fit to one table alone, in those of laboratories
 
@@ -29,14 +29,14 @@ LOOSE = 5.0  # sds of the prior of a fit to one table alone, in those of laborat
 class Pooled:
     """The population of some laboratories' tables, and what it was fitted on."""
 
-    tables: Sequence[Asked]
+    tables: Sequence[GroupedTable]
 
     @cached_property
     def population(self) -> Population:
         """How these laboratories differ."""
         return population([each.trainings for each in self.tables])
 
-    def law(self, widening: float) -> Law:
+    def law(self, widening: Widening) -> Law:
         """The law with draws so much wider."""
         fitted_on = ranges([each.trainings for each in self.tables])
         runs = sum(int(each.trainings.fitted.sum()) for each in self.tables)
@@ -50,6 +50,7 @@ class Pooled:
             runs=runs,
             data=", ".join(laboratories),
             tokenizer="of every laboratory its own",
+            cannot_see=CANNOT_SEE,
             source="pooled from the tables of `plas list evidence`; docs/evidence.md",
             provenance={
                 "widening": widening,
@@ -58,69 +59,88 @@ class Pooled:
         )
 
 
-def pooled_law(tables: Sequence[Asked], stage: Callable[[str], None]) -> Law:
+def pooled_law(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> Law:
     """The law of all tables, its draws as much wider as laboratories left out need."""
-    return Pooled(tables).law(calibrated(held_by_laboratory(tables, stage).values()))
+    return Pooled(tables).law(calibrated(left_out(tables, stage)))
 
 
-def laws_left_out(tables: Sequence[Asked], stage: Callable[[str], None]) -> dict[str, Law]:
+def laws_left_out(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> dict[str, Law]:
     """By laboratory: the law of the others, its draws as much wider as these need when left out themselves."""
-    held, laboratories = held_by_laboratory(tables, stage), dict.fromkeys(each.laboratory for each in tables)
+    each_out = left_out(tables, stage)
     return {
-        name: Pooled([each for each in tables if each.laboratory != name]).law(
-            calibrated([each for other, each in held.items() if other != name])
-        )
-        for name in laboratories
+        one.laboratory: one.others.law(calibrated([other for other in each_out if other is not one]))
+        for one in each_out
     }
 
 
-def held_by_laboratory(tables: Sequence[Asked], stage: Callable[[str], None]) -> dict[str, FloatArray]:
-    """By laboratory: the share of its measured differences that 90 % intervals of the law of the others hold, by widening (widenings,).
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """A laboratory, the others pooled, and its pairs inside of what these trained, by question a list of (table, pairs)."""
 
-    A laboratory none of whose pairs is inside of what the others trained is left out.
-    """
-    found = {}
+    laboratory: str
+    others: Pooled
+    pairs: Mapping[str, list[tuple[GroupedTable, Pairs]]]
+
+    def held(self, question: str, widening: Widening) -> float | None:
+        """The share of the measured differences of a question that 90 % intervals hold, the mean over tables; None without any."""
+        found, shares = self.others.population, []
+        for of, pairs in self.pairs[question]:
+            rows = of.trainings
+            true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
+            losses = np.stack([excess(each, rows.of)[0] for each in drawn_coordinates(found, widening)[0]])
+            gaps = losses[:, pairs.first] - losses[:, pairs.second]
+            below = probability_below(gaps, widening.designs * found.misfit, true)
+            shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))
+        return float(np.mean(shares)) if shares else None
+
+
+def left_out(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> list[LeftOut]:
+    """Every laboratory left out in turn."""
+    found = []
     for name in dict.fromkeys(each.laboratory for each in tables):
         stage(f"without {name}")
         others = Pooled([each for each in tables if each.laboratory != name])
-        own = [held for each in tables if each.laboratory == name for held in _held(others, each)]
-        if own:
-            found[name] = np.mean(own, axis=0)
+        law = others.law(Widening())
+        own = [each for each in tables if each.laboratory == name]
+        pairs = {question: [(each, p) for each in own if len(p := _inside(law, each, question))] for question in JUDGED}
+        found.append(LeftOut(name, others, pairs))
     return found
 
 
-def calibrated(held: Iterable[FloatArray]) -> float:
-    """The least widening with which 90 % intervals hold nine of ten differences, the mean over laboratories."""
-    enough = np.stack([*held]).mean(axis=0) >= HELD
-    return float(WIDENINGS[np.argmax(enough)] if enough.any() else WIDENINGS[-1])
+def calibrated(each_out: Sequence[LeftOut]) -> Widening:
+    """The least widening with which 90 % intervals hold nine of ten differences, the mean over laboratories.
+
+    First of designs of equal tokens, both factors alike, then of tokens, then of designs again under that factor.
+    """
+    designs = _least(each_out, DESIGNS, lambda factor: Widening(factor, factor))
+    tokens = _least(each_out, TOKENS, lambda factor: Widening(designs, factor))
+    return Widening(_least(each_out, DESIGNS, lambda factor: Widening(factor, tokens)), tokens)
 
 
-def width_alone(of: Asked) -> float:
+def _least(each_out: Sequence[LeftOut], question: str, widening: Callable[[float], Widening]) -> float:
+    """The least factor, by bisection, since intervals that are wider hold more."""
+    low, high = 0, len(FACTORS) - 1
+    while low < high:
+        middle = (low + high) // 2
+        held = [one.held(question, widening(FACTORS[middle])) for one in each_out]
+        if np.mean([share for share in held if share is not None]) >= HELD:
+            high = middle
+        else:
+            low = middle + 1
+    return FACTORS[low]
+
+
+def width_alone(of: GroupedTable) -> float:
     """Median width of the 90 % intervals of differences that the form needs when it is fitted to this table alone, in the table's unit."""
     rows = of.trainings
     scale = fit_table(rows, CENTRE, LOOSE**2 * prior_between()).scale
     return float(2.0 * norm.ppf(0.95) * np.sqrt(2.0) * scale * rows.per)
 
 
-def _held(others: Pooled, of: Asked) -> list[FloatArray]:
-    """The same of one table, of each question that it has pairs for (widenings,)."""
-    out = outside(others.law(1.0), of)
-    found = []
-    for name, pairs in questions_of(of.table, of.group).items():
-        inside = np.flatnonzero(~(out[pairs.first] | out[pairs.second]))
-        if name in JUDGED and len(inside):
-            few = inside[np.unique(np.linspace(0, len(inside) - 1, MOST_PAIRS).astype(np.int64))]
-            found.append(_held_by_widening(others.population, of, Pairs(pairs.first[few], pairs.second[few])))
-    return found
-
-
-def _held_by_widening(found: Population, of: Asked, pairs: Pairs) -> FloatArray:
-    rows = of.trainings
-    true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
-    held = []
-    for widening in WIDENINGS:
-        theta, _ = drawn_coordinates(found, float(widening))
-        losses = np.stack([excess(each, rows.of)[0] for each in theta])
-        below = probability_below(losses[:, pairs.first] - losses[:, pairs.second], widening * found.misfit, true)
-        held.append((np.abs(below - 0.5) <= 0.45).mean())
-    return np.array(held)
+def _inside(law: Law, of: GroupedTable, question: str) -> Pairs:
+    """A question's pairs of a table inside of what a law was fitted on, MOST_PAIRS of them at most, evenly taken."""
+    pairs = questions_of(of.table, of.group).get(question, Pairs(*np.zeros((2, 0), dtype=np.int64)))
+    out = outside(law, of)
+    inside = np.flatnonzero(~(out[pairs.first] | out[pairs.second]))
+    few = inside[np.unique(np.linspace(0, len(inside) - 1, MOST_PAIRS).astype(np.int64))] if len(inside) else inside
+    return Pairs(pairs.first[few], pairs.second[few])

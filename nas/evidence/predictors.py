@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.evidence.tables import Asked
+from nas.evidence.tables import GroupedTable
 from nas.study.catalogue import load_law
 from objectives.evidence.trainings import MOST_EPOCHS, in_unit
 from objectives.fitting.portability import drawn_predictions, predictions, stand_ins
@@ -23,7 +23,7 @@ RULES = {
 }  # what loses less, by the quantity that is larger
 
 
-def laws_asked(further: Sequence[str]) -> dict[str, Law]:
+def laws_by_name(further: Sequence[str]) -> dict[str, Law]:
     """Every shipped law, then further ones by name or file.
 
     Raises:
@@ -51,7 +51,7 @@ class Prediction:
     outside: BoolArray | None = None
 
 
-def by_law(law: Law, of: Asked) -> Prediction | None:
+def by_law(law: Law, of: GroupedTable) -> Prediction | None:
     """A law's losses in the table's unit; None where it cannot be asked."""
     table, per = of.table, in_unit(of.unit)
     assumed = stand_ins(law, table)
@@ -63,16 +63,16 @@ def by_law(law: Law, of: Asked) -> Prediction | None:
             priced &= (table.feature(name) >= low) & (table.feature(name) <= high)
     if law.prices_sparse and table.has("n_experts"):  # what experts must be is not said by these tables
         priced &= table.feature("n_experts") == 1
-    said = per * np.where(priced & np.isfinite(predicted), predicted, np.nan)
+    losses = per * np.where(priced & np.isfinite(predicted), predicted, np.nan)
     if not law.drawn:
-        return Prediction(said, True)
+        return Prediction(losses, True)
     draws = per * drawn_predictions(law, table, assumed)
-    return Prediction(said, True, draws, per * (law.residual_sd or 0.0), outside(law, of))
+    return Prediction(losses, True, draws, per * (law.residual_sd or 0.0), outside(law, of))
 
 
-def outside(law: Law, of: Asked) -> BoolArray:
-    """Rows outside the ranges that a law was fitted on, or that read their text more often than counts as new, (n,)."""
-    found = np.zeros(len(of.table), dtype=bool)
+def outside(law: Law, of: GroupedTable) -> BoolArray:
+    """Rows outside the ranges that a law was fitted on, that read their text more often than counts as new, or of a table outside, (n,)."""
+    found = np.full(len(of.table), bool(of.outside))
     for name, ends in law.fitted_on.items():
         if of.table.has(name):
             found |= beyond(of.table.feature(name), *ends)

@@ -9,18 +9,18 @@ import numpy as np
 from nas.evidence.judging import Judgement, judged
 from nas.evidence.predictors import RULES, by_law, by_rule
 from nas.evidence.questions import QUESTIONS, Pairs, questions_of
-from nas.evidence.tables import Asked
+from nas.evidence.tables import GroupedTable
 from objectives.loss_law.law import Law
 
 
 @dataclass(frozen=True, eq=False)
 class TableRecord:
-    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be asked.
+    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be source.
 
     fitted: laws whose coefficients are of this very table.
     """
 
-    asked: Asked
+    source: GroupedTable
     pairs: Mapping[str, Pairs]
     by: Mapping[str, Mapping[str, Judgement | None]]
     fitted: frozenset[str] = frozenset()
@@ -41,19 +41,19 @@ class Mean:
     mute: int
 
 
-def table_record(asked: Asked, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
+def table_record(source: GroupedTable, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
     """What a table says of laws and rules."""
     wanted = set(questions)
-    pairs = {name: own for name, own in questions_of(asked.table, asked.group).items() if name in wanted}
-    said = {name: by_law(law, asked) for name, law in laws.items()}
-    said |= {name: by_rule(quantity, asked.table) for name, quantity in RULES.items()}
-    by = {question: judged(said, asked.table.loss, own) for question, own in pairs.items()}
-    return TableRecord(asked, pairs, by, _fitted(asked, laws))
+    pairs = {name: own for name, own in questions_of(source.table, source.group).items() if name in wanted}
+    predictions = {name: by_law(law, source) for name, law in laws.items()}
+    predictions |= {name: by_rule(quantity, source.table) for name, quantity in RULES.items()}
+    by = {question: judged(predictions, source.table.loss, own) for question, own in pairs.items()}
+    return TableRecord(source, pairs, by, _fitted(source, laws))
 
 
-def _fitted(asked: Asked, laws: Mapping[str, Law]) -> frozenset[str]:
-    pooled = (name for name, law in laws.items() if asked.name in law.provenance.get("pooled", ()))
-    return frozenset([*asked.fitted, *pooled])
+def _fitted(source: GroupedTable, laws: Mapping[str, Law]) -> frozenset[str]:
+    pooled = (name for name, law in laws.items() if source.name in law.provenance.get("pooled", ()))
+    return frozenset([*source.fitted, *pooled])
 
 
 def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Mean]]:

@@ -23,9 +23,10 @@ SOURCES = "objectives.evidence.sources"
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class GroupedTable:
     """A table with its name, whose it is, which rows may be compared, (n,), the unit of its losses, how often each row read its text, (n,),
-    and the laws that were fitted to it."""
+    the laws that were fitted to it, and
+    why the law evidence claims nothing of it, if so."""
 
     name: str
     laboratory: str
@@ -34,11 +35,20 @@ class Asked:
     unit: str = "nats per token"
     epochs: FloatArray | None = None
     fitted: tuple[str, ...] = ()
+    outside: str = ""
 
     @cached_property
     def trainings(self) -> Trainings:
         """The same as the pooled law reads it."""
-        return trainings(self.name, self.laboratory, self.table, self.group, unit=self.unit, epochs=self.epochs)
+        return trainings(
+            self.name,
+            self.laboratory,
+            self.table,
+            self.group,
+            unit=self.unit,
+            epochs=self.epochs,
+            outside=bool(self.outside),
+        )
 
 
 @cache
@@ -47,13 +57,13 @@ def sources() -> Mapping[str, EvidenceSource]:
     return {name: EvidenceSource.model_validate(read(path)[0]) for name, path in documents(SOURCES).items()}
 
 
-def base() -> list[Asked]:
+def base() -> list[GroupedTable]:
     """The packaged tables of the evidence base."""
     places = documents(SOURCES)
-    return [_asked(source, places[name].with_suffix(".csv")) for name, source in sources().items() if source.packaged]
+    return [_grouped(source, places[name].with_suffix(".csv")) for name, source in sources().items() if source.packaged]
 
 
-def published(given: Sequence[str]) -> list[Asked]:
+def published(given: Sequence[str]) -> list[GroupedTable]:
     """Published files in the convention, each `NAME=FILE` of a source of the evidence base.
 
     Raises:
@@ -72,7 +82,7 @@ def published(given: Sequence[str]) -> list[Asked]:
         group, unique = columns.pop("group"), columns.pop("unique_tokens", None)
         epochs = None if unique is None else columns["tokens"] / unique
         found.append(
-            Asked(
+            GroupedTable(
                 source.name,
                 source.laboratory,
                 Table(columns, np.arange(len(group))),
@@ -80,12 +90,13 @@ def published(given: Sequence[str]) -> list[Asked]:
                 source.unit,
                 epochs,
                 source.fitted,
+                source.outside,
             )
         )
     return found
 
 
-def own(paths: Sequence[Path]) -> list[Asked]:
+def own(paths: Sequence[Path]) -> list[GroupedTable]:
     """Tables of the user's; a column `group` tells which rows may be compared, without it all may.
 
     Raises:
@@ -97,11 +108,13 @@ def own(paths: Sequence[Path]) -> list[Asked]:
         raise UsageError(str(error)) from None
 
 
-def _asked(source: EvidenceSource, path: Path) -> Asked:
-    return replace(_read(path, source.name, source.laboratory), unit=source.unit, fitted=source.fitted)
+def _grouped(source: EvidenceSource, path: Path) -> GroupedTable:
+    return replace(
+        _read(path, source.name, source.laboratory), unit=source.unit, fitted=source.fitted, outside=source.outside
+    )
 
 
-def _read(path: Path, name: str, laboratory: str) -> Asked:
+def _read(path: Path, name: str, laboratory: str) -> GroupedTable:
     """A table; its column `group` tells rows that may be compared, all without one; `unique_tokens` how often a text was read."""
     table = read_tables([path])
     cells = _cells(path, table, ("group", "unique_tokens"))
@@ -114,7 +127,7 @@ def _read(path: Path, name: str, laboratory: str) -> Asked:
         if unique is None or not table.has("tokens")
         else table.feature("tokens") / np.array(unique, dtype=np.float64)
     )
-    return Asked(name, laboratory, table, group, epochs=epochs)
+    return GroupedTable(name, laboratory, table, group, epochs=epochs)
 
 
 def _cells(path: Path, table: Table, columns: Sequence[str]) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ def say_record(records: Sequence[TableRecord]) -> None:
     """The record over all tables on one screen, then which tables decide nothing."""
     found = means(records)
     names = [*dict.fromkeys(name for by in found.values() for name in by)]
-    models, shown = sum(len(record.asked.table) for record in records), f"{len(records)} tables"
+    models, shown = sum(len(record.source.table) for record in records), f"{len(records)} tables"
     say(Styled(f"Pairs in the right order, %, mean over tables: {models:,} models in {shown}", TITLE))
     header = ["by", *(f"{question} ({_tables(by)})" for question, by in found.items())]
     fitted = {name for record in records for name in record.fitted}
@@ -49,10 +49,10 @@ def say_question(question: str, records: Sequence[TableRecord]) -> None:
         say(f"No table has a pair for {question}.")
     for record in there:
         pairs = record.pairs[question]
-        whose = f", {record.asked.laboratory}" if record.asked.laboratory else ""
+        whose = f", {record.source.laboratory}" if record.source.laboratory else ""
         few = "" if question in record.decided else "; too few to decide anything"
-        said = f"{question}: {record.asked.name}{whose}, {len(pairs):,} pairs of {len(pairs.rows):,} models{few}"
-        say(Styled(said, TITLE))
+        text = f"{question}: {record.source.name}{whose}, {len(pairs):,} pairs of {len(pairs.rows):,} models{few}"
+        say(Styled(text, TITLE))
         heard = {name: each for name, each in record.by[question].items() if each is not None and each.mute < 1.0}
         marked = {name: name + "*" * (name in record.fitted) for name in heard}
         table(HEADER, [[marked[name], *_cells(each, name in RULES)] for name, each in heard.items()])
@@ -96,7 +96,7 @@ def verdicts(records: Sequence[TableRecord]) -> list[str]:
     """Over the tables that decide: how often its order and its errors are those of the best, what its intervals hold."""
     decided = [record for record in records if DESIGNS in record.decided]
     near = [_judged(each).order >= _best_order(each)[0] - NEAR for each in decided]
-    said = [
+    lines = [
         f"Order at most a point behind the best of {len(records[0].by[DESIGNS]) - 1} laws and rules in {sum(near)} of {len(near)} tables that decide."
     ]
     for what, one in (
@@ -106,24 +106,24 @@ def verdicts(records: Sequence[TableRecord]) -> list[str]:
         pairs = [(_judged(each).error, best[0]) for each in decided if (best := one(each)) is not None]
         ratios = [own / best for own, best in pairs]
         if ratios:
-            said.append(
+            lines.append(
                 f"Error of differences beside {what}: at most as large in {sum(r <= 1 for r in ratios)} of {len(ratios)}, {max(ratios):.2f} times at worst."
             )
     by_laboratory = _held_by_laboratory(records)
     if by_laboratory:
         least = min(by_laboratory, key=lambda name: by_laboratory[name])
-        said.append(
+        lines.append(
             f"90 % intervals hold {100 * np.mean([*by_laboratory.values()]):.0f} % of the differences inside of the evidence, the mean over {len(by_laboratory)} laboratories, {100 * by_laboratory[least]:.0f} % in {least}."
         )
         widths = [
-            each.doubt.width / width_alone(record.asked)
+            each.doubt.width / width_alone(record.source)
             for record in records
             if (each := _judged(record)).doubt is not None and each.doubt.width
         ]
-        said.append(
+        lines.append(
             f"They are {np.median(widths):.1f} times as wide as those of the form fitted to the table alone (median over tables)."
         )
-    return said
+    return lines
 
 
 def _left_out(record: TableRecord) -> list[str]:
@@ -183,12 +183,12 @@ def _held_by_laboratory(records: Sequence[TableRecord]) -> dict[str, float]:
         own = _judged(record)
         if own.doubt is not None and own.doubt.coverage is not None:
             inside = own.pairs * (1.0 - own.doubt.outside)
-            found.setdefault(record.asked.laboratory, []).append((own.doubt.coverage[90], inside))
+            found.setdefault(record.source.laboratory, []).append((own.doubt.coverage[90], inside))
     return {name: float(np.average([h for h, _ in each], weights=[w for _, w in each])) for name, each in found.items()}
 
 
 def _named(record: TableRecord) -> str:
-    return record.asked.name
+    return record.source.name
 
 
 def _doubt(each: Doubt) -> list[str]:

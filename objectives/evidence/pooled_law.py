@@ -1,6 +1,7 @@
 """The law `evidence` of a population of laboratories, with draws of one that is not among them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm, qmc
@@ -11,6 +12,7 @@ from objectives.evidence.trainings import Trainings
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
+OF_TOKENS = np.array([name in ("ln S_D", "ln b", "ln kappa") for name in NAMES])
 DRAWS, SEED = 256, 20_261_124
 RANGED = (
     *("parameters", "active_parameters", "tokens", "n_experts", "top_k"),
@@ -18,14 +20,22 @@ RANGED = (
 )
 
 
+@dataclass(frozen=True)
+class Widening:
+    """How many times as far from the population's mean draws are taken as laboratories lie: in what designs of equal tokens differ by, in what tokens bring."""
+
+    designs: float = 1.0
+    tokens: float = 1.0
+
+
 def law_of(
     found: Population,
-    widening: float,
+    widening: Widening,
     fitted_on: Mapping[str, tuple[float, float]],
     tokens: float = 1e10,
     **said: object,
 ) -> Law:
-    """A law of the population's mean, whose draws are of a new laboratory, `widening` times as far from it; `said` are further fields of the law."""
+    """A law of the population's mean, whose draws are of a new laboratory, as far from it as `widening` says; `said` are further fields of the law."""
     draws = [" ".join(f"{value:.9g}" for value in row.values()) for row in drawn_coefficients(found, widening)]
     return Law.model_validate(
         {
@@ -33,22 +43,23 @@ def law_of(
             "coefficients": dict(zip(FORM.coefficients, _row(found.mean, found.at_reference[0]), strict=True)),
             "fitted_on": dict(fitted_on),
             "tokens": tokens,
-            "residual_sd": float(f"{widening * found.misfit:.4g}"),
+            "residual_sd": float(f"{widening.designs * found.misfit:.4g}"),
             "draws": tuple(draws),
             **said,
         }
     )
 
 
-def drawn_coordinates(found: Population, widening: float, count: int = DRAWS) -> tuple[FloatArray, FloatArray]:
+def drawn_coordinates(found: Population, widening: Widening, count: int = DRAWS) -> tuple[FloatArray, FloatArray]:
     """Coordinates of new laboratories (count, k) and their losses at the reference (count,), from scrambled Sobol points."""
     points = qmc.Sobol(len(NAMES) + 1, rng=np.random.default_rng(SEED)).random(count)
     normal = norm.ppf(np.clip(points, 1e-9, 1 - 1e-9))
-    theta = found.mean + widening * normal[:, :-1] @ np.linalg.cholesky(found.new).T
-    return theta, found.at_reference[0] + widening * found.at_reference[1] * normal[:, -1]
+    apart = normal[:, :-1] @ np.linalg.cholesky(found.new).T
+    theta = found.mean + np.where(OF_TOKENS, widening.tokens, widening.designs) * apart
+    return theta, found.at_reference[0] + found.at_reference[1] * normal[:, -1]
 
 
-def drawn_coefficients(found: Population, widening: float) -> list[dict[str, float]]:
+def drawn_coefficients(found: Population, widening: Widening) -> list[dict[str, float]]:
     """The same as coefficients of the form, in its order."""
     theta, at = drawn_coordinates(found, widening)
     return [dict(zip(FORM.coefficients, _row(each, loss), strict=True)) for each, loss in zip(theta, at, strict=True)]

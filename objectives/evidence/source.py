@@ -52,6 +52,7 @@ class EvidenceSource(BaseModel):
     counted: str
     varies: tuple[Varied, ...]
     fitted: tuple[Name, ...] = ()
+    outside: str = ""
     remarks: tuple[str, ...] = ()
     bibtex: str
     reading: Reading

@@ -53,10 +53,11 @@ def trainings(
     *,
     unit: str = "nats per token",
     epochs: FloatArray | None = None,
+    outside: bool = False,
 ) -> Trainings:
     """A table's rows; what it does not say of shapes is taken as that of the reference, unknown tokens as 10¹⁰.
 
-    unit: of its losses, "nats per byte" or per token. epochs: readings of the text, (n,); one without.
+    unit: of its losses, "nats per byte" or per token. epochs: readings of the text, (n,); one without. outside: no row is fitted.
 
     Raises:
         ValueError: neither stored nor active parameters are known.
@@ -76,7 +77,7 @@ def trainings(
         query=log("query_ratio", 0.0, 0.0),
         granularity=np.log(4.0 / table.feature("expert_ffn_ratio")) if table.has("expert_ffn_ratio") else 0.0 * ones,
     )
-    fitted = (ones if epochs is None else epochs) <= MOST_EPOCHS
+    fitted = ((ones if epochs is None else epochs) <= MOST_EPOCHS) & (not outside)
     fitted &= (of.active >= LEAST_ACTIVE - MILLIARD) & (of.tokens >= LEAST_TOKENS - TOKENS)
     numbered: IntArray = np.unique(group, return_inverse=True)[1]
     return Trainings(name, laboratory, table, table.loss, numbered, of, fitted, in_unit(unit))

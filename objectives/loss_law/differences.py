@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from search_spaces.arrays import FloatArray
 
-HALVINGS = 40
+HALVINGS = 24  # of the range: to 1e-7 of it
 AT_ONCE = 4_000_000  # draws of differences
 
 

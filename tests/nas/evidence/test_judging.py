@@ -10,7 +10,7 @@ from nas.evidence.judging import judged
 from nas.evidence.predictors import Prediction
 from nas.evidence.questions import Pairs, questions_of
 from nas.evidence.record import means, table_record
-from nas.evidence.tables import Asked, base
+from nas.evidence.tables import GroupedTable, base
 from nas.study.catalogue import load_law
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
@@ -133,12 +133,29 @@ def test_draws_that_are_as_wide_as_the_truth_cover_it_as_often_as_they_say() -> 
     for _ in range(20):
         loss, draws = centre + draw.normal(0, 0.5, 60), centre + draw.normal(0, 0.5, (400, 60))
         found.append(judged({"x": Prediction(centre, True, draws)}, loss, Pairs(first, second))["x"])
-    judgements = [one for one in found if one is not None and one.coverage is not None]
-    assert len(judgements) == 20
+    doubts = [one.doubt for one in found if one is not None and one.doubt is not None]
+    assert len(doubts) == 20
     for level in (50, 80, 90):
-        assert np.mean([(one.coverage or {})[level] for one in judgements]) == pytest.approx(level / 100, abs=0.04)
-    assert np.mean([one.sure_right for one in judgements]) > 0.95
-    assert 0.1 < np.mean([one.sure for one in judgements]) < 0.7
+        assert np.mean([(one.coverage or {})[level] for one in doubts]) == pytest.approx(level / 100, abs=0.04)
+    assert np.mean([one.sure_right for one in doubts]) > 0.95
+    assert 0.1 < np.mean([one.sure for one in doubts]) < 0.7
+
+
+def test_a_misfit_beside_the_draws_covers_as_much_and_rows_outside_count_in_nothing_but_their_share() -> None:
+    draw, first, second = np.random.default_rng(6), *np.triu_indices(60, 1)
+    centre, outside = draw.normal(0, 1, 60), np.arange(60) < 6
+    held, shares = [], []
+    for _ in range(20):
+        loss = centre + draw.normal(0, 0.5, 60) + 100.0 * outside * draw.normal(size=60)
+        draws = centre + draw.normal(0, 0.3, (400, 60))
+        one = judged({"x": Prediction(centre, True, draws, 0.4, outside)}, loss, Pairs(first, second))["x"]
+        assert one is not None
+        assert one.doubt is not None
+        assert one.doubt.coverage is not None
+        held.append(one.doubt.coverage[90])
+        shares.append(one.doubt.outside)
+    assert np.mean(held) == pytest.approx(0.9, abs=0.03)
+    assert shares[0] == pytest.approx(1 - (54 * 53) / (60 * 59))
 
 
 def test_what_says_nothing_is_mute_and_decides_nothing() -> None:
@@ -156,7 +173,9 @@ def test_what_says_nothing_is_mute_and_decides_nothing() -> None:
 def test_a_mute_table_counts_half_in_the_record() -> None:
     rule, laws = random_table(2), {"hw_codesign": load_law("hw_codesign")}
     bare = Table({name: rule.numbers[name] for name in ("parameters", "tokens", "loss")}, rule.lines)
-    both = [table_record(Asked(name, "", table, np.zeros(40)), laws) for name, table in (("a", rule), ("b", bare))]
+    both = [
+        table_record(GroupedTable(name, "", table, np.zeros(40)), laws) for name, table in (("a", rule), ("b", bare))
+    ]
     mean = means(both)["equal tokens"]["deeper"]
     first = both[0].by["equal tokens"]["deeper"]
     assert first is not None

@@ -1,0 +1,101 @@
+"""Laboratories left out: whose law judges whom, how draws are widened, what the command prints, and what the shipped law promises."""
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
+from nas.evidence.tables import base
+from nas.study.catalogue import load_law, load_space
+from objectives.evidence.joint_form import coordinates
+from objectives.evidence.pooled_law import Widening
+
+Inside = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def each_out() -> list[LeftOut]:
+    """Three small tables, two of one laboratory, each laboratory left out."""
+    return left_out([each for each in base() if each.name in ("Step Law", "OLMo ladder", "Farseer")], silent)
+
+
+def silent(stage: str) -> None:
+    """No progress."""
+
+
+def test_a_laboratory_is_judged_by_the_law_of_the_others(each_out: list[LeftOut]) -> None:
+    assert {one.laboratory for one in each_out} == {"StepFun", "Ai2"}
+    for one in each_out:
+        law = one.others.law(Widening())
+        assert set(law.provenance["pooled"]) == (
+            {"OLMo ladder"} if one.laboratory == "StepFun" else {"Step Law", "Farseer"}
+        )
+        assert law.runs == sum(int(each.trainings.fitted.sum()) for each in one.others.tables)
+        assert all(of.laboratory == one.laboratory for found in one.pairs.values() for of, _ in found)
+
+
+def test_draws_are_as_wide_as_the_laboratories_left_out_need(each_out: list[LeftOut]) -> None:
+    widening = calibrated(each_out)
+    held = [one.held("tokens", widening) for one in each_out]
+    less = [one.held("tokens", Widening(widening.designs, widening.tokens / 2)) for one in each_out]
+    assert np.mean([share for share in held if share is not None]) >= HELD or widening.tokens == FACTORS[-1]
+    assert np.mean([share for share in less if share is not None]) < HELD or widening.tokens == FACTORS[0]
+
+
+def test_left_out_says_how_its_law_does_beside_the_best(inside: Inside) -> None:
+    answer = inside("evidence", "--left-out", "own.csv")
+    assert answer.code == 2
+    assert "left_out: expected no table of yours" in answer.err
+
+
+@pytest.mark.slow
+def test_the_base_left_out_by_laboratory(inside: Inside) -> None:
+    answer = inside("evidence", "--left-out")
+    assert answer.code == 0, answer.err
+    assert "Order at most a point behind the best" in answer.out
+    tables = {table["name"]: table for table in json.loads(inside("evidence", "--left-out", "--json").out)["tables"]}
+    gemstones = tables["Gemstones"]["questions"]["equal tokens"]
+    assert "evidence" not in gemstones["fitted_to_it"]
+    assert gemstones["by"]["evidence"]["order"] > 0.94
+    assert gemstones["by"]["evidence"]["doubt"]["sure_right"] >= 0.95
+    routing = tables["Routing"]["questions"]
+    assert routing["active"]["by"]["evidence"]["order"] == 1.0
+    assert routing["experts"]["by"]["evidence"]["order"] > 0.95
+
+
+def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
+    tables = json.loads(inside("evidence", "--question", "shape", "--json").out)["tables"]
+    assert all(
+        "evidence" in table["questions"]["shape"]["fitted_to_it"] for table in tables if table["name"] == "Morph"
+    )
+    shown = inside("evidence", "--question", "shape").out
+    assert "*: fitted to this table" in shown
+    assert "50/80/90 % hold" in shown
+
+
+def test_more_active_experts_with_all_else_equal_never_lose_under_any_draw() -> None:
+    law, space = load_law("evidence"), load_space("paper")
+    for draw in law.drawn:
+        assert draw.coefficients["alpha_active"] > 0
+        assert draw.coefficients["alpha_stored"] > 0
+    designs = space.architectures(np.concatenate([*space.enumerate()]))
+    loss = law.loss(designs)
+    place: dict[tuple[int, ...], list[tuple[int, float]]] = {}
+    for i, row in enumerate(
+        zip(designs.depth, designs.width, designs.n_experts, designs.expert_size, designs.n_kv_heads, strict=True)
+    ):
+        place.setdefault(tuple(map(int, row)), []).append((int(designs.top_k[i]), float(loss[i])))
+    steps = [sorted(found) for found in place.values() if len(found) > 1]
+    assert len(steps) > 1000
+    assert all(low[1] > high[1] for found in steps for low, high in itertools.pairwise(found))
+
+
+def test_draws_of_the_shipped_law_lie_about_its_coefficients() -> None:
+    law = load_law("evidence")
+    centre, _ = coordinates(law.coefficients)
+    drawn = np.stack([coordinates(dict(draw.coefficients))[0] for draw in law.drawn])
+    assert np.abs((drawn.mean(axis=0) - centre) / drawn.std(axis=0)).max() < 0.2
