@@ -114,7 +114,7 @@ def laws() -> list[Row]:
     """Laws with their description and their record on other people's models, ours and those of installed packages."""
     rows = documented(entry_points.SHIPPED["laws"])
     for row in rows:
-        row["elsewhere"] = [{"table": table, **asdict(own)} for table, own in records_of(row["name"]).items()]
+        row["elsewhere"] = [{"question": question, **asdict(own)} for question, own in records_of(row["name"]).items()]
     for name, offers in entry_points.offered("laws").items():
         try:
             what = _described(read(Path(offers[0].place))[0])
@@ -125,11 +125,11 @@ def laws() -> list[Row]:
 
 
 def records_in_columns() -> list[Row]:
-    """Of each law and each rule that needs none, how it orders every table of other people's models."""
+    """Of each law and each rule that needs none, how it orders other people's models by question."""
     names = [*documents(entry_points.SHIPPED["laws"]), *rules()]
     found = {name: records_of(name) for name in names}
     return [
-        {"by": name, **{table: own[table].in_short if table in own else "-" for table in records()}}
+        {"by": name, **{question: own[question].in_short if question in own else "-" for question in records()}}
         for name, own in found.items()
     ]
 

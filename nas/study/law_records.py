@@ -16,35 +16,35 @@ SHOWN_RULES = ("more active parameters", "deeper")  # beside an answer; plas lis
 
 @dataclass(frozen=True)
 class Record:
-    """A law or a rule on one table: % of `pairs` in the right order, of `of` pairs that the table has; nats that its pick loses."""
+    """A law or a rule on one question: the mean share of pairs in the right order over `tables`, half in those of which it says nothing, `mute`."""
 
-    pairs: int
-    of: int
-    ordered: float
-    regret: float
+    order: float
+    tables: int
+    mute: int
 
     @property
     def in_short(self) -> str:
-        """`97.3`, or `94.6 of 28 pairs` of a law that prices a part of the table."""
-        return f"{self.ordered:.1f}" + (f" of {self.pairs} pairs" if self.pairs < self.of else "")
+        """`97.3`; `-` where it says nothing of any table."""
+        return "-" if self.mute == self.tables else f"{100 * self.order:.1f}"
 
 
 @cache
 def records() -> Mapping[str, Mapping[str, Record]]:
-    """By table, then by law or rule."""
+    """By question, then by law or rule."""
     content, _ = read(folder("objectives") / "records.yaml")
-    return {table: {name: Record(**own) for name, own in by.items()} for table, by in content.items()}
+    return {question: {name: Record(**own) for name, own in by.items()} for question, by in content.items()}
 
 
 def rules() -> list[str]:
-    """The rules that need no law, in the order of the tables."""
+    """The rules that need no law, in the order of the file."""
     names = dict.fromkeys(name for by in records().values() for name in by)
     return [name for name in names if name not in documents(entry_points.SHIPPED["laws"])]
 
 
 def records_of(name: str) -> dict[str, Record]:
-    """The record of a shipped law or of a rule by table; tables of which it says nothing are left out."""
-    return {table: by[name] for table, by in records().items() if name in by}
+    """The record of a shipped law or of a rule by question; questions of which it says nothing are left out."""
+    own = {question: by[name] for question, by in records().items() if name in by}
+    return {question: record for question, record in own.items() if record.mute < record.tables}
 
 
 def record_line(law: Law) -> str:
@@ -65,8 +65,8 @@ def records_line(laws: Sequence[Law]) -> list[str]:
 
 def _figures(name: str) -> str:
     own = records_of(name)
-    return ", ".join(own[table].in_short if table in own else "-" for table in records())
+    return ", ".join(own[question].in_short if question in own else "-" for question in records())
 
 
 def _listed(found: Mapping[str, Record]) -> str:
-    return ", ".join(f"{table} {record.in_short}" for table, record in found.items())
+    return ", ".join(f"{question} {record.in_short}" for question, record in found.items())

@@ -18,7 +18,7 @@ def test_list_laws_says_which_law_has_the_better_record(capsys: pytest.CaptureFi
         for line in capsys.readouterr().out.partition("Elsewhere")[2].splitlines()[1:]
         if line
     }
-    assert lines["hw_codesign"][1] == f"{records()['Morph']['hw_codesign'].ordered:.1f}"
+    assert lines["hw_codesign"][1] == f"{records()['size']['hw_codesign'].in_short}"
     assert {"by", "sparsity_iso", *rules()} <= set(lines)
 
 
@@ -26,13 +26,13 @@ def test_the_record_is_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
     show(["laws"], as_json=True)
     row = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "sparsity_iso")
     own = records_of("sparsity_iso")
-    assert [each["table"] for each in row["elsewhere"]] == list(own)
-    assert [each["ordered"] for each in row["elsewhere"]] == [record.ordered for record in own.values()]
+    assert [each["question"] for each in row["elsewhere"]] == list(own)
+    assert [each["order"] for each in row["elsewhere"]] == [record.order for record in own.values()]
 
 
 def test_a_law_of_ones_own_constants_has_no_record() -> None:
     law = load_law("hw_codesign")
-    assert f"Morph {records()['Morph']['hw_codesign'].ordered:.1f}" in record_line(law)
+    assert f"size {records()['size']['hw_codesign'].in_short}" in record_line(law)
     assert record_line(law.model_copy(update={"coefficients": {**law.coefficients, "l_inf": 1.0}})) == ""
     assert record_line(law.model_copy(update={"name": "mine"})) == ""
     assert records_line([law.model_copy(update={"name": "mine"})]) == []
@@ -40,8 +40,8 @@ def test_a_law_of_ones_own_constants_has_no_record() -> None:
 
 def test_an_answer_under_rival_laws_says_their_records_and_a_rules() -> None:
     (said,) = records_line([load_law("hw_codesign"), load_law("sparsity_iso")])
-    figures = {name: records()["Routing K"][name].in_short for name in ("hw_codesign", "sparsity_iso")}
-    assert all(f"{name} {records()['Morph'][name].in_short}, " in said for name in figures)
+    figures = {name: records()["active"][name].in_short for name in ("hw_codesign", "sparsity_iso")}
+    assert all(f"{name} {records()['size'][name].in_short}, " in said for name in figures)
     assert "without a law: more active parameters" in said
     assert said in caveats([load_law("hw_codesign"), load_law("sparsity_iso")])
 
@@ -49,10 +49,12 @@ def test_an_answer_under_rival_laws_says_their_records_and_a_rules() -> None:
 def test_the_caveat_of_sparsity_iso_has_its_record_beside_it() -> None:
     (said,) = told_by_fit(load_law("sparsity_iso"))
     assert "R² 0.68" in said
-    assert f"Routing K {records()['Routing K']['sparsity_iso'].in_short}" in said
+    assert f"active {records()['active']['sparsity_iso'].in_short}" in said
 
 
-def test_every_record_is_of_pairs_of_its_table() -> None:
+def test_every_record_is_a_share_over_tables_that_decide() -> None:
     assert rules() == ["more parameters", "more active parameters", "deeper", "wider"]
     for by in records().values():
-        assert all(0 < record.pairs <= record.of and 0 <= record.ordered <= 100 for record in by.values())
+        assert set(by) >= {"evidence", "hw_codesign", *rules()}
+        assert all(0 <= record.mute <= record.tables and 0 <= record.order <= 1 for record in by.values())
+        assert len({record.tables for record in by.values()}) == 1

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.laws_elsewhere_tables import bian
 from nas.study.baselines import baseline
 from objectives.composition import composition_of
 from objectives.fitting.estimate import Method, fitted
@@ -18,6 +17,7 @@ from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures, architectures_of, one
 from search_spaces.space import SearchSpace
+from tests.objectives.loss_law.bian import bian
 
 PANDA = {"depth": 16, "width": 2560, "expert_size": 4096, "n_heads": 72, "head_dim": 64, "n_kv_heads": 18}
 CONSTANTS = {
@@ -87,9 +87,9 @@ def test_parts_make_up_the_ratio_and_bound_it(law: Law) -> None:
 def test_of_the_measured_shapes_it_puts_the_best_1b_first_and_the_worst_3b_last(
     law: Law, law_of_the_paper: Law, external_data: Path
 ) -> None:
-    measured = bian(external_data / "loss" / "bian_shapes.csv")
-    for group, extreme, of in ((0, "Panda-1B", np.argmin), (1, "LLaMA-3.2-3B shape", np.argmax)):
-        table = measured.table[np.flatnonzero(measured.group == group)]
+    shapes, sizes = bian(external_data / "loss" / "bian_shapes.csv")
+    for size, extreme, of in ((0, "Panda-1B", np.argmin), (1, "LLaMA-3.2-3B shape", np.argmax)):
+        table = shapes[np.flatnonzero(sizes == size)]
         assert table.names is not None
         predicted, papers = predictions(law, table, {}), predictions(law_of_the_paper, table, {})
         assert table.names[of(predicted)] == table.names[of(table.loss)] == extreme
