@@ -72,7 +72,7 @@ def by_law(law: Law, of: GroupedTable) -> Prediction | None:
 
 def outside(law: Law, of: GroupedTable) -> BoolArray:
     """Rows outside the ranges that a law was fitted on, that read their text more often than counts as new, or of a table outside, (n,)."""
-    found = np.full(len(of.table), bool(of.outside))
+    found = np.full(len(of.table), of.no_evidence)
     for name, ends in law.fitted_on.items():
         if of.table.has(name):
             found |= beyond(of.table.feature(name), *ends)

@@ -115,7 +115,7 @@ def _ffn(c: Comparable) -> BoolArray:
 
 
 def _kv(c: Comparable) -> BoolArray:
-    same = c.equal("tokens", "depth", "width", "n_experts", "top_k", "expert_ffn_ratio")
+    same = c.equal("tokens", "depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "query_dim")
     return same & c.differ("kv_dim")
 
 

@@ -37,6 +37,11 @@ class GroupedTable:
     fitted: tuple[str, ...] = ()
     outside: str = ""
 
+    @property
+    def no_evidence(self) -> bool:
+        """Whether the law evidence neither is fitted to it nor claims anything of it: said of it, or losses of an unknown unit."""
+        return bool(self.outside) or self.unit == "as published"
+
     @cached_property
     def trainings(self) -> Trainings:
         """The same as the pooled law reads it."""

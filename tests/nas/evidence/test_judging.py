@@ -57,7 +57,7 @@ def asks(question: str, t: Table, a: int, b: int) -> bool:
         "experts": same("tokens", *shape, "top_k") and not same("n_experts"),
         "active": same("tokens", *shape, "n_experts") and not same("top_k"),
         "ffn": same("tokens", *shape, "n_experts", "top_k") and not same("expert_ffn_ratio"),
-        "kv": same("tokens", *shape, "n_experts", "top_k", "expert_ffn_ratio") and not same("kv_dim"),
+        "kv": same("tokens", *shape, "n_experts", "top_k", "expert_ffn_ratio", "query_dim") and not same("kv_dim"),
         "attention": same("tokens") and alike(*counts) and abs(log(ratio[a] / ratio[b])) > log(1.1),
         "tokens": same(*shape, "query_dim", "kv_dim", "expert_ffn_ratio", "n_experts", "top_k", *counts)
         and not same("tokens"),
