@@ -12,11 +12,12 @@ Varied = Literal["depth", "width", "ffn_ratio", "kv_dim", "query_dim", "n_expert
 class Reading(BaseModel):
     """How a published file becomes the convention.
 
-    columns: published name to ours. where: conditions on published columns that keep a row, as `fit --where` takes them.
-    derived: columns by formula, in this order, of published columns, ours and those derived before. embeddings: what is
-    taken off published counts. counts: our counts made of the shapes, which the published ones without embeddings must
-    equal within `tolerance` (a share), or published ones where ours are of the shapes because those are rounded; none where
-    shapes are not known. group: columns that tell models which may be compared, of one recipe and text. best_of: columns of a sweep, of which the lowest loss of each design is taken.
+    columns: published name to ours. where: conditions on published columns that keep a row, as `fit --where` takes
+    them. derived: columns by formula, in this order, of published columns, ours and those derived before. embeddings:
+    what is taken off published counts. counts: our counts made of the shapes, which the published ones without
+    embeddings must equal within `tolerance` (a share), or published ones where ours are of the shapes because those are
+    rounded; none where shapes are not known. group: columns that tell models which may be compared, of one recipe and
+    text. best_of: columns of a sweep, of which the lowest loss of each design is taken.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
