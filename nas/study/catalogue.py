@@ -11,6 +11,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
 from nas.study.law_files import with_file
+from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
@@ -125,16 +126,15 @@ def installed_form(name: str) -> Form | None:
     Raises:
         UsageError: several have, or its module cannot be imported or holds none.
     """
-    plug_in = entry_points.found("forms", normalised(name))
-    if plug_in is None:
+    if (code := code_named("forms", normalised(name))) is None:
         return None
-    form = getattr(plug_in.module(), "FORM", None)
-    if not isinstance(form, Form):
-        raise UsageError(
-            f"{plug_in}: expected FORM, an objectives.loss_law.form.Form, in {plug_in.place}, "
-            f"got {type(form).__name__}; the package needs mending"
-        )
-    return form
+    with loaded_code(code) as module:
+        form = getattr(module, "FORM", None)
+        if not isinstance(form, Form):
+            raise UsageError(
+                f"expected FORM, an objectives.loss_law.form.Form, in {code.place}, got {type(form).__name__}; the package needs mending"
+            )
+        return form
 
 
 def is_file(name: str) -> bool:

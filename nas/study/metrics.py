@@ -10,16 +10,15 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
-from nas.files.import_rights import refuse_import
 from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
-from nas.study.own_modules import imported
+from nas.study.entry_points import PlugIn
+from nas.study.user_code import code_named, loaded_code
 from nas.study.value_parsers import ascending
 from objectives.plugins import importable
 
-FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
 
@@ -94,22 +93,19 @@ class MetricReader:
 
 
 def metric_named(name: str, *, typed: bool) -> Objective:
-    """A metric by its name; code of one's own is imported where the user `typed` its name or allows it.
+    """A metric by its name; code of one's own is imported where the user `typed` its name or the command evaluates.
 
     Raises:
         UsageError: no such metric, or one that cannot be had.
     """
-    if name in importable("objectives.metrics") or QUANTILE.match(name):
-        return built_in(name)
     if name in EXPENSIVE:
         return expensive(name)
-    if plug_in := entry_points.found("metrics", name):
-        refuse_import(name, typed=typed)
-        return installed_metric(plug_in)
-    if FUNCTION.match(name):
-        refuse_import(name, typed=typed)
-        return user_metric(name)
-    raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
+    if name in importable("objectives.metrics") or QUANTILE.match(name):
+        return built_in(name)
+    if (code := code_named("metrics", name)) is None:
+        raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
+    with loaded_code(code, typed=typed) as module:
+        return user_metric(code, module)
 
 
 def expensive(name: str) -> Objective:
@@ -122,30 +118,15 @@ def expensive(name: str) -> Objective:
     )
 
 
-def user_metric(name: str) -> Objective:
-    """A user's `package.module:function`, found on the Python path or in the current folder.
+def user_metric(code: PlugIn, module: ModuleType) -> Objective:
+    """The function of a package's or a user's module, which takes `Architectures` (and a scenario) and returns (n,).
+
+    UNIT, LOG_SCALE, PRIOR, COST_S and FIDELITIES are its own.
 
     Raises:
         UsageError: no such function, or one that is no metric.
     """
-    return _metric(name, name, imported(name.partition(":")[0]))
-
-
-def installed_metric(plug_in: entry_points.PlugIn) -> Objective:
-    """A metric of an installed package, under its short name.
-
-    Raises:
-        UsageError: it cannot be imported, or is none, with its distribution.
-    """
-    module = plug_in.module()
-    try:
-        return _metric(plug_in.name, plug_in.place, module)
-    except UsageError as error:
-        raise UsageError(f"{plug_in}: {error}") from None
-
-
-def _metric(name: str, place: str, module: ModuleType) -> Objective:
-    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE, PRIOR, COST_S and FIDELITIES are its own."""
+    place = code.place
     module_name, _, attribute = place.partition(":")
     function = getattr(module, attribute, None)
     if not callable(function):
@@ -157,7 +138,7 @@ def _metric(name: str, place: str, module: ModuleType) -> Objective:
             f"expected a metric of which less is better, got DIRECTION {direction!r} of {place}; return its negative or its reciprocal"
         )
     unit, log_scale = str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False))
-    told = Objective(name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
+    told = Objective(code.name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
     return replace(told, **_fidelities(function, place))
 
 
