@@ -16,7 +16,7 @@ from nas.files.faults import Faults, nearest, unknown
 from nas.search.strategy import Traits
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
-from nas.study.user_code import code_named, in_run_folder, is_there, loaded_code
+from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from objectives import outside
 from objectives.plugins import importable
 
@@ -30,11 +30,6 @@ LONGEST = 1_000_000  # bytes of a file that is looked into
 def named() -> list[str]:
     """Strategies that have a name of their own: shipped and installed ones."""
     return entry_points.named(KIND)
-
-
-def is_own(algo: str) -> bool:
-    """Whether a name is that of a user's own module; nothing is imported."""
-    return algo not in named() and is_there(algo)
 
 
 def in_working_folder() -> dict[str, Path]:

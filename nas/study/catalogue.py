@@ -83,11 +83,10 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
         return _own_file(given), ""
     identifier, kind = normalised(given), KINDS.get(key)
     known = documents(SPACES if kind is None else entry_points.SHIPPED[kind])
-    if kind is not None and faults.typed(at):
-        entry_points.refuse_contested(kind, identifier)
+    theirs = None if kind is None else entry_points.found(kind, identifier, typed=faults.typed(at))
     if identifier in known:
         return known[identifier], ""
-    if kind is not None and (theirs := entry_points.found(kind, identifier)) is not None:
+    if theirs is not None:
         return FilePath(theirs.place), f"{theirs}: "
     if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         return FilePath(given), ""
@@ -153,8 +152,8 @@ def id_and_mode(name: str) -> tuple[str, str]:
     return base, normalised(mode)
 
 
-def named_device(given: str | dict[str, Any], faults: Faults, at: Path = ("device",)) -> Device | None:
-    """A device by id, id@mode, file or content, in its mode; `at` is where it stands in the study."""
+def named_device(given: str | dict[str, Any] | None, faults: Faults, at: Path = ("device",)) -> Device | None:
+    """A device by id, id@mode, file or content, in its mode; None of none; `at` is where it stands in the study."""
     given, mode = id_and_mode(given) if isinstance(given, str) else (given, "")
     device = named("device", given, Device, faults, at)
     if device is None or not mode:

@@ -92,12 +92,16 @@ def named(kind: str) -> list[str]:
     return [*shipped(kind), *offered(kind)]
 
 
-def found(kind: str, name: str) -> PlugIn | None:
+def found(kind: str, name: str, *, typed: bool = False) -> PlugIn | None:
     """What an installed package offers under a name that is not shipped; None where none does.
 
     Raises:
-        UsageError: several do, each with its origin.
+        UsageError: several do, each with its origin, or one offers a shipped name that the user `typed`.
     """
+    if typed:
+        refuse_contested(kind, name)
+    if name in shipped(kind):
+        return None
     several = offered(kind).get(name, ())
     if len({plug_in.place for plug_in in several}) > 1:
         raise UsageError(

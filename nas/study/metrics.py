@@ -40,13 +40,6 @@ class MetricReader:
                 self.faults.add(("objectives", i), f"expected each objective once, got {name!r} twice; remove one")
             self._look_up(name, ("objectives", i))
 
-    def columns(self, names: Sequence[str]) -> None:
-        """See that further columns are shipped metrics."""
-        shipped = importable("objectives.metrics")
-        for i, name in enumerate(names):
-            if name not in shipped:
-                self.faults.add(("columns", i), unknown("a shipped metric", name, shipped))
-
     def budgets(self, given: Mapping[str, Any], path: Path) -> dict[str, float | None]:
         """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
         limits: dict[str, float | None] = {}
@@ -82,30 +75,30 @@ class MetricReader:
     def _look_up(self, name: str, path: Path) -> bool:
         """Find a metric, importing a user's function; False and a fault when there is none."""
         try:
-            if self.faults.typed(path):
-                entry_points.refuse_contested("metrics", name)
+            typed = self.faults.typed(path)
+            code = code_named("metrics", name, typed=typed)
             if name not in self.known:
-                self.known[name] = metric_named(name, typed=self.faults.typed(path))
+                self.known[name] = metric_named(name, code, typed=typed)
         except UsageError as error:
             self.faults.add(path, str(error))
             return False
         return True
 
 
-def metric_named(name: str, *, typed: bool) -> Objective:
-    """A metric by its name; code of one's own is imported where the user `typed` its name or the command evaluates.
+def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:
+    """The metric of a name, and of the code under it that is not ours, imported where the user `typed` it or the command evaluates.
 
     Raises:
         UsageError: no such metric, or one that cannot be had.
     """
+    if code is not None:
+        with loaded_code(code, typed=typed) as module:
+            return user_metric(code, module)
     if name in EXPENSIVE:
         return expensive(name)
     if name in importable("objectives.metrics") or QUANTILE.match(name):
         return built_in(name)
-    if (code := code_named("metrics", name)) is None:
-        raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
-    with loaded_code(code, typed=typed) as module:
-        return user_metric(code, module)
+    raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
 
 
 def expensive(name: str) -> Objective:

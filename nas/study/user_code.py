@@ -30,18 +30,16 @@ MOVED = {  # names in run folders and studies from before
 }
 
 
-def code_named(kind: str, name: str) -> PlugIn | None:
+def code_named(kind: str, name: str, *, typed: bool = False) -> PlugIn | None:
     """What a name means that is not ours: an installed package's code, else the user's own; nothing is imported.
 
     None where it is ours or nobody's.
 
     Raises:
-        UsageError: several packages have it.
+        UsageError: several packages have it, or one has the name, which the user `typed`, of what we ship.
     """
-    if name in entry_points.shipped(kind):
-        return None
-    own = FUNCTION.match(name) if kind == "metrics" else kind == "strategies" and is_there(name)
-    return entry_points.found(kind, name) or (PlugIn(kind, name, name, "") if own else None)
+    own = FUNCTION.match(name) if kind == "metrics" else kind == "strategies" and is_own(name)
+    return entry_points.found(kind, name, typed=typed) or (PlugIn(kind, name, name, "") if own else None)
 
 
 @contextmanager
@@ -95,6 +93,12 @@ def could_be_own(name: str) -> bool:
     return (
         all(part.isidentifier() for part in name.split(".")) and name.partition(".")[0] not in sys.stdlib_module_names
     )
+
+
+def is_own(name: str) -> bool:
+    """Whether the name of a strategy is that of a user's own module; nothing is imported."""
+    ours, theirs = entry_points.shipped("strategies"), entry_points.offered("strategies")
+    return name not in ours and name not in theirs and is_there(name)
 
 
 def is_there(name: str) -> bool:
