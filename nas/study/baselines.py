@@ -125,7 +125,8 @@ def architecture_from(text: str) -> Architectures:
 def baseline_questions(problem: Problem, known: Baseline) -> list[PickQuery]:
     """The picks at most as slow as a baseline: of any memory, of its memory, dense of its memory, of twice its memory.
 
-    Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both.
+    Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both, or, where
+    vocabulary is a gene, with the own one of each.
 
     Raises:
         ValueError: the latency model does not cover the baseline.
@@ -133,10 +134,11 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[PickQuery]:
     own = int(known.architecture.vocabulary[0])
     with_head = () if problem.scenario.latency == "closed_form" or not own else (own,)
     asked = []
-    for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
+    heads = {size: f"LM head of {size:,}" if size else "layers alone" for size in (0, problem.vocabulary, *with_head)}
+    for vocabulary, head in ({None: "own LM heads"} if problem.space.own_heads else heads).items():
         variant = problem.with_vocabulary(vocabulary)
         theirs = variant.assess(variant.headed(known.architecture))
-        label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
+        label = f"{known.label}, {head}"
         as_fast, same, twice = (
             Budget(metric, factor * float(theirs[metric][0]))
             for metric, factor in (("total_ms", 1), ("memory_gb", 1), ("memory_gb", 2))
