@@ -31,7 +31,7 @@ MOVED = {  # names in run folders and studies from before
 
 
 def code_named(kind: str, name: str, *, typed: bool = False) -> PlugIn | None:
-    """What a name means that is not ours: an installed package's code, else the user's own; nothing is imported.
+    """Look up the code of a name that is not ours: an installed package's, else the user's own; nothing is imported.
 
     None where it is ours or nobody's.
 
