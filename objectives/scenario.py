@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
 from objectives.loss_law.law import Law
 from objectives.training import Training
+from objectives.transfers import Conditions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
@@ -129,6 +130,11 @@ class Scenario:
             return replace(self, formats=(), law=self.law.at(self.precision.name))
         found = next(scenario for scenario in self.formats if scenario.precision.name == precision)
         return replace(found, law=self.law.at(precision))
+
+    def conditions(self, *, experts: bool) -> Conditions:
+        """What its requests ask of a profile, of designs with experts or without."""
+        context = self.input_tokens + self.output_tokens
+        return Conditions(self.precision.name, self.batch, self.input_tokens, context, experts)
 
     @property
     def format_names(self) -> str:

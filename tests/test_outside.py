@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "nas/files/own_files.py": ({"open", "fdopen"}, "files of ours to write: created exclusively, plain, with one name"),
     "nas/record/jsonl_log.py": ({"fdopen"}, "appends to the descriptor that own_files opened"),
     "nas/record/database.py": ({"sqlite3.connect"}, "the one place that opens stores, after they were looked at"),
-    "nas/study/own_modules.py": (
+    "nas/study/user_code.py": (
         {"import_module", "spec_from_file_location", "module_from_spec", "exec_module"},
         "the one place that imports a user's module, where the command has the right",
     ),

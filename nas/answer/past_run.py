@@ -14,7 +14,7 @@ from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
-from nas.search.scenarios import beyond_of_each
+from nas.search.notices import extrapolated
 from objectives import outside
 from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
@@ -69,7 +69,7 @@ class RecordedRun:
             resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any())
         )
         formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
-        return beyond_of_each({name: self._profile(replace(asked, precision=name)) for name in formats}, asked)
+        return extrapolated({name: self._profile(replace(asked, precision=name)) for name in formats}, asked)
 
     def _profile(self, asked: Conditions) -> Calibration | None:
         """The profile that prices what is asked: the study's, or of formats of the designs' own that of the device."""

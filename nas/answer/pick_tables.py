@@ -187,7 +187,7 @@ def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable
 
 def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool) -> PickTable:
     """The table beside one model, under its own figures."""
-    scenario = outcome.study.problem.scenario
+    scenario, own_heads = outcome.study.problem.scenario, outcome.study.problem.space.own_heads
     loss, outside = (
         float(scenario.law.loss(known.architecture)[0]),
         bool(scenario.law.extrapolates(known.architecture)[0]),
@@ -198,7 +198,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool
     facts += [f"predicted loss {loss:.4f}{'*' if outside else ''}"]
     facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
     header = (
-        "layers alone: no LM head" if brief else "compared",
+        "layers alone: no LM head" if brief and not own_heads else "compared",
         "loss",
         EXACT,
         "ppl change" if brief else "perplexity change",
@@ -209,7 +209,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool
         "architecture",
     )
     body = [_baseline_row(outcome, *row, loss) for row in (rows[:HEADLINES] if brief else rows)]
-    below = (*([] if brief else equal_heads(known)), *blind_spots(known, scenario))
+    below = (*([] if brief or own_heads else equal_heads(known)), *blind_spots(known, scenario))
     without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
     return _table(f"At most as slow as {known.label}", facts, header, body, without, below, more)
 

@@ -23,7 +23,7 @@ from nas.problem.problem import Problem
 from nas.search import assembly
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
-from nas.study.own_modules import script_module
+from nas.study.user_code import script_module
 from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:

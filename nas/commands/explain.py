@@ -24,7 +24,7 @@ from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import NO_LOSS, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.search.assembly import Study, assemble
-from nas.search.scenarios import beyond_measured, conditions_of
+from nas.search.notices import doubtful_times
 from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.study.preferences import check_form, parse_budget, select
@@ -32,9 +32,7 @@ from nas.terminal.console import say, say_json
 from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
-from objectives.datasheet_times import doubts
 from objectives.display_text import in_a_command
-from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
 SIDES = ("compute", "memory")
@@ -58,7 +56,8 @@ def explain(request: ExplainRequest) -> None:
     found, why_not = _gains(study, request.how)
     sparse = bool(chosen.n_experts[0] > 1)
     scenario = study.problem.pricing(chosen)
-    doubts = [*_of_times(study, scenario, sparse=sparse), *about_energy(scenario, experts=sparse)]
+    doubts = [f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)]
+    doubts += about_energy(scenario, experts=sparse)
     of_k = active_experts_lines(scenario.law, chosen, "designs")
     remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *of_k, *doubts]
     if request.json:
@@ -156,15 +155,6 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
         )
     chosen = run.space.architectures(run.evaluations.genotypes[row : row + 1])
     return study, Baseline(f"row {row} of {path}", chosen)
-
-
-def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
-    """What is doubtful of the times in a scenario of the study, that of a design's own format."""
-    asked = replace(conditions_of(study.config, experts=sparse), precision=scenario.precision.name)
-    return [
-        f"Warning: {text}"
-        for text in (*doubts(scenario.device, scenario.calibration), *beyond_measured(scenario.calibration, asked))
-    ]
 
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:

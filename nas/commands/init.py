@@ -9,7 +9,7 @@ from nas.errors import UsageError
 from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.search.discovery import named
-from nas.study.own_modules import could_be_own
+from nas.study.user_code import could_be_own
 from nas.terminal.console import notice
 from nas.terminal.program import command as typed
 from objectives import outside

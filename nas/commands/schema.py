@@ -5,8 +5,9 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.export.recipe import Recipe
 from nas.files.faults import unknown
-from nas.search.discovery import is_own, named, strategy_module
+from nas.search.discovery import named, strategy_module
 from nas.study.configuration import StudyConfig
+from nas.study.user_code import is_own
 from nas.terminal.console import say_json
 from objectives.device import Device
 from objectives.loss_law.law import Law

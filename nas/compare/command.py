@@ -27,8 +27,8 @@ from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import drawing, inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
-from nas.search.discovery import is_own
 from nas.search.lifecycle import terminable
+from nas.study.user_code import is_own
 from nas.study.value_parsers import split_names
 from nas.terminal.console import notice, say_json
 from nas.terminal.program import command

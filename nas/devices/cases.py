@@ -13,6 +13,7 @@ from nas.problem.objective import Budget, Objective, limit_on_cost
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, problem_of, study_of
+from nas.search.notices import notices_of
 from nas.search.reading import ReadStudy
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
@@ -172,11 +173,12 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
             "an axis; leave the axis out and name --precisions"
         )
     try:
-        problem, notices, note = problem_of(study)
+        problem, limits, note = problem_of(study)
         question = _question(asked, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
-    return Case(row.label, _named(asked, row), study.config, problem, question, note, tuple(notices))
+    notices = tuple(notices_of(problem, limits))
+    return Case(row.label, _named(asked, row), study.config, problem, question, note, notices)
 
 
 def _question(

@@ -11,6 +11,7 @@ from nas.errors import UsageError
 from nas.export.model import Model
 from nas.files.faults import unknown
 from nas.study import entry_points
+from nas.study.user_code import code_named, loaded_code
 from nas.study.user_code_errors import naming_user_code
 from objectives.plugins import normalised
 
@@ -81,14 +82,12 @@ def stack(name: str) -> Stack:
     Raises:
         UsageError: an installed package's that cannot be imported, or that is no stack.
     """
-    plug_in = entry_points.found(KIND, name)
-    if plug_in is None:
+    if (code := code_named(KIND, name)) is None:
         return cast(Stack, importlib.import_module(f"{entry_points.SHIPPED[KIND]}.{name}"))
-    module = plug_in.module()
-    missing = [what for what in WHAT if not callable(getattr(module, what, None))]
-    if missing:
-        raise UsageError(f"{plug_in}: expected {', '.join(WHAT)} in {plug_in.place}, got no {' and no '.join(missing)}")
-    return cast(Stack, _Foreign(module, str(plug_in)))
+    with loaded_code(code) as module:
+        if missing := [what for what in WHAT if not callable(getattr(module, what, None))]:
+            raise UsageError(f"expected {', '.join(WHAT)} in {code.place}, got no {' and no '.join(missing)}")
+        return cast(Stack, _Foreign(module, str(code)))
 
 
 class _Foreign:

@@ -21,7 +21,7 @@ from nas.record.process import Answer, run_worker
 from nas.search._refusals import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import MeasureSettings
-from nas.study.own_modules import in_run_folder
+from nas.study.user_code import in_run_folder
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace

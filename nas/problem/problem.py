@@ -76,8 +76,8 @@ class Problem:
         return not self.functions
 
     def with_vocabulary(self, vocabulary: int | None) -> "Problem":
-        """The same problem with another vocabulary; None is the study's own."""
-        return self if vocabulary is None else replace(self, vocabulary=vocabulary)
+        """The same problem with another vocabulary; None is the study's own, and designs whose vocabulary is a gene keep theirs."""
+        return self if vocabulary is None or self.space.own_heads else replace(self, vocabulary=vocabulary)
 
     def architectures(self, genotypes: IntArray) -> Architectures:
         """Architectures of canonical genotypes, with the head that they are priced with."""

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from nas.errors import UsageError
 from objectives.device import Calibration, Energy, Phase
 from objectives.transfers import Conditions, error_factor
@@ -40,12 +38,12 @@ def metric_of(name: str) -> str:
 
 
 def plain_limits(
-    budgets: Mapping[str, float | None],
+    budgets: Mapping[str, float],
     calibration: Calibration | None,
     note: str,
     asked: Conditions | None = None,
     energy: Energy | None = None,
-) -> tuple[dict[str, float | None], list[str]]:
+) -> tuple[dict[str, float], list[str]]:
     """The same budgets on predictions alone, and what to say of each that was at a quantile.
 
     measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where `asked` lies
@@ -58,7 +56,7 @@ def plain_limits(
     limits, said = {name: limit for name, limit in budgets.items() if metric_of(name) == name}, []
     for name, limit in budgets.items():
         metric = metric_of(name)
-        if metric == name or limit is None:
+        if metric == name:
             continue
         written = name.partition("@q")[2]
         share = Fraction(written) / 100
@@ -70,7 +68,7 @@ def plain_limits(
             assert calibration is not None
             wider = _wider(metric, calibration, asked)
             dense = _wider(metric, calibration, asked and replace(asked, experts=False))
-        limits[metric] = min(limit / (factor * wider), limits.get(metric) or np.inf)
+        limits[metric] = min(limit / (factor * wider), limits.get(metric, math.inf))
         said.append(
             f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
             f"most {factor:.3g} with probability {written} %, from {models} models held out" + _in_words(wider, dense)

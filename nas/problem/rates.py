@@ -57,9 +57,13 @@ def rate_of(name: str, workload: Workload) -> Rate | None:
     return Rate(name, module.COST, float(module.amount(workload)))
 
 
-def rate_over(cost: str, named: Iterable[str], workload: Workload) -> Rate | None:
-    """The first of some metrics that is a rate over a cost."""
-    return next((rate_of(name, workload) for name in named if costs().get(name) == cost), None)
+def rates_by_cost(names: Iterable[str], workload: Workload) -> dict[str, Rate]:
+    """The rates among some metrics, each by its cost; of two over one cost the first."""
+    rates: dict[str, Rate] = {}
+    for name in names:
+        if (rate := rate_of(name, workload)) is not None:
+            rates.setdefault(rate.cost, rate)
+    return rates
 
 
 def as_costs(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -72,9 +76,7 @@ def as_costs(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(costs().get(name, name) for name in names)), said
 
 
-def limits_of_costs(
-    limits: Mapping[str, float | None], workload: Workload
-) -> tuple[dict[str, float | None], list[str]]:
+def limits_of_costs(limits: Mapping[str, float], workload: Workload) -> tuple[dict[str, float], list[str]]:
     """The same limits with `cost <= limit` in place of each `rate >= limit`, and what to say of them.
 
     A quantile stays: `tokens_per_second@q90 >= 20` is `tpot_ms@q90 <= 50`. Of two limits on one cost the tighter holds.
@@ -84,9 +86,9 @@ def limits_of_costs(
     for name, least in limits.items():
         base, at, level = name.partition("@")
         rate = rate_of(base, workload)
-        if rate is None or least is None:
+        if rate is None:
             continue
         limited, most = f"{rate.cost}{at}{level}", rate.largest_cost(least)
         said.append(f"{name} >= {least:g} is {limited} <= {most:.6g}")
-        found[limited] = min(most, found.get(limited) or inf)
+        found[limited] = min(most, found.get(limited, inf))
     return found, said

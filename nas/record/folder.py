@@ -16,7 +16,7 @@ from nas.files import own_files, yaml_source
 from nas.files.faults import near_file
 from nas.files.tables import write_json
 from nas.problem.objective import Budget
-from nas.problem.rates import rate_over
+from nas.problem.rates import rates_by_cost
 from nas.record.description import check_description
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
@@ -188,10 +188,8 @@ def open_run(path: Path) -> OpenRun:
         )
     check_description(path / FILE, meta, [*needed(), "evaluations"])
     resolved = meta["resolved"]
-    columns, workload = resolved.get("columns", []), workload_of(resolved)
-    budgets = tuple(
-        Budget(metric, limit, rate_over(metric, columns, workload)) for metric, limit in resolved["budgets"].items()
-    )
+    rates = rates_by_cost(resolved.get("columns", []), workload_of(resolved))
+    budgets = tuple(Budget(metric, limit, rates.get(metric)) for metric, limit in resolved["budgets"].items())
     genes, objectives = SpaceSpecification.model_validate(resolved["space"]).genes, tuple(resolved["objectives"])
     store = RunStore(path / FILE, tuple(meta["metrics"]), objectives, budgets, genes=genes, readonly=True)
     return OpenRun(path, resolved, meta, store)

@@ -10,24 +10,17 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
-from nas.problem.energy_words import about_energy
 from nas.problem.objective import Budget, built_in, limit_on_cost
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import Problem
 from nas.problem.quantile_budgets import plain_limits
-from nas.problem.rates import as_costs, is_rate, limits_of_costs, rate_over
-from nas.problem.training_words import about_training
+from nas.problem.rates import as_costs, is_rate, limits_of_costs, rates_by_cost
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
+from nas.search.notices import notices_of
 from nas.search.reading import ReadStudy, read
-from nas.search.scenarios import (
-    beyond_in_formats,
-    conditions_of,
-    recorded_calibration,
-    scenario_in_formats,
-    with_preset,
-)
+from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
@@ -35,9 +28,8 @@ from nas.search.worker_settings import few_whole_values, idle_workers, refuse_mi
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
-from nas.study.study_laws import notices_of_alternatives, notices_of_formats, notices_of_tokens, priced_alone
+from nas.study.study_laws import notices_of_alternatives, notices_of_tokens
 from nas.study.value_parsers import without_password
-from objectives.device import Device
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
 from search_spaces.columns import SHAPE, worded
@@ -159,13 +151,14 @@ def study_of(asked: ReadStudy) -> Study:
     Raises:
         UsageError: what cannot be done together.
     """
-    problem, notices, note = problem_of(asked)
+    problem, limits, note = problem_of(asked)
     questions, left_out = _questions(asked, problem)
     problem = replace(problem, queries=questions)
     refuse_misplaced(asked.config, problem)
     formats = problem.space.formats if problem.scenario.formats else [asked.config.precision]
     own, *others = asked.laws
     of_tokens = notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
+    notices = notices_of(problem, limits)
     notices += [*left_out, *asked.notices, *of_tokens, *notices_of_alternatives(own, others, formats)]
     return _searched_by(asked, problem, notices, note)
 
@@ -200,53 +193,50 @@ def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...
 
 
 def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
-    """The problem of a study that was read, without questions; notices; how to name its calibration.
+    """The problem of a study that was read, without questions; what its limits mean; how to name its calibration.
 
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
-    config, space, law = asked.config, asked.space, asked.laws[0]
+    config, space, given = asked.config, asked.space, _with_default(asked)
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
-    scenario, note = scenario_in_formats(config, law, asked.device, space.formats, conditions, asked.trainer)
+    scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
     minimised, of_rates = as_costs(config.objectives)
-    of_costs, on_rates = limits_of_costs(asked.limits, scenario)
-    plain, at_quantiles = plain_limits(of_costs, scenario.calibration, note, conditions, scenario.energy)
-    limits = _with_default(config, asked.device, plain)
-    named = (*config.objectives, *(name for name, limit in asked.limits.items() if limit is not None))
-    columns = dict.fromkeys([*config.columns, *(name.partition("@")[0] for name in named if is_rate(name))])
+    of_costs, on_rates = limits_of_costs(given, scenario)
+    rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
+    columns = tuple(dict.fromkeys([*config.columns, *rates]))
+    shown = rates_by_cost(columns, scenario)
+    limits, at_quantiles = plain_limits(of_costs, scenario.calibration, note, conditions, scenario.energy)
     problem = Problem(
         space,
         scenario,
         tuple(asked.metrics.get(name) or built_in(name) for name in minimised),
-        tuple(Budget(metric, limit, rate_over(metric, columns, scenario)) for metric, limit in limits.items()),
+        tuple(Budget(metric, limit, shown.get(metric)) for metric, limit in limits.items()),
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
         config.vocabulary,
         config.tied,
-        columns=tuple(columns),
+        columns=columns,
     )
     refuse_impossible(problem)
-    of_energy = about_energy(scenario, experts=conditions.experts) if problem.of_energy else []
-    formats = notices_of_formats(law, space.formats if scenario.formats else [config.precision])
-    of_law = [*priced_alone(law), *formats, *about_training(problem)]
-    said = [*beyond_in_formats(scenario, conditions), *of_rates, *on_rates, *at_quantiles, *of_energy, *of_law]
-    return problem, [*([warning] if (warning := asked.device.warning()) else []), *said], note
+    return problem, [*of_rates, *on_rates, *at_quantiles], note
 
 
 def under_preset(study: Study, preset: str) -> Problem:
     """The study's problem with a preset's conventions, without budgets and questions; an LM head that it counts stays its own."""
     head = {"vocabulary": study.config.vocabulary, "tied": study.config.tied} if study.config.vocabulary else {}
     config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
+    trainer = old.scenario.training.device
     scenario, _ = scenario_in_formats(
-        config, old.scenario.law, old.scenario.device, old.space.formats, trainer=old.scenario.training.device
+        config, old.scenario.law, old.scenario.device, old.space.formats, conditions_of(config), trainer
     )
     return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
 
 
-def _with_default(config: StudyConfig, device: Device, budgets: dict[str, float | None]) -> dict[str, float]:
-    default = config.default_budget
-    limits = dict(budgets)
+def _with_default(asked: ReadStudy) -> dict[str, float]:
+    """The limits of a study that was read, with that on the device's memory unless it has one of its own or none."""
+    default, limits = asked.config.default_budget, asked.limits
     if default is not None and default.metric not in limits:
-        limits = {default.metric: default.share * device.memory_gb, **limits}
+        limits = {default.metric: default.share * asked.device.memory_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
 
 

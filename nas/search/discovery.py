@@ -13,10 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, nearest, unknown
-from nas.files.import_rights import refuse_import
 from nas.search.strategy import Traits
 from nas.study import entry_points
-from nas.study.own_modules import imported, in_run_folder, is_there
+from nas.study.entry_points import PlugIn
+from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from objectives import outside
 from objectives.plugins import importable
 
@@ -30,11 +30,6 @@ LONGEST = 1_000_000  # bytes of a file that is looked into
 def named() -> list[str]:
     """Strategies that have a name of their own: shipped and installed ones."""
     return entry_points.named(KIND)
-
-
-def is_own(algo: str) -> bool:
-    """Whether a name is that of a user's own module; nothing is imported."""
-    return algo not in named() and is_there(algo)
 
 
 def in_working_folder() -> dict[str, Path]:
@@ -59,13 +54,16 @@ def strategy_module(algo: str) -> Any:
     Raises:
         UsageError: unknown name, with the nearest; an extra that is not installed; a module that is no strategy.
     """
+    return _module(algo, code_named(KIND, algo))
+
+
+def _module(algo: str, code: PlugIn | None) -> Any:
+    """The module of a strategy whose code is ours (None), an installed package's, or the user's own."""
+    if code is not None:
+        with loaded_code(code) as module:
+            return _checked(module, algo)
     if algo in importable(SHIPPED):
         return _shipped(algo)
-    if plug_in := entry_points.found(KIND, algo):
-        return _checked(plug_in.module(), algo, f"{plug_in}: ")
-    if is_own(algo):
-        refuse_import(algo, typed=True)
-        return _checked(imported(algo), algo)
     raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
 
 
@@ -81,7 +79,7 @@ def _shipped(algo: str) -> ModuleType:
         ) from None
 
 
-def _checked(module: ModuleType, algo: str, whose: str = "") -> ModuleType:
+def _checked(module: ModuleType, algo: str) -> ModuleType:
     """A module that states what a strategy must.
 
     Raises:
@@ -95,7 +93,7 @@ def _checked(module: ModuleType, algo: str, whose: str = "") -> ModuleType:
     }
     if missing := [what for what, there in stated.items() if not there]:
         raise UsageError(
-            f"{whose}expected a strategy, got the module {module.__name__} without {' and '.join(missing)}; "
+            f"expected a strategy, got the module {module.__name__} without {' and '.join(missing)}; "
             f"{nearest(algo, named())}, or see 'plas init my_search.py'"
         )
     return module
@@ -130,11 +128,11 @@ def chosen_strategy(algo: str, params: Mapping[str, Any], faults: Faults) -> Cho
 
     A user's own module is imported only where a flag names it: a study's file could be anybody's.
     """
-    if is_own(algo) and not faults.typed(("algo",)):
-        faults.add(("algo",), untyped(algo, "--algo" if faults.coded is None else None))
-        return None
     try:
-        module = strategy_module(algo)
+        code = code_named(KIND, algo)
+        if code is not None and not code.distribution and not faults.typed(("algo",)):
+            raise UsageError(untyped(algo, "--algo" if faults.coded is None else None))
+        module = _module(algo, code)
         return ChosenStrategy(module, module.Parameters.model_validate(params))
     except UsageError as error:
         faults.add(("algo",), str(error))

@@ -21,7 +21,7 @@ import numpy as np
 from nas.errors import NotRunError, UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import call_user_metric, failure
-from nas.study.own_modules import loaded
+from nas.study.user_code import loaded
 from objectives import outside
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Scenario

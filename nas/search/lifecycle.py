@@ -26,12 +26,12 @@ from nas.search.assembly import Study
 from nas.search.asynchronous import AsynchronousSearch
 from nas.search.constraints import penalised
 from nas.search.delegated import Delegated
-from nas.search.discovery import is_own
 from nas.search.known_results import KNOWN_FILE, known_columns
 from nas.search.loop import TELLING, Search
 from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
+from nas.study.user_code import is_own
 from nas.terminal.program import command
 from objectives.display_text import in_a_command
 from search_spaces.arrays import AnyArray

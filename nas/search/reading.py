@@ -11,18 +11,15 @@ from nas.problem.objective import Objective
 from nas.problem.pick_queries import Baseline
 from nas.search.discovery import ChosenStrategy, chosen_strategy
 from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
-from nas.search.worker_settings import own_cluster
 from nas.study.baselines import baselines_of
 from nas.study.catalogue import named, named_device, named_laws
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
-from nas.study.layer_requirements import layer_requirements
+from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
 from nas.study.study_laws import study_laws
 from nas.study.study_space import study_space
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
-from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -70,29 +67,28 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     """
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
+    _refuse_file_cluster(config, faults)
     space = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
     device = named_device(config.device, faults)
-    trainer = _trainer(config, faults)
+    trainer = named_device(config.training.device, faults, ("training", "device"))
     metrics = MetricReader(faults)
-    limits, applications = _asked_of_metrics(config, metrics)
+    metrics.objectives(config.objectives)
+    limits = metrics.budgets(config.metric_budgets, ("budgets",))
+    applications = metrics.applications(config.applications_to_answer)
     baselines = baselines_of(config.baselines, faults)
     strategy = chosen_strategy(config.algo, config.params, faults)
-    required = layer_requirements(config.budgets, faults)
-    space = None if space is None else study_space(config, space, required, faults)
-    own_cluster(config, faults)
+    space = study_space(config, space, faults)
     faults.raise_if_any()
     if space is None or law is None or deltas is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
-    axis = space.axes.tokens or []
-    laws = study_laws(config, law, others, deltas, axis)
     config, known, said = resolve_expensive_objectives(config, metrics.known, SearchSpace(space))
-    compared, alone = compared_with(baselines, axis, known)
+    compared, alone = compared_with(baselines, space.axes.tokens, known)
     return ReadStudy(
         config=config,
         space=SearchSpace(space),
-        laws=laws,
+        laws=study_laws(config, law, others, deltas, space.axes.tokens),
         device=device,
         trainer=trainer,
         metrics=known,
@@ -115,19 +111,12 @@ def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:
         return StudyConfig.model_validate({key: value for key, value in raw.items() if key not in wrong})
 
 
-def _trainer(config: StudyConfig, faults: Faults) -> Device | None:
-    given = config.training.device
-    return None if given is None else named_device(given, faults, ("training", "device"))
-
-
-def _asked_of_metrics(
-    config: StudyConfig, metrics: MetricReader
-) -> tuple[dict[str, float | None], dict[str, tuple[str, float]]]:
-    """The limits and the applications; left out, these are the paper's where the study has no limit of its own."""
-    metrics.objectives(config.objectives)
-    metrics.columns(config.columns)
-    budgets = {name: limit for name, limit in config.budgets.items() if name not in CAPABILITIES}
-    limits = metrics.budgets(budgets, ("budgets",))
-    unlimited = all(limit is None for limit in limits.values())
-    given = (PAPER_APPLICATIONS if unlimited else {}) if config.applications is None else config.applications
-    return limits, metrics.applications(given)
+def _refuse_file_cluster(config: StudyConfig, faults: Faults) -> None:
+    """A cluster is connected to only where the user himself names it: its scheduler may run code here."""
+    if config.executor is not None and not faults.typed(("executor",)):
+        where = "on the command line" if faults.coded is None else "in the call"
+        what = f"--executor {config.executor}" if faults.coded is None else f"executor={config.executor!r}"
+        faults.add(
+            ("executor",),
+            f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
+        )

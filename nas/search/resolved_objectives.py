@@ -10,7 +10,6 @@ from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import Objective
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
-from nas.study.baselines import beside_tokens
 from nas.study.configuration import StudyConfig
 from search_spaces.space import SearchSpace
 
@@ -63,14 +62,19 @@ def _module(name: str) -> ModuleType:
 
 
 def compared_with(
-    published: list[Baseline], axis: Sequence[float], objectives: Mapping[str, Objective]
+    published: list[Baseline], axis: Sequence[float] | None, objectives: Mapping[str, Objective]
 ) -> tuple[list[Baseline], list[str]]:
     """The models to compare with, and what is said where an axis of tokens, or evaluating everything once more, leaves them out."""
     again = ", ".join(name for name, metric in objectives.items() if metric.settings is not None)
-    if not (published and again):
-        return beside_tokens(published, axis)
+    if not published or not (again or axis):
+        return published, []
+    why = (
+        f", for which {again} of every design would be had once more"
+        if again
+        else ": tokens are an axis, on which nobody says where it stands"
+    )
     names = ", ".join(known.label for known in published)
-    return [], [f"{names} left out of the comparison, for which {again} of every design would be had once more"]
+    return [], [f"{names} left out of the comparison{why}"]
 
 
 def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:

@@ -3,7 +3,6 @@
 from pydantic import BaseModel
 
 from nas.errors import UsageError
-from nas.files.faults import Faults
 from nas.problem.problem import Problem
 from nas.search.cluster import ClusterPool
 from nas.search.discovery import able_to
@@ -22,17 +21,6 @@ def pool_of(config: StudyConfig) -> WorkerPool | None:
         address = config.executor.partition(":")[2]
         return ClusterPool(address, config.resources, config.workers, config.evaluation_timeout)
     return WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
-
-
-def own_cluster(config: StudyConfig | None, faults: Faults) -> None:
-    """A cluster is connected to only where the user himself names it: its scheduler may run code here."""
-    if config is not None and config.executor is not None and not faults.typed(("executor",)):
-        where = "on the command line" if faults.coded is None else "in the call"
-        what = f"--executor {config.executor}" if faults.coded is None else f"executor={config.executor!r}"
-        faults.add(
-            ("executor",),
-            f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
-        )
 
 
 def refuse_misplaced(config: StudyConfig, problem: Problem) -> None:

@@ -18,6 +18,8 @@ from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
 from search_spaces.architectures import Architectures, one
 
+MODELS = "search_spaces.models"
+
 
 def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> list[Baseline]:
     """The models to compare with, each by name, columns or its config.json."""
@@ -30,14 +32,6 @@ def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> li
     return found
 
 
-def beside_tokens(published: list[Baseline], axis: Sequence[float]) -> tuple[list[Baseline], list[str]]:
-    """The models to compare with, and what is said where an axis of tokens leaves them out."""
-    if not (published and axis):
-        return published, []
-    names = ", ".join(known.label for known in published)
-    return [], [f"{names} left out of the comparison: tokens are an axis, on which nobody says where it stands"]
-
-
 def baseline(item: str | Mapping[str, Any]) -> Baseline:
     """A published model by name, the model of a config.json (`{config: path}`, with a `name` where it is to have another), or columns.
 
@@ -46,16 +40,10 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
         ValueError: columns that are no architecture, a line a fault.
     """
     if isinstance(item, Mapping) and "config" in item:
-        return _of_config(item)
-    if isinstance(item, str):
-        models = documents("search_spaces.models")
-        if normalised(item) not in models:
-            raise UsageError(unknown("a published model", item, models))
-        content = _model(normalised(item))
+        label, architecture = _of_config(item)
     else:
-        content = dict(item)
-    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
-    return Baseline(shown_name(str(content.get("name", "custom"))), one(columns))
+        label, architecture = _of_columns(item)
+    return Baseline(shown_name(label), architecture)
 
 
 def model_named(text: str) -> Baseline:
@@ -65,17 +53,11 @@ def model_named(text: str) -> Baseline:
         UsageError: no such model, or a config.json that columns do not hold.
     """
     path = config_path(text)
-    if path is None:
-        return baseline(text)
-    return _read(path)
+    return baseline(text if path is None else {"config": str(path)})
 
 
-def _read(path: Path) -> Baseline:
-    return Baseline(shown_name(path.resolve().parent.name or path.stem), read_config(path))
-
-
-def _of_config(item: Mapping[str, Any]) -> Baseline:
-    """The model of `{config: path}`.
+def _of_config(item: Mapping[str, Any]) -> tuple[str, Architectures]:
+    """Name and architecture of `{config: path}`.
 
     Raises:
         UsageError: other keys beside it, or a config.json that columns do not hold.
@@ -87,9 +69,8 @@ def _of_config(item: Mapping[str, Any]) -> Baseline:
         raise UsageError(
             f"config: expected the path of a config.json, got {given!r}; write {{config: model/config.json}}"
         )
-    path = Path(given)
-    known = _read(path / "config.json" if path.is_dir() else path)
-    return Baseline(shown_name(str(item["name"])), known.architecture) if "name" in item else known
+    path = Path(given, "config.json") if Path(given).is_dir() else Path(given)
+    return str(item.get("name", path.resolve().parent.name or path.stem)), read_config(path)
 
 
 def config_path(text: str) -> Path | None:
@@ -97,12 +78,32 @@ def config_path(text: str) -> Path | None:
     path = Path(text)
     if path.suffix == ".json":
         return path
-    return path / "config.json" if normalised(text) not in documents("search_spaces.models") and path.is_dir() else None
+    return path / "config.json" if normalised(text) not in documents(MODELS) and path.is_dir() else None
+
+
+def _of_columns(item: str | Mapping[str, Any]) -> tuple[str, Architectures]:
+    """Name and architecture of a published model, or of columns.
+
+    Raises:
+        UsageError: no such model.
+        ValueError: columns that are no architecture.
+    """
+    content = _published(item) if isinstance(item, str) else item
+    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
+    return str(content.get("name", "custom")), one(columns)
 
 
 @lru_cache
-def _model(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml_source.read(documents("search_spaces.models")[name])[0]
+def _published(name: str) -> Mapping[str, Any]:
+    """The columns of a published model, with its name and source.
+
+    Raises:
+        UsageError: none has that name.
+    """
+    models = documents(MODELS)
+    if normalised(name) not in models:
+        raise UsageError(unknown("a published model", name, models))
+    content: dict[str, Any] = yaml_source.read(models[normalised(name)])[0]
     return content
 
 
@@ -124,7 +125,8 @@ def architecture_from(text: str) -> Architectures:
 def baseline_questions(problem: Problem, known: Baseline) -> list[PickQuery]:
     """The picks at most as slow as a baseline: of any memory, of its memory, dense of its memory, of twice its memory.
 
-    Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both.
+    Memory is that of the weights, memory_gb; each is asked without the LM head on both, and with it on both, or, where
+    vocabulary is a gene, with the own one of each.
 
     Raises:
         ValueError: the latency model does not cover the baseline.
@@ -132,10 +134,11 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[PickQuery]:
     own = int(known.architecture.vocabulary[0])
     with_head = () if problem.scenario.latency == "closed_form" or not own else (own,)
     asked = []
-    for vocabulary in dict.fromkeys((0, problem.vocabulary, *with_head)):
+    heads = {size: f"LM head of {size:,}" if size else "layers alone" for size in (0, problem.vocabulary, *with_head)}
+    for vocabulary, head in ({None: "own LM heads"} if problem.space.own_heads else heads).items():
         variant = problem.with_vocabulary(vocabulary)
         theirs = variant.assess(variant.headed(known.architecture))
-        label = f"{known.label}, {f'LM head of {vocabulary:,}' if vocabulary else 'layers alone'}"
+        label = f"{known.label}, {head}"
         as_fast, same, twice = (
             Budget(metric, factor * float(theirs[metric][0]))
             for metric, factor in (("total_ms", 1), ("memory_gb", 1), ("memory_gb", 2))

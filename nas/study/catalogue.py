@@ -11,6 +11,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
 from nas.study.law_files import with_file
+from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
@@ -82,11 +83,10 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
         return _own_file(given), ""
     identifier, kind = normalised(given), KINDS.get(key)
     known = documents(SPACES if kind is None else entry_points.SHIPPED[kind])
-    if kind is not None and faults.typed(at):
-        entry_points.refuse_contested(kind, identifier)
+    theirs = None if kind is None else entry_points.found(kind, identifier, typed=faults.typed(at))
     if identifier in known:
         return known[identifier], ""
-    if kind is not None and (theirs := entry_points.found(kind, identifier)) is not None:
+    if theirs is not None:
         return FilePath(theirs.place), f"{theirs}: "
     if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         return FilePath(given), ""
@@ -125,16 +125,15 @@ def installed_form(name: str) -> Form | None:
     Raises:
         UsageError: several have, or its module cannot be imported or holds none.
     """
-    plug_in = entry_points.found("forms", normalised(name))
-    if plug_in is None:
+    if (code := code_named("forms", normalised(name))) is None:
         return None
-    form = getattr(plug_in.module(), "FORM", None)
-    if not isinstance(form, Form):
-        raise UsageError(
-            f"{plug_in}: expected FORM, an objectives.loss_law.form.Form, in {plug_in.place}, "
-            f"got {type(form).__name__}; the package needs mending"
-        )
-    return form
+    with loaded_code(code) as module:
+        form = getattr(module, "FORM", None)
+        if not isinstance(form, Form):
+            raise UsageError(
+                f"expected FORM, an objectives.loss_law.form.Form, in {code.place}, got {type(form).__name__}; the package needs mending"
+            )
+        return form
 
 
 def is_file(name: str) -> bool:
@@ -153,8 +152,8 @@ def id_and_mode(name: str) -> tuple[str, str]:
     return base, normalised(mode)
 
 
-def named_device(given: str | dict[str, Any], faults: Faults, at: Path = ("device",)) -> Device | None:
-    """A device by id, id@mode, file or content, in its mode; `at` is where it stands in the study."""
+def named_device(given: str | dict[str, Any] | None, faults: Faults, at: Path = ("device",)) -> Device | None:
+    """A device by id, id@mode, file or content, in its mode; None of none; `at` is where it stands in the study."""
     given, mode = id_and_mode(given) if isinstance(given, str) else (given, "")
     device = named("device", given, Device, faults, at)
     if device is None or not mode:

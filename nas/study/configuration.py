@@ -2,14 +2,15 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
 from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
-from nas.study.value_parsers import cluster_address, none_word, split_names, split_pairs, written_tokens
+from nas.study.value_parsers import cluster_address, none_word, shipped_metric, split_names, split_pairs, written_tokens
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
+from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.formats import Format
 
 M = TypeVar("M")
@@ -156,7 +157,7 @@ class StudyConfig(BaseModel):
         Part("budgets"),
     ] = {}
     columns: Annotated[
-        list[str],
+        list[Annotated[str, AfterValidator(shipped_metric)]],
         BeforeValidator(split_names),
         Field(description="Metrics to compute and keep besides the ten"),
         Part("objectives", always=False),
@@ -273,6 +274,19 @@ class StudyConfig(BaseModel):
         SingleRun("mirror single runs"),
     ] = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy"), STRATEGY, RUN] = 0
+
+    @property
+    def metric_budgets(self) -> dict[str, Any]:
+        """The budgets on metrics, as written; the others are limits on kinds of layers, conditions of the space."""
+        return {name: limit for name, limit in self.budgets.items() if name not in CAPABILITIES}
+
+    @property
+    def applications_to_answer(self) -> dict[Name, dict[str, Any]]:
+        """The study's applications; left out, the paper's where no metric has a limit."""
+        if self.applications is not None:
+            return self.applications
+        limited = any(limit not in ("none", None) for limit in self.metric_budgets.values())
+        return {} if limited else PAPER_APPLICATIONS
 
 
 def marked(kind: type[M]) -> dict[str, M]:

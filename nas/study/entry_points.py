@@ -1,7 +1,7 @@
 """What installed packages add by entry points: strategies, metrics, forms of laws, laws, devices, stacks.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
-folder. What is named is imported then, and a fault in it is said with the distribution that it came with.
+folder. What is named is imported by `nas/study/user_code.py`.
 """
 
 import re
@@ -12,11 +12,9 @@ from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 from nas.errors import UsageError
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.study.own_modules import imported
 from objectives.installed import DISTRIBUTION
 from objectives.plugins import documents, first_line, importable, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
@@ -37,7 +35,7 @@ COLUMNS = {*SHAPE, *ALIASES, *DEFAULTS, *("id", "index", "batch", "state", "reas
 
 @dataclass(frozen=True)
 class PlugIn:
-    """Something of an installed package: its name, its place (module, module:function or file), its distribution."""
+    """Something of an installed package: its name, its place (module, module:function or file), its distribution ("" of a user's own)."""
 
     kind: str
     name: str
@@ -63,17 +61,6 @@ class PlugIn:
         module, _, function = self.place.partition(":")
         path = located(module, file=True)
         return "" if path is None else first_line(path, function)
-
-    def module(self) -> ModuleType:
-        """Its module, imported: the user named it.
-
-        Raises:
-            UsageError: it cannot be, with the distribution.
-        """
-        try:
-            return imported(self.place.partition(":")[0])
-        except UsageError as error:
-            raise UsageError(f"{self}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -105,12 +92,16 @@ def named(kind: str) -> list[str]:
     return [*shipped(kind), *offered(kind)]
 
 
-def found(kind: str, name: str) -> PlugIn | None:
+def found(kind: str, name: str, *, typed: bool = False) -> PlugIn | None:
     """What an installed package offers under a name that is not shipped; None where none does.
 
     Raises:
-        UsageError: several do, each with its origin.
+        UsageError: several do, each with its origin, or one offers a shipped name that the user `typed`.
     """
+    if typed:
+        refuse_contested(kind, name)
+    if name in shipped(kind):
+        return None
     several = offered(kind).get(name, ())
     if len({plug_in.place for plug_in in several}) > 1:
         raise UsageError(

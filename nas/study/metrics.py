@@ -10,16 +10,15 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
-from nas.files.import_rights import refuse_import
 from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import KEEP, Objective, built_in, limit_of
 from nas.problem.quantile_budgets import metric_of
 from nas.study import entry_points
-from nas.study.own_modules import imported
+from nas.study.entry_points import PlugIn
+from nas.study.user_code import code_named, loaded_code
 from nas.study.value_parsers import ascending
 from objectives.plugins import importable
 
-FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
 
@@ -40,13 +39,6 @@ class MetricReader:
             if name in self.known:
                 self.faults.add(("objectives", i), f"expected each objective once, got {name!r} twice; remove one")
             self._look_up(name, ("objectives", i))
-
-    def columns(self, names: Sequence[str]) -> None:
-        """See that further columns are shipped metrics."""
-        shipped = importable("objectives.metrics")
-        for i, name in enumerate(names):
-            if name not in shipped:
-                self.faults.add(("columns", i), unknown("a shipped metric", name, shipped))
 
     def budgets(self, given: Mapping[str, Any], path: Path) -> dict[str, float | None]:
         """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
@@ -83,32 +75,29 @@ class MetricReader:
     def _look_up(self, name: str, path: Path) -> bool:
         """Find a metric, importing a user's function; False and a fault when there is none."""
         try:
-            if self.faults.typed(path):
-                entry_points.refuse_contested("metrics", name)
+            typed = self.faults.typed(path)
+            code = code_named("metrics", name, typed=typed)
             if name not in self.known:
-                self.known[name] = metric_named(name, typed=self.faults.typed(path))
+                self.known[name] = metric_named(name, code, typed=typed)
         except UsageError as error:
             self.faults.add(path, str(error))
             return False
         return True
 
 
-def metric_named(name: str, *, typed: bool) -> Objective:
-    """A metric by its name; code of one's own is imported where the user `typed` its name or allows it.
+def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:
+    """The metric of a name, and of the code under it that is not ours, imported where the user `typed` it or the command evaluates.
 
     Raises:
         UsageError: no such metric, or one that cannot be had.
     """
-    if name in importable("objectives.metrics") or QUANTILE.match(name):
-        return built_in(name)
+    if code is not None:
+        with loaded_code(code, typed=typed) as module:
+            return user_metric(code, module)
     if name in EXPENSIVE:
         return expensive(name)
-    if plug_in := entry_points.found("metrics", name):
-        refuse_import(name, typed=typed)
-        return installed_metric(plug_in)
-    if FUNCTION.match(name):
-        refuse_import(name, typed=typed)
-        return user_metric(name)
+    if name in importable("objectives.metrics") or QUANTILE.match(name):
+        return built_in(name)
     raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
 
 
@@ -122,30 +111,15 @@ def expensive(name: str) -> Objective:
     )
 
 
-def user_metric(name: str) -> Objective:
-    """A user's `package.module:function`, found on the Python path or in the current folder.
+def user_metric(code: PlugIn, module: ModuleType) -> Objective:
+    """The function of a package's or a user's module, which takes `Architectures` (and a scenario) and returns (n,).
+
+    UNIT, LOG_SCALE, PRIOR, COST_S and FIDELITIES are its own.
 
     Raises:
         UsageError: no such function, or one that is no metric.
     """
-    return _metric(name, name, imported(name.partition(":")[0]))
-
-
-def installed_metric(plug_in: entry_points.PlugIn) -> Objective:
-    """A metric of an installed package, under its short name.
-
-    Raises:
-        UsageError: it cannot be imported, or is none, with its distribution.
-    """
-    module = plug_in.module()
-    try:
-        return _metric(plug_in.name, plug_in.place, module)
-    except UsageError as error:
-        raise UsageError(f"{plug_in}: {error}") from None
-
-
-def _metric(name: str, place: str, module: ModuleType) -> Objective:
-    """The function at a place, which takes `Architectures` (and a scenario) and returns (n,); UNIT, LOG_SCALE, PRIOR, COST_S and FIDELITIES are its own."""
+    place = code.place
     module_name, _, attribute = place.partition(":")
     function = getattr(module, attribute, None)
     if not callable(function):
@@ -157,7 +131,7 @@ def _metric(name: str, place: str, module: ModuleType) -> Objective:
             f"expected a metric of which less is better, got DIRECTION {direction!r} of {place}; return its negative or its reciprocal"
         )
     unit, log_scale = str(getattr(function, "UNIT", "")), bool(getattr(function, "LOG_SCALE", False))
-    told = Objective(name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
+    told = Objective(code.name, unit, log_scale, function, place, _prior(function, place), _cost_s(function, place))
     return replace(told, **_fidelities(function, place))
 
 

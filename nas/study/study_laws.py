@@ -12,7 +12,7 @@ UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
 def study_laws(
-    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axis: Sequence[float] = ()
+    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axis: Sequence[float] | None
 ) -> tuple[Law, ...]:
     """The study's law and the others, each once: the residual sd is its own, the tokens and the deltas are those of all.
 

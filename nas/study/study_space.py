@@ -1,25 +1,28 @@
-"""The space of a study: the one it names, with the settings and limits that it gives beside it."""
+"""The space of a study: the one it names, with the formats, the tokens and the limits on kinds of layers that it gives beside it.
+
+Such limits, `full_layers>=4` or `kv_shared<=0`, stand among the budgets and are conditions of the space. Loss laws do not see of
+which kinds layers are: nothing but limits keeps the cheapest kind from winning everywhere.
+"""
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from nas.files.faults import Faults
 from nas.study.configuration import StudyConfig
-from nas.study.layer_requirements import within
+from search_spaces.axes_schema import CAPABILITIES, UPPER, Conditions
+from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
 
 
-def study_space(
-    config: StudyConfig, space: SpaceSpecification, limits: Mapping[str, int], faults: Faults
-) -> SpaceSpecification:
-    """The space with the study's formats, and its tokens: several are its axis of them, one leaves it without.
-
-    `limits` are those on capabilities, which its conditions are then.
-    """
-    if config.tokens is None and not config.precisions and not limits:
+def study_space(config: StudyConfig, space: SpaceSpecification | None, faults: Faults) -> SpaceSpecification | None:
+    """The space with the study's formats, limits, and tokens: several are its axis of them, one leaves it without."""
+    limits = _layer_limits(config.budgets, faults)
+    if space is None or (config.tokens is None and not config.precisions and not limits):
         return space
-    content = within(space, limits, faults)
+    content = _within(space, limits, faults)
     if config.precisions:
         content["axes"]["precision"] = list(dict.fromkeys(config.precisions))
     if config.tokens is not None:
@@ -34,3 +37,70 @@ def study_space(
             at = "tokens" if "tokens" in each["loc"] else "precisions"
             faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space
+
+
+def _layer_limits(budgets: Mapping[str, Any], faults: Faults) -> dict[str, int]:
+    """The limits on capabilities among a study's budgets, by name."""
+    found = dict[str, int]()
+    for name in CAPABILITIES:
+        try:
+            limit = _most if name in UPPER else _least
+            found |= {name: limit(name, budgets[name])} if name in budgets else {}
+        except ValueError as error:
+            faults.add(("budgets", name), str(error))
+    return found
+
+
+def _least(name: str, written: Any) -> int:
+    """The limit of `>=4`.
+
+    Raises:
+        ValueError: no whole number of at least 1, or another side.
+    """
+    text = str(written).strip()
+    number = text.removeprefix(">=").strip()
+    if not text.startswith(">="):
+        raise ValueError(f"expected {name}>=limit, at least, got {name}={written}; write for example '{name}>=4'")
+    if not number.isdecimal() or int(number) < 1:
+        raise ValueError(
+            f"expected a whole number of at least 1, got {number}; no loss law sees the layers' kinds, and without a lower "
+            "limit the cheapest would win everywhere: raise it"
+        )
+    return int(number)
+
+
+def _most(name: str, written: Any) -> int:
+    """The limit of `<=0`.
+
+    Raises:
+        ValueError: no whole number, or another side.
+    """
+    text = str(written).strip()
+    if not text.isdecimal():
+        raise ValueError(
+            f"expected {name}<=limit, at most, a whole number of layers, got {name}={written}; write for example '{name}<=0'"
+        )
+    return int(text)
+
+
+def _within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults) -> dict[str, Any]:
+    """The space's content within the limits, without depths that none of its mixes of layers is within at."""
+    content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if space.axes.layers is None:
+        for name in limits:
+            faults.add(
+                ("budgets", name),
+                f"expected a space with axes.layers, got {space.name}, whose layers are all of full attention; drop it",
+            )
+        return content
+    for name, limit in limits.items():
+        condition = CAPABILITIES[name]
+        tighter = min if name in UPPER else max
+        content["conditions"][condition] = tighter(limit, content["conditions"].get(condition, limit))
+    valid = Mixes.of(space.axes.depth, space.axes.layers, Conditions.model_validate(content["conditions"])).valid
+    content["axes"]["depth"] = [space.axes.depth[i] for i in np.flatnonzero(valid.any(axis=1)).tolist()]
+    if not content["axes"]["depth"]:
+        asked = " and ".join(f"{name} {'<=' if name in UPPER else '>='} {limit:,}" for name, limit in limits.items())
+        faults.add(("budgets",), f"expected limits that some layers of {space.name} meet, got {asked}; loosen one")
+        return space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return content

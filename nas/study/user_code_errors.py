@@ -7,7 +7,7 @@ from traceback import extract_tb
 from types import ModuleType, TracebackType
 
 from nas.errors import PlasError
-from nas.study.own_modules import OURS
+from nas.study.user_code import OURS
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = ("site-packages", "dist-packages")

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from nas.files.faults import unknown
+from objectives.plugins import importable
 from objectives.quantities import counted
 
 CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
@@ -28,6 +30,17 @@ def ascending(values: Iterable[Any]) -> tuple[float, ...]:
     if len(found) < 2 or not rising:
         raise ValueError(f"expected two positive numbers or more, each larger than the one before, got {list(found)}")
     return found
+
+
+def shipped_metric(name: str) -> str:
+    """The name of a metric that ships.
+
+    Raises:
+        ValueError: none has that name.
+    """
+    if name not in (shipped := importable("objectives.metrics")):
+        raise ValueError(unknown("a shipped metric", name, shipped))
+    return name
 
 
 def split_names(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The working folder leaves the import path before a command imports anything else.
 
 `python -m` puts it first, where a `yaml.py` of whoever wrote the folder would run in the place of PyYAML, and a user's
-own `select.py` would break commands that never meant it. A user's functions are found without: `nas.study.own_modules`
+own `select.py` would break commands that never meant it. A user's functions are found without: `nas.study.user_code`
 looks in the working folder last. Nothing but what the interpreter itself has loaded may be imported here.
 """
 

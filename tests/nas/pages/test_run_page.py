@@ -74,7 +74,7 @@ def test_own_metrics_are_shown_without_being_called(
     module = user_module("def energy(a):\n    return a.depth * a.width / 1e3\nenergy.LOG_SCALE = True\n")
     run = run_of(space=tiny, objectives=["loss", f"{module}:energy"], budgets={f"{module}:energy": 9})
     written = (run / "report.html").read_bytes()
-    monkeypatch.setattr("nas.study.own_modules.imported", lambda _: pytest.fail("imported"))
+    monkeypatch.setattr("nas.study.user_code.imported", lambda _: pytest.fail("imported"))
     report(ReportRequest((run,), None, quiet=True))
     assert (run / "report.html").read_bytes() == written
     assert f"{module}:energy".encode() in written

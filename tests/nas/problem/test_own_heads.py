@@ -20,9 +20,12 @@ from nas.export import command as exporting
 from nas.export.candidates import Chosen
 from nas.problem.breakdown import explained
 from nas.problem.dominance import frontier_rows
+from nas.problem.objective import Budget
 from nas.problem.pick_queries import Baseline
+from nas.problem.picks import answers
 from nas.problem.problem import Problem
 from nas.search.assembly import Study
+from nas.study.baselines import baseline, baseline_questions
 from nas.study.catalogue import load_space
 from nas.theory.theory_problem import TheoryProblem
 from objectives.assessment import Assessment
@@ -110,6 +113,20 @@ def test_an_explanation_is_of_the_designs_own(problem: Problem) -> None:
     total = problem.evaluate(genotypes(problem)[1:2]).metrics["total_ms"][0]
     assert explained(problem, problem.headed(design)).metrics["total_ms"] == pytest.approx(total, rel=1e-12)
     assert head(Baseline("row 1", design), problem) == ["Vocabulary 32,000 (tied): its own"]
+
+
+def test_a_comparison_prices_designs_and_model_with_their_own(problem: Problem) -> None:
+    """One question of each kind, no "layers alone", since another vocabulary of the study changes no design."""
+    known = baseline("qwen2.5_0.5b")
+    asked = baseline_questions(problem, known)
+    total = problem.assess(known.architecture)["total_ms"][0]
+    assert [(q.vocabulary, q.budget) for q in asked] == [(None, Budget("total_ms", float(total)))] * 4
+    assert asked[0].label == "Qwen2.5-0.5B, own LM heads"
+    rows = genotypes(problem)[: len(VOCABULARIES)]
+    np.testing.assert_array_equal(
+        problem.with_vocabulary(0).evaluate(rows).metrics["memory_gb"], problem.evaluate(rows).metrics["memory_gb"]
+    )
+    assert len(answers(dataclasses.replace(problem, queries=tuple(asked)), problem.evaluate(rows))) == 4
 
 
 def test_the_theory_refuses_it_by_name(problem: Problem) -> None:

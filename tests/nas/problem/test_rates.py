@@ -86,7 +86,6 @@ def test_of_two_limits_on_one_cost_the_tighter_holds() -> None:
     given_, wanted = {"tokens_per_second": 20.0, "tpot_ms": 10.0, "loss": 3.0}, {"tpot_ms": 10.0, "loss": 3.0}
     assert limits_of_costs(given_, one)[0] == wanted
     assert limits_of_costs({**given_, "tpot_ms": 80.0}, one)[0]["tpot_ms"] == 50.0
-    assert limits_of_costs({"tokens_per_second": None}, one) == ({}, [])
     assert limits_of_costs({"tokens_per_second@q90": 20.0}, Requests(4, 1))[0] == {"tpot_ms@q90": 200.0}
 
 

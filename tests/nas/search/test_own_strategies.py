@@ -12,7 +12,7 @@ import pytest
 
 from nas.files import yaml_source
 from nas.search.discovery import in_working_folder, named
-from nas.study.own_modules import is_there
+from nas.study.user_code import is_there
 
 Inside = Callable[..., Any]
 LEFT = "executed"  # the file that an imported module leaves

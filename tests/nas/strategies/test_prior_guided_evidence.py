@@ -251,7 +251,7 @@ def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
     assert "What was learned" in page
     assert '<img src="data:image/png;base64,' in page
     assert "Picks of the whole space" in page
-    monkeypatch.setattr("nas.study.own_modules.imported", lambda _: pytest.fail("imported"))
+    monkeypatch.setattr("nas.study.user_code.imported", lambda _: pytest.fail("imported"))
     (folder / "report.html").unlink()
     report(ReportRequest((folder,), None, quiet=True))
     assert (folder / "report.html").read_text() == page

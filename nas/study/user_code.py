@@ -1,23 +1,60 @@
-"""A user's own modules: on the Python path or, last, in the working folder; never inside a run folder."""
+"""Code that is not ours, by the name that a study gives it: an installed package's, or a user's own module.
+
+A user's own is found on the Python path or, last, in the working folder; never inside a run folder.
+"""
 
 import importlib
 import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 from nas.errors import UsageError
+from nas.files.import_rights import refuse_import
 from nas.problem.expensive_objectives import EXPENSIVE
+from nas.study import entry_points
+from nas.study.entry_points import PlugIn
 
 RUN_MARKS = ("manifest.json", "evaluations.sqlite")
 OURS = ("nas", "objectives", "search_spaces", "configs")
 ROOT = Path(__file__).resolve().parents[2]
+FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 MOVED = {  # names in run folders and studies from before
     "nas.comparison.hard": "nas.compare.synthetic_problems",
     "nas.compare.hard": "nas.compare.synthetic_problems",
 }
+
+
+def code_named(kind: str, name: str, *, typed: bool = False) -> PlugIn | None:
+    """Look up the code of a name that is not ours: an installed package's, else the user's own; nothing is imported.
+
+    None where it is ours or nobody's.
+
+    Raises:
+        UsageError: several packages have it, or one has the name, which the user `typed`, of what we ship.
+    """
+    own = FUNCTION.match(name) if kind == "metrics" else kind == "strategies" and is_own(name)
+    return entry_points.found(kind, name, typed=typed) or (PlugIn(kind, name, name, "") if own else None)
+
+
+@contextmanager
+def loaded_code(code: PlugIn, *, typed: bool = True) -> Iterator[ModuleType]:
+    """Give the module of code that is not ours, imported; what is found wrong with it is said with its distribution.
+
+    Raises:
+        UsageError: the command may not import it, it cannot be imported, or what the block raises.
+    """
+    if code.kind == "metrics" or not code.distribution:
+        refuse_import(code.name, typed=typed)
+    try:
+        yield imported(code.place.partition(":")[0])
+    except UsageError as error:
+        raise UsageError(f"{code}: {error}" if code.distribution else str(error)) from None
 
 
 def imported(name: str) -> ModuleType:
@@ -56,6 +93,12 @@ def could_be_own(name: str) -> bool:
     return (
         all(part.isidentifier() for part in name.split(".")) and name.partition(".")[0] not in sys.stdlib_module_names
     )
+
+
+def is_own(name: str) -> bool:
+    """Whether the name of a strategy is that of a user's own module; nothing is imported."""
+    ours, theirs = entry_points.shipped("strategies"), entry_points.offered("strategies")
+    return name not in ours and name not in theirs and is_there(name)
 
 
 def is_there(name: str) -> bool:

@@ -1,0 +1,39 @@
+"""Sentences on a problem before it is searched: where its times, joules and losses are doubtful."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from nas.problem.energy_words import about_energy
+from nas.problem.problem import Problem
+from nas.problem.training_words import about_training
+from nas.study.study_laws import notices_of_formats, priced_alone
+from objectives.datasheet_times import doubts
+from objectives.device import Calibration
+from objectives.scenario import Scenario
+from objectives.transfers import Conditions, extrapolations
+
+
+def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
+    """Say what must be known of a problem: of its device, times, limits (given), energy, law and training."""
+    scenario, law = problem.scenario, problem.scenario.law
+    warning = scenario.device.warning()
+    experts = bool((problem.space.experts > 1).any())
+    of_energy = about_energy(scenario, experts=experts) if problem.of_energy else []
+    formats = [one.precision.name for one in scenario.formats or (scenario,)]
+    of_law = [*priced_alone(law), *notices_of_formats(law, formats), *about_training(problem)]
+    return [*([warning] if warning else []), *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
+
+
+def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
+    """Say how far off times may be: for each format that designs may have, with experts or without."""
+    each = {one.precision.name: one.calibration for one in scenario.formats or (scenario,)}
+    return [*doubts(scenario.device, scenario.calibration), *extrapolated(each, scenario.conditions(experts=experts))]
+
+
+def extrapolated(profiles: Mapping[str, Calibration | None], asked: Conditions) -> list[str]:
+    """Say each way in which times lie outside of what the profile of a format was measured with; what is not so of all of them names its own."""
+    found: dict[str, list[str]] = {}
+    for name, calibration in profiles.items():
+        for transfer in extrapolations(calibration, replace(asked, precision=name)) if calibration else []:
+            found.setdefault(f"times are extrapolated: {transfer.said}", []).append(name)
+    return [said if len(names) == len(profiles) else f"{' and '.join(names)}: {said}" for said, names in found.items()]
