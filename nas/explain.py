@@ -6,11 +6,13 @@ from nas.terminal.parser import command
 
 def explain(request: ExplainRequest) -> None:
     """Explain one architecture of a run, a published model, or any other."""
-    from nas.blocks.command import explain as of_blocks
-    from nas.blocks.recording import is_answer
-    from nas.commands.explain import explain as work
+    from nas.blocks.files import is_answer
 
-    (of_blocks if request.run is not None and is_answer(request.run) else work)(request)
+    if request.run is not None and is_answer(request.run):
+        from nas.blocks.command import explain as work
+    else:
+        from nas.commands.explain import explain as work
+    work(request)
 
 
 main = command(

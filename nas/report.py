@@ -6,7 +6,7 @@ from nas.terminal.parser import command
 
 def report(request: ReportRequest) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
-    from nas.blocks.recording import is_answer
+    from nas.blocks.files import is_answer
     from nas.commands.report import reports_in
     from nas.files.report_json import REPRODUCTION
 

@@ -6,11 +6,13 @@ from nas.terminal.parser import command
 
 def select(request: SelectRequest) -> None:
     """Choose candidates of a run; nothing in the run folder is executed."""
-    from nas.blocks.command import select as of_blocks
-    from nas.blocks.recording import is_answer
-    from nas.commands.select import choose
+    from nas.blocks.files import is_answer
 
-    (of_blocks if is_answer(request.run) else choose)(request)
+    if is_answer(request.run):
+        from nas.blocks.command import select as work
+    else:
+        from nas.commands.select import choose as work
+    work(request)
 
 
 main = command(

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from nas.files import yaml_source
 from objectives.plugins import documents
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is there: on matrices this small others only wait
 busy = [HealthCheck.too_slow]  # on a machine with other work drawing takes as long as it takes
 for profile, draws in (("repeatable", 25), ("thorough", 100)):
     settings.register_profile(profile, deadline=None, derandomize=True, max_examples=draws, suppress_health_check=busy)
@@ -31,8 +32,6 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     undecided = getattr(option, "numprocesses", 0) is None  # pytest-xdist is there, and no -n was given
     if whole and undecided and not alone and not hasattr(config, "workerinput"):
         option.numprocesses, option.maxprocesses, option.dist = "auto", 8, "worksteal"
-    if getattr(option, "numprocesses", None):
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores already
     gc.disable()  # thousands of tests are collected and none is garbage
 
 
@@ -42,6 +41,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000)
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Collect what the tests left once; pytest looks ten times more, and all the rest is alive."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,6 +5,7 @@ one adds its file and the reason here.
 """
 
 import ast
+from collections.abc import Sequence
 
 import pytest
 
@@ -94,10 +95,10 @@ def called(call: ast.Call) -> str:
     return f"{on}.{name}".removeprefix(".") if on in OF.get(str(name), ()) else ""
 
 
-def bare(tree: ast.AST) -> set[str]:
+def bare(nodes: Sequence[ast.AST]) -> set[str]:
     """Names of `OF` that a file takes out of their modules, where a call no longer says whose they are; a second name for a module too."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             found |= {f"{node.module}.{a.name}" for a in node.names if node.module in OF.get(a.name, ())}
             found |= {a.name for a in node.names if a.asname and a.name in READING | IMPORTING}
@@ -107,13 +108,13 @@ def bare(tree: ast.AST) -> set[str]:
     return found
 
 
-def handed_on(tree: ast.AST) -> set[str]:
+def handed_on(nodes: Sequence[ast.AST]) -> set[str]:
     """Reading functions that are not called but given to somebody else: `map(open, paths)`."""
-    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = READING | IMPORTING
     return {
         node.id if isinstance(node, ast.Name) else node.attr
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, (ast.Name, ast.Attribute))
         and id(node) not in functions
         and isinstance(node.ctx, ast.Load)
@@ -123,8 +124,9 @@ def handed_on(tree: ast.AST) -> set[str]:
 
 def doors(tree: ast.AST) -> set[str]:
     """What of a file reads or imports past the intake."""
-    calls = {called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)} - {""}
-    return calls | bare(tree) | handed_on(tree)
+    nodes = list(ast.walk(tree))
+    calls = {called(node) for node in nodes if isinstance(node, ast.Call)} - {""}
+    return calls | bare(nodes) | handed_on(nodes)
 
 
 def test_bytes_from_outside_pass_through_the_intake_alone() -> None:

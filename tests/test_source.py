@@ -36,6 +36,7 @@ def door(path: Path) -> bool:
     return path.parent == Path("nas") or path.name == "__main__.py"
 
 
+@cache
 def functions(tree: ast.AST) -> list[Function]:
     return [node for node in ast.walk(tree) if isinstance(node, Function)]
 

@@ -14,7 +14,7 @@ from nas.blocks.answers import best, best_within, picks, regret, scaled
 from nas.blocks.asking import Asked, allowed, answered
 from nas.blocks.assembly import real_losses
 from nas.blocks.checking import Meaning
-from nas.blocks.files import read_library
+from nas.blocks.files import is_answer, read_library
 from nas.blocks.library import Library
 from nas.blocks.others import read_answers
 from nas.blocks.page import blocks_page
@@ -51,7 +51,7 @@ def answer(request: BlocksRequest) -> None:
         refuse_used("--out", request.out)
     stage("reading the library")
     asked, meaning = Asked.typed(request), Meaning.typed(request)
-    if recording.is_answer(request.library) and asked == Asked():
+    if is_answer(request.library) and asked == Asked():
         asked = recording.read_config(request.library)[0]
     library = read_library(request.library, meaning)
     study = studied(library, asked, request.library, request.compare, stage)

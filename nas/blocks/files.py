@@ -18,10 +18,15 @@ from nas.files.tables import csv_text, write
 from objectives import outside
 from objectives.display_text import csv_fault, read_cell
 
-TABLE, SIDE = "library.csv", "library.yaml"
+TABLE, SIDE, CONFIG = "library.csv", "library.yaml", "config.yaml"
 MOST_BYTES = 400_000_000
 OWN = ("", "id", "layer", "block", "parent", "content")  # columns that are no metric; without a name: numbers of rows
 TRUE, FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
+
+
+def is_answer(folder: Path) -> bool:
+    """Whether a folder holds an answer of `blocks`, by the names of its files alone."""
+    return all(os.path.isfile(folder / name) for name in (CONFIG, TABLE))  # unlike Path.is_file of any name
 
 
 def read_library(path: Path, meaning: Meaning) -> Library:

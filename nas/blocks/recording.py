@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from nas.blocks.additivity import write_additivity
 from nas.blocks.asking import Asked, limit_of
-from nas.blocks.files import TABLE, write_library
+from nas.blocks.files import CONFIG, write_library
 from nas.blocks.others import write_answers
 from nas.blocks.puzzletron import per_layer, solution
 from nas.blocks.solution import Frontier
@@ -21,7 +20,7 @@ from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from objectives import outside
 
-COMMAND, CONFIG = "blocks", "config.yaml"
+COMMAND = "blocks"
 OTHERS, ASSEMBLED = "others.csv", "assembled.csv"
 NAN = float("nan")
 
@@ -120,11 +119,6 @@ def read_real(folder: Path, count: int) -> dict[int, float]:
     except (csv.Error, KeyError, TypeError, ValueError, OSError):
         raise UsageError(f"{path}: expected the columns id and real, got others; assemble the picks again") from None
     return {row: real for row, real in found.items() if 0 <= row < count}
-
-
-def is_answer(folder: Path) -> bool:
-    """Whether a folder holds an answer of this command, by the names of its files alone."""
-    return all(os.path.isfile(folder / name) for name in (CONFIG, TABLE))  # unlike Path.is_file of any name
 
 
 def read_config(folder: Path) -> tuple[Asked, dict[str, Any]]:

@@ -5,10 +5,12 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
+from typer.main import get_command
 
 from nas.errors import PlasError
 from nas.files import import_rights
@@ -45,12 +47,16 @@ def command(function: Callable[..., None], *examples: str) -> Callable[[], None]
     guarded.__signature__ = inspect.Signature(list(parameters(function)))  # type: ignore[attr-defined]
     guarded.__annotations__ = {}
 
-    def main() -> None:
-        app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    @cache
+    def parser() -> Callable[..., Any]:
+        app = typer.Typer(add_completion=False, rich_markup_mode="rich")
         app.command(epilog="\n\n".join(["Examples:", *(f"[cyan]plas {text}[/]" for text in examples)]))(guarded)
+        return get_command(app)
+
+    def main() -> None:
         with terminal():
             own_package()
-            raise SystemExit(parsed(app, program_of(function.__module__)))
+            raise SystemExit(parsed(parser(), program_of(function.__module__)))
 
     main.function, main.examples = guarded, examples  # type: ignore[attr-defined]  # for completion, and for tests
     return main
@@ -175,10 +181,10 @@ def program_of(module: str) -> str | None:
     return f"python -m {module.removesuffix('.__main__')}" if module != "__main__" else None
 
 
-def parsed(app: typer.Typer, program: str | None) -> int:
+def parsed(parser: Callable[..., Any], program: str | None) -> int:
     """Parse and run; the exit code. What the parser refuses is one line of our form."""
     try:
-        return app(prog_name=program, standalone_mode=False) or 0
+        return parser(prog_name=program, standalone_mode=False) or 0
     except REFUSED as error:
         from nas.terminal.usage import usage_line
 

@@ -171,6 +171,7 @@ def test_a_pick_is_shown_with_its_units_in_a_notebook(source: str, small: nas.St
 
 
 SCRIPT = """import nas
+from nas.commands import run
 
 
 def energy_j(architectures, scenario):
@@ -178,6 +179,7 @@ def energy_j(architectures, scenario):
 
 
 if __name__ == "__main__":
+    run.draw = lambda *_: None  # nobody looks at the pictures
     study = nas.load_study(objectives=["loss", energy_j], algo="random", evaluations=20)
     print(study.search(out="run", **({"workers": 2} if WORKERS else {})).frame.columns[-1])
 """

@@ -110,8 +110,12 @@ def own(folder: Path, inside: Run) -> Run:
 
 
 @pytest.mark.parametrize("more", [(), ("--asynchronous",)])
-def test_a_function_of_ones_own_has_steps(own: Run, inside: Run, folder: Path, more: tuple[str, ...]) -> None:
+def test_a_function_of_ones_own_has_steps(
+    own: Run, inside: Run, folder: Path, more: tuple[str, ...], request: pytest.FixtureRequest
+) -> None:
     """Of 30 designs 12 go on, then 5; where nobody waits, a third and more, since the first ones are judged beside few."""
+    if more:
+        request.getfixturevalue("in_threads")  # processes take the function and its fidelity where the run waits
     answer = own("mine:loss,total_ms", "--workers", 2, "--out", "own", *more)
     assert answer.code == 0, answer
     steps, found = table(folder / "own" / "steps.csv"), table(folder / "own" / "evaluations.csv")
@@ -131,7 +135,9 @@ def test_a_function_of_ones_own_has_steps(own: Run, inside: Run, folder: Path, m
     assert table(folder / "own" / "evaluations.csv")[:30] == found
 
 
-def test_prior_guided_with_steps_is_the_same_on_any_workers_and_resumed(own: Run, inside: Run, folder: Path) -> None:
+def test_prior_guided_with_steps_is_the_same_on_any_workers_and_resumed(
+    own: Run, inside: Run, folder: Path, in_threads: None
+) -> None:
     """Stopped after 17 of 27 evaluations, the first two batches, and gone on; it says what steps leave it to learn from."""
     algo = ("--algo", "prior_guided", "--evaluations")
     answer = own("mine:loss,total_ms", *algo, 27, "--workers", 2, "--out", "two")

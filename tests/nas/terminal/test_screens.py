@@ -16,7 +16,7 @@ SEARCH = ("run", "--algo", "nsga2", "--evaluations", "400")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of the default study."""
     made = tmp_path_factory.mktemp("screens")
-    assert on_screen((*SEARCH, "--quiet"), made, 80).code == 0
+    assert on_screen((*SEARCH, "--quiet", "--no-plots"), made, 80).code == 0
     return made
 
 
