@@ -6,7 +6,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.evidence import tables
-from nas.evidence.left_out import EVIDENCE, laws_left_out, pooled_law
+from nas.evidence.left_out import EVIDENCE, laws_left_out, left_out, pooled_law
 from nas.evidence.predictors import laws_by_name
 from nas.evidence.questions import QUESTIONS
 from nas.evidence.record import TableRecord, means, table_record
@@ -33,15 +33,16 @@ def execute(request: EvidenceRequest) -> None:
     pooled = request.left_out or request.write_law is not None
     chosen = [*tables.own(request.tables), *tables.published(request.published)]
     chosen = [*tables.base(), *chosen] if pooled or not chosen else chosen
+    each_out = left_out(chosen, stage) if pooled else []
     if request.write_law is not None:
-        write(request.write_law, "# Pooled by plas evidence.\n" + dump(pooled_law(chosen, stage).mapping()))
-    left_out = laws_left_out(chosen, stage) if request.left_out else {}
+        write(request.write_law, "# Pooled by plas evidence.\n" + dump(pooled_law(chosen, each_out).mapping()))
+    own = laws_left_out(each_out) if request.left_out else {}
     questions = [request.question] if request.question else list(QUESTIONS)
     records = []
     for each in chosen:
         stage(f"{each.name}: {len(each.table)} models")
-        own = {EVIDENCE: left_out[each.laboratory]} if request.left_out else {}
-        records.append(table_record(each, laws | own, questions))
+        of_others = {EVIDENCE: own[each.laboratory]} if request.left_out else {}
+        records.append(table_record(each, laws | of_others, questions))
     stage.close()
     if request.json:
         say_json(content(records))

@@ -59,14 +59,13 @@ class Pooled:
         )
 
 
-def pooled_law(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> Law:
+def pooled_law(tables: Sequence[GroupedTable], each_out: Sequence["LeftOut"]) -> Law:
     """The law of all tables, its draws as much wider as laboratories left out need."""
-    return Pooled(tables).law(calibrated(left_out(tables, stage)))
+    return Pooled(tables).law(calibrated(each_out))
 
 
-def laws_left_out(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> dict[str, Law]:
+def laws_left_out(each_out: Sequence["LeftOut"]) -> dict[str, Law]:
     """By laboratory: the law of the others, its draws as much wider as these need when left out themselves."""
-    each_out = left_out(tables, stage)
     return {
         one.laboratory: one.others.law(calibrated([other for other in each_out if other is not one]))
         for one in each_out

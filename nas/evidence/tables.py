@@ -20,13 +20,14 @@ from objectives.plugins import documents, normalised
 from search_spaces.arrays import AnyArray, FloatArray
 
 SOURCES = "objectives.evidence.sources"
+YOURS = "yours"  # the laboratory of tables that are given
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedTable:
     """A table with its name, whose it is, which rows may be compared, (n,), the unit of its losses, how often each row read its text, (n,),
-    the laws that were fitted to it, and
-    why the law evidence claims nothing of it, if so."""
+    the laws that were fitted to it, and why the law evidence claims nothing of it, if so.
+    """
 
     name: str
     laboratory: str
@@ -52,7 +53,7 @@ class GroupedTable:
             self.group,
             unit=self.unit,
             epochs=self.epochs,
-            outside=bool(self.outside),
+            outside=self.no_evidence,
         )
 
 
@@ -108,7 +109,7 @@ def own(paths: Sequence[Path]) -> list[GroupedTable]:
         UsageError: one that cannot be read.
     """
     try:
-        return [_read(path, path.stem, "") for path in paths]
+        return [_read(path, path.stem, YOURS) for path in paths]
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None
 

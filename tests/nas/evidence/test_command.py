@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nas.evidence.tables import sources
+from nas.evidence.tables import base, sources
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]
@@ -73,3 +73,10 @@ def test_sources_are_listed_with_their_licences(inside: Inside) -> None:
     assert by_name["morph"]["models"] == 76
     assert by_name["chinchilla"]["models"] == 0
     assert all(row["source"][0]["bibtex"].startswith("@") for row in rows)
+
+
+def test_losses_of_an_unknown_unit_and_tables_outside_are_fitted_by_nothing() -> None:
+    for each in base():
+        no_evidence = bool(each.outside) or each.unit == "as published"
+        assert not (no_evidence and each.trainings.fitted.any()), each.name
+    assert {each.name for each in base() if each.no_evidence} >= {"Upcycled", "Sparse query attention"}
