@@ -15,7 +15,7 @@ from nas.terminal.tables import table
 
 HEADER = ["by", "order %", "95 %", "regret, nats", "nats per nat", "off by, nats", "of the pairs %"]
 DOUBT = ["outside %", "50/80/90 % hold", "90 % width", "sure %", "of these right %"]
-LEFT_OUT = ["table", "pairs", "order %", "best other", "off by, nats", "best law", *DOUBT]
+LEFT_OUT = ["table", "pairs", "order %", "best other", "off by, nats", "best other law"]
 DESIGNS = "equal tokens"
 NEAR = 0.01  # of an order: one point
 
@@ -82,12 +82,15 @@ def _tables(by: Mapping[str, Mean]) -> int:
 
 
 def say_left_out(records: Sequence[TableRecord]) -> None:
-    """The law of the other laboratories on each table beside the best law or rule, designs of equal tokens."""
+    """The law of the other laboratories on each table beside the best law or rule, designs of equal tokens; what its intervals hold."""
     shown = [record for record in records if DESIGNS in record.by]
     say(Styled("The law evidence of the other laboratories, pairs of equal tokens", TITLE))
-    rows = [[_named(record), *_left_out(record)] for record in shown]
-    table(LEFT_OUT, rows)
+    table(LEFT_OUT, [[record.source.name, *_left_out(record)] for record in shown])
     say()
+    inside = {record.source.name: doubt for record in shown if (doubt := _judged(record).doubt) is not None}
+    if inside:
+        table(["its intervals", *DOUBT], [[name, *_doubt(doubt)] for name, doubt in inside.items()])
+        say()
     for line in verdicts(shown):
         say(line)
 
@@ -136,7 +139,6 @@ def _left_out(record: TableRecord) -> list[str]:
         f"{100 * order:.1f} {best}",
         f"{own.error:.4f}",
         "-" if error is None else f"{error[0]:.4f} {error[1]}",
-        *(["-"] * len(DOUBT) if own.doubt is None else _doubt(own.doubt)),
     ]
 
 
@@ -185,10 +187,6 @@ def _held_by_laboratory(records: Sequence[TableRecord]) -> dict[str, float]:
             inside = own.pairs * (1.0 - own.doubt.outside)
             found.setdefault(record.source.laboratory, []).append((own.doubt.coverage[90], inside))
     return {name: float(np.average([h for h, _ in each], weights=[w for _, w in each])) for name, each in found.items()}
-
-
-def _named(record: TableRecord) -> str:
-    return record.source.name
 
 
 def _doubt(each: Doubt) -> list[str]:
