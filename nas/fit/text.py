@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nas.fit.baselines import baseline_lines
 from nas.fit.kinds import kind_lines
 from nas.fit.numbers_in_words import number, span
 from nas.fit.worth import worth_lines
@@ -62,6 +63,7 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     yield "What the data cannot tell", _doubts(content)
     yield "Quality", _quality(content)
     yield "Rows not seen by the fit", [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
+    yield "Simple baselines on the same unseen rows", baseline_lines(content["baselines"], content["form"], drawn)
     yield "Forms under the same validation", _forms(content["forms"], drawn)
     if content["given_law"] is not None:
         yield "A law given beforehand", _given(content["given_law"])
@@ -177,7 +179,8 @@ def _quality(content: dict[str, Any]) -> list[str]:
 def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
     rows = [["10 random folds", *_errors(known["folds"])]]
     rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
-    rows += [["largest fifth from the rest", *_errors(known["largest"])]] if known["largest"] else []
+    if known["largest"]:
+        rows.append([f"largest fifth by {known['largest_by']}", *_errors(known["largest"])])
     lines = drawn(("left out", "RMSE", "bias", "rows"), rows)
     lines.append(f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}")
     if (near := known["near_frontier"]) is not None:

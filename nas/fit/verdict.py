@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nas.fit.baselines import lost
 from nas.terminal.program import command
 
 SETTLED = 0.75  # share of the evidence above which a form counts as told from the others: BIC lower by 2 (Kass and Raftery 1995)
@@ -13,7 +14,7 @@ PER_COEFFICIENT = 2  # designs below which a fit is called thin
 
 def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
     """Lines of the verdict, the summary first."""
-    parts = [_unit, _tokens, _rows, _coefficients, _forms, _shape, _picks]
+    parts = [_unit, _tokens, _rows, _coefficients, _forms, _baselines, _shape, _picks]
     said = [found for part in parts if (found := part(content)) is not None]
     doubts = [word for word, _ in said if word]
     summary = (
@@ -64,6 +65,17 @@ def _forms(content: Mapping[str, Any]) -> tuple[str, str]:
     if fits[best]["weight"] >= SETTLED:
         return "", f"forms: BIC selects {best} (weight {fits[best]['weight']:.2f} of 1)"
     return "the form", f"forms: not distinguished by BIC (weights {shared}); the draws hold each by its weight"
+
+
+def _baselines(content: Mapping[str, Any]) -> tuple[str, str]:
+    """Whether a predictor without a law is better on unseen rows."""
+    known = content["baselines"]
+    if known["better"]:
+        return "the form against simple baselines", f"baselines: {lost(known, content['form'])}"
+    tried = [name for name, row in known["predictors"].items() if not isinstance(row, str) and name != content["form"]]
+    if not tried:
+        return "", "baselines: none can be had of these rows"
+    return "", f"baselines: on unseen rows the form is shown to be worse than none of {', '.join(tried)}"
 
 
 def _shape(content: Mapping[str, Any]) -> tuple[str, str]:
