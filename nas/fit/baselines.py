@@ -39,5 +39,8 @@ def _loss(each: Mapping[str, Any]) -> str:
 
 def lost(known: Mapping[str, Any], form: str) -> str:
     """To which baseline the form loses most on the folds and on the largest rows, by how much."""
-    most = {each["rows"]: each for each in sorted(known["better"], key=lambda each: -float(each["rmse"]))}
-    return f"on unseen rows {form} loses to the {', and to the '.join(map(_loss, most.values()))}"
+    most: dict[str, Mapping[str, Any]] = {}
+    for each in known["better"]:
+        if each["rows"] not in most or each["rmse"] < most[each["rows"]]["rmse"]:
+            most[each["rows"]] = each
+    return f"on unseen rows {form} loses to the {', and to the '.join(_loss(most[rows]) for rows in sorted(most))}"

@@ -95,7 +95,7 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     lines = [
         f"{data['rows']} rows, {data['designs']} designs",
         *data["notes"],
-        *(data[name] for name in ("unit", "tokens") if data[name]),
+        *(data[name] for name in ("unit", "sweep", "tokens") if data[name]),
     ]
     rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
     lines += drawn(("quantity", "from", "to", "levels"), rows)

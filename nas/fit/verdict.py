@@ -14,7 +14,7 @@ PER_COEFFICIENT = 2  # designs below which a fit is called thin
 
 def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
     """Lines of the verdict, the summary first."""
-    parts = [_unit, _tokens, _rows, _coefficients, _forms, _baselines, _shape, _picks]
+    parts = [_unit, _sweep, _tokens, _rows, _coefficients, _forms, _baselines, _shape, _picks]
     said = [found for part in parts if (found := part(content)) is not None]
     doubts = [word for word, _ in said if word]
     summary = (
@@ -26,6 +26,11 @@ def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
 def _unit(content: Mapping[str, Any]) -> tuple[str, str] | None:
     unit = content["data"]["unit"]
     return None if unit is None else ("the unit of the losses", unit)
+
+
+def _sweep(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    sweep = content["data"]["sweep"]
+    return None if sweep is None else ("which runs of a sweep to fit", sweep)
 
 
 def _tokens(content: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -75,10 +75,11 @@ def _resampled(known: Intervals) -> dict[str, int]:
 
 
 def described(fit: Fit) -> dict[str, Any]:
-    """The rows: ranges, factors that move together, replicates, tokens that vary unseen by the form."""
+    """The rows: ranges, factors that move together, replicates, sweeps, tokens that vary unseen by the form."""
     return diagnostics.described(fit.table) | {
         "correlations": diagnostics.correlations(fit.table),
         "replicates": diagnostics.replicates(fit.table),
+        "sweep": diagnostics.sweep(fit.table),
         "tokens": unseen_tokens(fit.table, fit.model.form),
     }
 
