@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nas.fit.baselines import baseline_lines
+from nas.fit.frontier_check import cannot_disagree
 from nas.fit.kinds import kind_lines
 from nas.fit.numbers_in_words import number, span
 from nas.fit.worth import worth_lines
@@ -217,11 +218,31 @@ def _given(law: dict[str, Any]) -> list[str]:
 def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
     if "reason" in known:
         return [known["reason"]]
-    stays, objectives = known["jaccard"], ", ".join(known["objectives"])
-    lines = [
-        f"{known['study']}: {known['members']:,} members of the frontier of {objectives}; "
-        f"{known['draws']} draws share {stays['mean']:.2f} with it (Jaccard, {stays['low']:.2f} to {stays['high']:.2f})",
-    ]
+    members = f"{known['study']}: {known['members']:,} members of the frontier of {', '.join(known['objectives'])}"
+    lines = [*_one_answer(known, members, drawn)] if known["alike"] else [*_under_draws(known, members, drawn)]
+    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
+    if known["blind"]:
+        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
+    lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
+    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
+    return lines + (
+        [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
+    )
+
+
+def _one_answer(known: dict[str, Any], members: str, drawn: Drawn) -> Iterator[str]:
+    """The picks of draws that cannot disagree on them, without what would read as certainty."""
+    yield f"{members}; {cannot_disagree(known)}"
+    rows = [[f"{known['budget']} <= {pick['limit']:.4g}", pick["pick"]] for pick in known["picks"]]
+    yield from drawn(("budget", "the only answer of this form"), rows)
+
+
+def _under_draws(known: dict[str, Any], members: str, drawn: Drawn) -> Iterator[str]:
+    """The picks, how many draws share them, and what they lose under the others."""
+    stays = known["jaccard"]
+    yield (
+        f"{members}; {known['draws']} draws share {stays['mean']:.2f} with it (Jaccard, {stays['low']:.2f} to {stays['high']:.2f})"
+    )
     rows = [
         [
             f"{known['budget']} <= {pick['limit']:.4g}",
@@ -232,16 +253,7 @@ def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
         ]
         for pick in known["picks"]
     ]
-    lines += drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
-    lines += ["every draw orders all designs alike: the agreement is no evidence"] if known["alike"] else []
-    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
-    if known["blind"]:
-        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
-    lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
-    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
-    return lines + (
-        [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
-    )
+    yield from drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
 
 
 def _errors(errors: dict[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nas.fit.baselines import lost
+from nas.fit.frontier_check import cannot_disagree
 from nas.terminal.program import command
 
 SETTLED = 0.75  # share of the evidence above which a form counts as told from the others: BIC lower by 2 (Kass and Raftery 1995)
@@ -107,9 +108,7 @@ def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
     outside = max(known["outside"].values(), default=0.0)
     beyond = f"{outside:.0%} of the frontier lie outside the fitted range"
     if known["alike"]:
-        seen = f" (the form sees {', '.join(known['sees'])} alone)" if len(known["sees"]) == 1 else ""
-        vacuous = f"picks: the draws cannot disagree on them: each orders all designs of {known['study']} alike{seen}; their agreement is no evidence"
-        return "the picks", vacuous + (f", and {beyond}" if outside else "")
+        return "the picks", f"picks: {cannot_disagree(known)}" + (f"; {beyond}" if outside else "")
     if outside > STAYS:
         return "the picks", f"picks: {beyond}, where all draws extrapolate by one form; their agreement is no evidence"
     same = [pick["same"] for pick in known["picks"]]

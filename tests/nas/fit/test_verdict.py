@@ -85,7 +85,7 @@ def test_no_doubt_is_said_as_such() -> None:
         ({"frontier": frontier([{"same": 0.3, "regret_high": 0.05}])}, "the picks", "30% to 30%"),
         ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], outside={"depth": 0.4})}, "the picks", "40% of the frontier lie outside"),
         ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], outside={"depth": 0.99})}, "the picks", "99% of the frontier lie outside the fitted range, where all draws extrapolate"),
-        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], alike=True)}, "the picks", "the draws cannot disagree on them"),
+        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], alike=True)}, "the picks", "the draws cannot disagree: each orders all designs of paper space alike, since this form can give no other answer; their agreement is no evidence"),
     ],
 )  # fmt: skip
 def test_every_doubt_is_named_with_its_reason(changes: dict[str, Any], doubt: str, why: str) -> None:
@@ -103,10 +103,23 @@ def test_agreement_of_draws_that_cannot_disagree_is_no_certainty(tmp_path: Path,
         "parameters,loss\n"
         + "".join(f"{n!r},{loss!r}\n" for n, loss in zip(parameters.tolist(), losses.tolist(), strict=True))
     )
-    answer = inside("fit", path, "--form", "parameters_power", "--bootstraps", 40, "--starts", 4, "--quiet")
+    quick = ("fit", path, "--form", "parameters_power", "--bootstraps", 40, "--starts", 4, "--next", 6, "--quiet")
+    law = tmp_path / "law.yaml"
+    answer = inside(*quick, "--tokens", "10e9", "--out", law)
     assert answer.code == 0, answer.err
-    assert "the draws cannot disagree on them" in " ".join(answer.out.split())
-    assert "100% to 100% of the draws agree" not in answer.out
+    said = " ".join(answer.out.split())
+    assert "the draws cannot disagree" in said
+    assert "since this form, which sees active_parameters alone, can give no other answer" in said
+    assert "expected regret not said, as this form can give no other answer" in said
+    for certain in ("of the draws agree", "same in draws", "mean regret", "Jaccard", "0 nats now"):
+        assert certain not in said, certain
+    answer = inside(*quick, "--tokens", "10e9", "--stop-below", "1e-4")
+    assert answer.code == 2
+    assert "stop_below: expected an expected drop of regret per FLOP, got none" in answer.err
+    answer = inside("run", "--law", law, "--algo", "random", "--evaluations", 40, "--out", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    assert "No probability of being optimal: each of the law's" in " ".join(answer.out.split())
+    assert "Regret of the picks" not in answer.out
 
 
 @pytest.mark.slow
