@@ -47,7 +47,7 @@ def test_a_sweep_is_noticed_and_reduced(swept: Path, inside: Inside, tmp_path: P
     )
     assert best["quality"]["residual_sd"] < 0.01
     assert "--best-of lr,batch" in best["command"]
-    assert list(best["baselines"]["predictors"])[0] == "chinchilla"
+    assert next(iter(best["baselines"]["predictors"])) == "chinchilla"
     said = (report / "report.html").read_text()
     assert "Simple baselines on the same unseen rows" in said
     assert "144 rows left out by --best-of" in said
