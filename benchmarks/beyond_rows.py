@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.beyond_rows import HELD, beyond_rows, largest
+from objectives.fitting.beyond_rows import HELD, beyond_rows
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import bootstrap
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
+from objectives.fitting.validation import largest
 from objectives.loss_law.form import named_form
 from objectives.plugins import importable
 from search_spaces.arrays import FloatArray

@@ -231,7 +231,7 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     sure = "error unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
-    likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn))]
+    likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
     return [
         f"Limits: predicted losses ({tokens}{sure}), {beyond}",
         *told_by_fit(law),

@@ -21,11 +21,18 @@ def draws_outside(law: Law, outside: int) -> list[str]:
     ]
 
 
-def sureness_in_short(probability: FloatArray, draws: int) -> str:
-    """How sure the law's draws are that a member of the frontier is one."""
+def sureness_in_short(probability: FloatArray, draws: int, outside: int) -> str:
+    """How sure the law's draws are that a member of the frontier is one; `outside` of the members lie outside the law's rows."""
     if np.isnan(probability).all():
-        return "No probability of being optimal: the whole frontier lies outside the law's rows"
+        return f"No probability of being optimal: {_no_evidence(draws, whole=outside == len(probability))}"
     return f"Over the law's {draws} draws a frontier member is optimal with probability {np.nanmedian(probability):.2f} (median{_of_inside(probability)})"
+
+
+def _no_evidence(draws: int, *, whole: bool) -> str:
+    """Why draws that agree are no evidence: the whole frontier lies outside, or the form can give no other answer."""
+    if whole:
+        return "the whole frontier lies outside the law's rows"
+    return f"each of the law's {draws} draws orders all designs alike, since its form can give no other answer"
 
 
 def _of_inside(probability: FloatArray) -> str:
@@ -46,11 +53,12 @@ def sureness(outcome: Outcome) -> list[str]:
     """How sure the law's draws are of the frontier's members."""
     if outcome.optimal is None:
         return []
-    p, draws = outcome.optimal, len(outcome.study.problem.scenario.law.drawn)
+    law, problem = outcome.study.problem.scenario.law, outcome.study.problem
+    p, draws = outcome.optimal, len(law.drawn)
     if np.isnan(p).all():
-        return [
-            f"{sureness_in_short(p, draws)}, where all draws extrapolate by one form and their agreement is no evidence."
-        ]
+        outside = int(law.extrapolates(problem.architectures(outcome.frontier.genotypes)).sum())
+        why = ", where all draws extrapolate by one form and their" if outside == len(p) else "; their"
+        return [f"{sureness_in_short(p, draws, outside)}{why} agreement is no evidence."]
     return [
         f"Over the law's {draws} draws a member of this frontier is Pareto-optimal among the {len(outcome.evaluations):,} evaluated with probability {np.nanmedian(p):.2f} (median{_of_inside(p)}); "
         f"{int((p >= 0.5).sum())} of {len(p)} with at least 0.5 (frontier.csv). Draws hold the coefficients' uncertainty, not the form's."

@@ -107,7 +107,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     stage = Stages(quiet=request.quiet)
     try:
         tables = [table_of(path) for path in request.runs]
-        table = read_tables(tables, request.rename, request.where, request.last, unit_of(request))
+        table = read_tables(tables, request.rename, request.where, request.last, unit_of(request), request.best_of)
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")

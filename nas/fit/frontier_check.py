@@ -1,5 +1,6 @@
 """Whether a fit's uncertainty reaches the answer: the frontier and picks of a study under the law's draws."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,6 @@ from search_spaces.arrays import FloatArray, IntArray
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
-EQUAL = 1e-12  # relative; losses so close are ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "members": len(members),
         "draws": len(drawn.losses),
         "jaccard": {"mean": float(np.mean(shared)), **_ends(np.array(shared))},
-        "alike": _alike(found.metrics["loss"][drawn.rows], drawn.losses),
+        "alike": drawn.alike,
         "sees": [name for name in law.law_form.features if name != "tokens"],
         "budget": second,
         "picks": [_pick(problem, found, drawn, Budget(second, limit)) for limit in _limits(found, members, second)],
@@ -78,6 +78,15 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "boundary": {gene: float(at_end[:, i].mean()) for i, gene in enumerate(problem.space.genes) if sizes[i] > 2},
         "outside": {name: float(flags.mean()) for name, flags in outside.items()},
     }
+
+
+def cannot_disagree(known: Mapping[str, Any]) -> str:
+    """Why draws that agree are no evidence, of a frontier check that found them `alike`."""
+    sees = f", which sees {known['sees'][0]} alone," if len(known["sees"]) == 1 else ""
+    return (
+        f"the draws cannot disagree: each orders all designs of {known['study']} alike, since this form{sees} can give no other answer; "
+        "their agreement is no evidence, and a regret of 0 says nothing"
+    )
 
 
 def _limits(found: Evaluations, members: IntArray, metric: str) -> list[float]:
@@ -100,12 +109,6 @@ def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budg
         "regret": float(lost.mean()),
         "regret_high": float(np.quantile(lost, ENDS[1])),
     }
-
-
-def _alike(fitted: FloatArray, drawn: FloatArray) -> bool:
-    """Whether each draw's losses (draws, n) rise, or stay, in the order of the fit's, (n,)."""
-    rising = np.diff(drawn[:, np.argsort(fitted, kind="stable")], axis=1)
-    return bool((rising >= -EQUAL * np.abs(drawn).max()).all())
 
 
 def _ends(values: FloatArray) -> dict[str, float]:

@@ -35,6 +35,14 @@ class FitRequest:
             metavar="COLUMN",
         ),
     ] = None
+    best_of: Annotated[
+        str | None,
+        Flag(
+            "--best-of",
+            "Columns of a sweep, such as learning_rate,batch: keep the run of lowest loss of rows alike in all others that are read.",
+            metavar="COLUMNS",
+        ),
+    ] = None
     loss_unit: Annotated[
         str | None, Flag("--loss-unit", "nats or bits per token; default what the column's name says, else nats.")
     ] = None

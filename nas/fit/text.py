@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nas.fit.baselines import baseline_lines
+from nas.fit.frontier_check import cannot_disagree
 from nas.fit.kinds import kind_lines
 from nas.fit.numbers_in_words import number, span
 from nas.fit.worth import worth_lines
@@ -62,6 +64,7 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     yield "What the data cannot tell", _doubts(content)
     yield "Quality", _quality(content)
     yield "Rows not seen by the fit", [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
+    yield "Simple baselines on the same unseen rows", baseline_lines(content["baselines"], content["form"], drawn)
     yield "Forms under the same validation", _forms(content["forms"], drawn)
     if content["given_law"] is not None:
         yield "A law given beforehand", _given(content["given_law"])
@@ -93,7 +96,7 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     lines = [
         f"{data['rows']} rows, {data['designs']} designs",
         *data["notes"],
-        *(data[name] for name in ("unit", "tokens") if data[name]),
+        *(data[name] for name in ("unit", "sweep", "tokens") if data[name]),
     ]
     rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
     lines += drawn(("quantity", "from", "to", "levels"), rows)
@@ -177,7 +180,8 @@ def _quality(content: dict[str, Any]) -> list[str]:
 def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
     rows = [["10 random folds", *_errors(known["folds"])]]
     rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
-    rows += [["largest fifth from the rest", *_errors(known["largest"])]] if known["largest"] else []
+    if known["largest"]:
+        rows.append([f"largest fifth by {known['largest_by']}", *_errors(known["largest"])])
     lines = drawn(("left out", "RMSE", "bias", "rows"), rows)
     lines.append(f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}")
     if (near := known["near_frontier"]) is not None:
@@ -214,11 +218,31 @@ def _given(law: dict[str, Any]) -> list[str]:
 def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
     if "reason" in known:
         return [known["reason"]]
-    stays, objectives = known["jaccard"], ", ".join(known["objectives"])
-    lines = [
-        f"{known['study']}: {known['members']:,} members of the frontier of {objectives}; "
-        f"{known['draws']} draws share {stays['mean']:.2f} with it (Jaccard, {stays['low']:.2f} to {stays['high']:.2f})",
-    ]
+    members = f"{known['study']}: {known['members']:,} members of the frontier of {', '.join(known['objectives'])}"
+    lines = [*_one_answer(known, members, drawn)] if known["alike"] else [*_under_draws(known, members, drawn)]
+    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
+    if known["blind"]:
+        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
+    lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
+    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
+    return lines + (
+        [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
+    )
+
+
+def _one_answer(known: dict[str, Any], members: str, drawn: Drawn) -> Iterator[str]:
+    """The picks of draws that cannot disagree on them, without what would read as certainty."""
+    yield f"{members}; {cannot_disagree(known)}"
+    rows = [[f"{known['budget']} <= {pick['limit']:.4g}", pick["pick"]] for pick in known["picks"]]
+    yield from drawn(("budget", "the only answer of this form"), rows)
+
+
+def _under_draws(known: dict[str, Any], members: str, drawn: Drawn) -> Iterator[str]:
+    """The picks, how many draws share them, and what they lose under the others."""
+    stays = known["jaccard"]
+    yield (
+        f"{members}; {known['draws']} draws share {stays['mean']:.2f} with it (Jaccard, {stays['low']:.2f} to {stays['high']:.2f})"
+    )
     rows = [
         [
             f"{known['budget']} <= {pick['limit']:.4g}",
@@ -229,16 +253,7 @@ def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
         ]
         for pick in known["picks"]
     ]
-    lines += drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
-    lines += ["every draw orders all designs alike: the agreement is no evidence"] if known["alike"] else []
-    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
-    if known["blind"]:
-        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
-    lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
-    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
-    return lines + (
-        [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
-    )
+    yield from drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
 
 
 def _errors(errors: dict[str, Any]) -> list[str]:

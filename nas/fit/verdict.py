@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nas.fit.baselines import lost
+from nas.fit.frontier_check import cannot_disagree
 from nas.terminal.program import command
 
 SETTLED = 0.75  # share of the evidence above which a form counts as told from the others: BIC lower by 2 (Kass and Raftery 1995)
@@ -13,7 +15,7 @@ PER_COEFFICIENT = 2  # designs below which a fit is called thin
 
 def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
     """Lines of the verdict, the summary first."""
-    parts = [_unit, _tokens, _rows, _coefficients, _forms, _shape, _picks]
+    parts = [_unit, _sweep, _tokens, _rows, _coefficients, _forms, _baselines, _shape, _picks]
     said = [found for part in parts if (found := part(content)) is not None]
     doubts = [word for word, _ in said if word]
     summary = (
@@ -25,6 +27,11 @@ def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
 def _unit(content: Mapping[str, Any]) -> tuple[str, str] | None:
     unit = content["data"]["unit"]
     return None if unit is None else ("the unit of the losses", unit)
+
+
+def _sweep(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    sweep = content["data"]["sweep"]
+    return None if sweep is None else ("which runs of a sweep to fit", sweep)
 
 
 def _tokens(content: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -66,6 +73,17 @@ def _forms(content: Mapping[str, Any]) -> tuple[str, str]:
     return "the form", f"forms: not distinguished by BIC (weights {shared}); the draws hold each by its weight"
 
 
+def _baselines(content: Mapping[str, Any]) -> tuple[str, str]:
+    """Whether a predictor without a law is better on unseen rows."""
+    known = content["baselines"]
+    if known["better"]:
+        return "the form against simple baselines", f"baselines: {lost(known, content['form'])}"
+    tried = [name for name, row in known["predictors"].items() if not isinstance(row, str) and name != content["form"]]
+    if not tried:
+        return "", "baselines: none can be had of these rows"
+    return "", f"baselines: on unseen rows the form is shown to be worse than none of {', '.join(tried)}"
+
+
 def _shape(content: Mapping[str, Any]) -> tuple[str, str]:
     """The lack-of-fit test, with what it could have seen."""
     shape = content["lack_of_fit"]
@@ -90,9 +108,7 @@ def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
     outside = max(known["outside"].values(), default=0.0)
     beyond = f"{outside:.0%} of the frontier lie outside the fitted range"
     if known["alike"]:
-        seen = f" (the form sees {', '.join(known['sees'])} alone)" if len(known["sees"]) == 1 else ""
-        vacuous = f"picks: the draws cannot disagree on them: each orders all designs of {known['study']} alike{seen}; their agreement is no evidence"
-        return "the picks", vacuous + (f", and {beyond}" if outside else "")
+        return "the picks", f"picks: {cannot_disagree(known)}" + (f"; {beyond}" if outside else "")
     if outside > STAYS:
         return "the picks", f"picks: {beyond}, where all draws extrapolate by one form; their agreement is no evidence"
     same = [pick["same"] for pick in known["picks"]]

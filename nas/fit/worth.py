@@ -18,6 +18,7 @@ from search_spaces.arrays import BoolArray, FloatArray
 PER = 1e18  # training FLOP that a rate is told for
 LEAST_SD = 1e-6
 GO_ON, STOP = "go on", "stop"
+ONE_ANSWER = "not said, as this form can give no other answer: each draw orders all designs alike, and would call any picks right"
 APPROXIMATION = (
     "each draw as the truth; trainings simulated with the residual sd; losses updated linearly by the draws' covariances; "
     "a form that is wrong is not seen"
@@ -32,6 +33,8 @@ def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, 
     """
     if isinstance(judged, str):
         return {"reason": judged}
+    if judged.drawn.alike:
+        return {"reason": ONE_ANSWER}
     asked = _asked(judged)
     now, after = regrets(judged, trainings, list(asked.values()), np.random.default_rng(seed))
     drop = (now - after).mean(axis=1)

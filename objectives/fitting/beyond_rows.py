@@ -8,10 +8,9 @@ from objectives.fitting.diagnostics import losses
 from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import resampled
 from objectives.fitting.robust import minimised
-from objectives.fitting.trained_models import Table
+from objectives.fitting.validation import largest
 from search_spaces.arrays import BoolArray, FloatArray
 
-LARGEST = 0.2
 HELD = 0.9  # share of unseen rows that an interval is to hold
 DRAWS = 200
 STEPS = 150
@@ -50,18 +49,6 @@ def beyond_rows(fit: Fit, seed: int = 0) -> BeyondRows | None:
     covered = float(((fit.table.loss[out] >= low) & (fit.table.loss[out] <= high)).mean())
     factor = float(distance[place])
     return BeyondRows(by, int(out.sum()), covered, max(factor, 1.0)) if np.isfinite(factor) else None
-
-
-def largest(table: Table) -> tuple[str, BoolArray] | None:
-    """The fifth of the rows with the most training compute, or parameters where tokens are one number or unknown, (n,)."""
-    names = [name for name in ("active_parameters", "parameters", "width") if table.has(name)]
-    if not names:
-        return None
-    size, by = table.feature(names[0]), names[0].replace("_", " ")
-    if table.has("tokens") and len(np.unique(table.feature("tokens"))) > 1:
-        size, by = size * table.feature("tokens"), "training compute"
-    out: BoolArray = size > np.quantile(size, 1 - LARGEST)
-    return (by, out) if out.any() else None
 
 
 def _of_the_rest(fit: Fit, kept: BoolArray, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -1,50 +1,55 @@
 """Cells of a table of trained models as numbers."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.columns import COLUMNS
-from objectives.fitting.kept_rows import number, numbers_of
+from objectives.fitting.columns import BESIDE, COLUMNS, COUNTED
+from objectives.fitting.kept_rows import listed, number, numbers_of
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import CODES
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
-BESIDE = ("seed", "learning_rate")  # said of the rows, in no law
 DIVERGED = ("inf", "infinity", "nan")
+POWERS = {"k": 3, "thousand": 3, "m": 6, "million": 6, "b": 9, "g": 9, "billion": 9, "t": 12, "trillion": 12}
+COUNT = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbgt])", re.IGNORECASE)
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
-def numbers_in(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> dict[str, FloatArray]:
-    """Known columns as numbers, empty cells of layer kinds as none of the kind; others are not used.
+def numbers_in(
+    columns: Mapping[str, list[str]], lines: AnyArray, path: Path
+) -> tuple[dict[str, FloatArray], list[str], list[str]]:
+    """Known columns as numbers, empty cells of layer kinds as none of the kind; what is not used, and a fault a column with other cells.
 
-    Nor is a seed or a learning rate that some rows leave empty.
-
-    Raises:
-        ValueError: cells that are no numbers, or no column of losses.
+    What no law reads (seed, learning rate, batch) is not used where a cell is no number.
     """
-    numbers, faults = {}, []
+    numbers, notes, faults = {}, [], []
     for name, cells in columns.items():
-        if name not in COLUMNS:
-            continue
-        if not any(cell.strip() for cell in cells):
+        if name not in COLUMNS or not any(cell.strip() for cell in cells):
             continue
         values = of_kinds(name, cells) if name in KIND_DEFAULTS else numbers_of(cells)
-        if not (fine := np.isfinite(values)).all():
-            if name in BESIDE and not any(cells[row].strip() for row in np.flatnonzero(~fine)):
-                continue
-            at = int(np.argmin(fine))
+        wrong = ~np.isfinite(values)
+        if wrong.any() and name in BESIDE:
+            notes.append(f"{name} is not used: {cells[int(np.argmax(wrong))]!r} is no number (line {lines[wrong][0]})")
+            continue
+        if wrong.any():
             wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "a number"
             faults.append(
-                f"{path}:{lines[at]}: {name}: expected {wanted}, got {cells[at]!r}; correct or leave out the row"
+                fault(path, lines, wrong, name, wanted, list(map(repr, cells)), "correct or leave out the row")
             )
         numbers[name] = values
-    if "loss" not in numbers:
-        faults.append(f"{path}: expected a column loss, got {', '.join(columns)}; rename one with --rename OLD=loss")
-    if faults:
-        raise ValueError("\n".join(faults))
-    return numbers
+    return numbers, notes, faults
+
+
+def fault(
+    path: Path, lines: AnyArray, wrong: BoolArray, name: str, expected: str, cells: Sequence[str], remedy: str
+) -> str:
+    """What is wrong with a column: its first wrong cell, and all lines with one where there are several."""
+    count, first = int(wrong.sum()), int(np.argmax(wrong))
+    more = f", wrong in {count} rows{listed(lines[wrong])}" if count > 1 else ""
+    return f"{path}:{lines[first]}: {name}: expected {expected}, got {cells[first]}{more}; {remedy}"
 
 
 def converged(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> tuple[BoolArray, list[str]]:
@@ -59,8 +64,27 @@ def converged(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> 
         return np.ones(len(lines), dtype=bool), []
     if out.all():
         raise ValueError(f"{path}: loss: expected finite losses, got none; every run diverged, add runs that did not")
-    shown = ", ".join(str(line) for line in lines[out][:5].tolist()) + (", …" if out.sum() > 5 else "")
-    return ~out, [f"{out.sum()} rows of diverged runs (loss inf or nan) left out (lines {shown})"]
+    return ~out, [f"{out.sum()} rows of diverged runs (loss inf or nan) left out{listed(lines[out])}"]
+
+
+def multiplied(columns: Mapping[str, list[str]], units: Mapping[str, str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Counts as plain numbers where a cell ends with K, M, B or T (1.3B), or its column's header says such a unit; what was read so."""
+    found, notes = dict(columns), []
+    for name in COUNTED:
+        cells = columns.get(name, [])
+        plain = [_multiplied(cell, units.get(name, "")) for cell in cells]
+        at = next((i for i, cell in enumerate(cells) if cell != plain[i]), None)
+        if at is not None:
+            notes.append(f"{name}: {cells[at].strip()} is read as {float(plain[at]):g}")
+            found[name] = plain
+    return found, notes
+
+
+def _multiplied(cell: str, unit: str) -> str:
+    parts = COUNT.fullmatch(cell.strip())
+    text, power = (parts[1], parts[2].lower()) if parts else (cell, unit.rstrip("s"))
+    value = number(text)
+    return repr(value * 10.0 ** POWERS[power]) if power in POWERS and np.isfinite(value) else cell
 
 
 def of_kinds(name: str, cells: Sequence[str]) -> FloatArray:

@@ -1,37 +1,57 @@
 """Names of a table's columns as this project spells them: Hugging Face's, Weights & Biases' and MLflow's are known."""
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from objectives.display_text import in_a_command
 from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
-HUGGING_FACE = {
-    "num_hidden_layers": "depth",
-    "hidden_size": "width",
-    "num_attention_heads": "n_heads",
-    "num_key_value_heads": "n_kv_heads",
-    "moe_intermediate_size": "expert_size",
-    "intermediate_size": "expert_size",
-    "num_local_experts": "n_experts",
-    "num_experts": "n_experts",
-    "num_experts_per_tok": "top_k",
-}
+ALSO_CALLED = {
+    "depth": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers"),
+    "width": ("hidden_size", "d_model", "model_dim", "embedding_dim", "n_embd"),
+    "n_heads": ("num_attention_heads", "num_heads", "n_head"),
+    "n_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_head", "kv_heads"),
+    "expert_size": ("moe_intermediate_size", "intermediate_size", "d_ff", "ffn_hidden_size", "ffn_dim"),
+    "n_experts": ("num_local_experts", "num_experts", "n_routed_experts"),
+    "top_k": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "topk"),
+    "parameters": ("params", "n_params", "num_params", "n_parameters", "num_parameters", "total_params"),
+    "active_parameters": ("active_params", "n_active_params", "num_active_params", "activated_params"),
+    "tokens": ("n_tokens", "num_tokens", "train_tokens", "training_tokens"),
+    "training_flops": ("train_flops", "training_flop"),
+    "learning_rate": ("lr", "max_lr", "peak_lr", "max_learning_rate", "peak_learning_rate"),
+    "batch": ("bs", "bsz", "batch_size", "global_batch_size"),
+}  # Hugging Face's names first, then what other tables call the same
+ALIAS = {alias: name for name, aliases in ALSO_CALLED.items() for alias in aliases}
+BESIDE = ("learning_rate", "batch", "seed")  # of a run, in no law
 FURTHER = (
-    *("loss", "tokens", "seed", "learning_rate", "weight"),
+    *("loss", "tokens", "weight", *BESIDE),
     *("parameters", "active_parameters", "training_flops"),
 )
+COUNTED = ("tokens", "parameters", "active_parameters", "batch")  # counts that may be written as 1.3B
 COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER, *KIND_DEFAULTS]))
+NEAR = 0.8  # similarity of spelling from which a column is taken for a misspelled one
+WORDS = {"loss": "loss", "param": "parameters", "token": "tokens", "flop": "training_flops", "layer": "depth"}
+UNITS = re.compile(r"\s*[(\[]\s*(nats?(?:[ /].*)?|[kmbgt]|thousands?|millions?|billions?|trillions?)\s*[)\]]$")
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")
-HELD_OUT = re.compile(r"(?:eval|val|valid|validation|test)[/_.]loss")
+HELD_OUT = re.compile(r"(?:final_)?(?:eval|val|valid|validation|test|held_?out)[/_.]loss")
 BITS = re.compile(r"(?:.*[^a-z])?(?:bits?|bpt|bits_per_token)(?:[^a-z].*)?")
 PER_BYTE = re.compile(r"(?:.*[^a-z])?(?:bpb|bpc|bits_per_(?:byte|char|character))(?:[^a-z].*)?")
 
 
 def bare(name: str) -> str:
-    """A column's name without a tracker's prefix, lower case: `config.hidden_size` is hidden_size."""
-    return PREFIX.sub("", name.strip().lower(), count=1).removesuffix(".value").replace(" ", "_")
+    """A column's name without a tracker's prefix and a unit, lower case: `config.hidden_size` is hidden_size, `#experts` n_experts."""
+    plain = PREFIX.sub("", UNITS.sub("", name.strip().lower()), count=1).removesuffix(".value")
+    return re.sub(r"^#\s*", "n_", plain).replace(" ", "_").replace("-", "_")
+
+
+def unit_in(name: str) -> str:
+    """The unit that a column's name ends with, in brackets: "nats", or k, m, b, t of counts; "" for none."""
+    found = UNITS.search(name.strip().lower())
+    return "" if found is None else "nats" if found[1].startswith("nat") else found[1]
 
 
 def says_bits(name: str) -> bool:
@@ -44,14 +64,28 @@ def says_bits(name: str) -> bool:
 def is_known(name: str) -> bool:
     """Whether a column means something here, whatever wrote it."""
     plain = bare(name)
-    return plain in COLUMNS or plain in HUGGING_FACE or bool(HELD_OUT.fullmatch(plain)) or says_bits(name)
+    return plain in COLUMNS or plain in ALIAS or bool(HELD_OUT.fullmatch(plain)) or says_bits(name)
 
 
-def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> tuple[list[str], list[str], str]:
-    """Each column's name here, what was renamed, and the loss's name in the file.
+@dataclass(frozen=True)
+class Names:
+    """Each column's name here in the file's order, what was renamed, the loss as the file spells it, and every fault of a name.
+
+    proposed: flags that read a column as one that is not there and that it may be.
+    """
+
+    columns: tuple[str, ...]
+    notes: tuple[str, ...]
+    loss: str
+    faults: tuple[str, ...]
+    proposed: tuple[str, ...]
+
+
+def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
+    """The columns of a file by the names they have here.
 
     Raises:
-        ValueError: a renaming of no column, one name twice, or two columns that may be the loss.
+        ValueError: a renaming of no column.
     """
     asked = dict(pair.partition("=")[::2] for pair in renamed)
     for old, new in asked.items():
@@ -59,47 +93,93 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> tuple[li
             raise ValueError(
                 f"rename: expected OLD=NEW with a column of {path}, got {old}={new}; it has {', '.join(header)}"
             )
-    loss = _loss(header, asked, path)
-    names = [asked.get(old) or ("loss" if old == loss else _named(old, header)) for old in header]
-    twice = next((name for name in names if name in COLUMNS and names.count(name) > 1), None) or next(
-        (name for name in names if names.count(name) > 1), None
+    loss, faults = _loss(header, asked, path)
+    taken = {*asked.values(), *(name for name in header if name in COLUMNS and name not in asked)}
+    names = [asked.get(old) or ("loss" if old == loss else _named(old, header, taken)) for old in header]
+    faults += _unique(names, header, path)
+    pairs = list(zip(header, names, strict=True))
+    notes = [f"column {old} is read as {new}" for old, new in pairs if new in COLUMNS and old != new]
+    notes += [
+        f"column {old} is not used beside {ALIAS[bare(old)]}"
+        for old, new in pairs
+        if new not in COLUMNS and ALIAS.get(bare(old)) in names
+    ]
+    near, words = _misspelled(pairs), _holding_a_word(pairs)
+    notes += [f"column {old} is not used; {_rename(old, new)} reads it as {new}" for old, new in near.items()]
+    return Names(
+        tuple(names), tuple(notes), loss, tuple(faults), tuple(_rename(*pair) for pair in (near | words).items())
     )
-    if twice is not None:
-        both = [old for old, name in zip(header, names, strict=True) if name == twice]
-        raise ValueError(
-            f"{path}:1: expected each column once, got {twice} twice ({', '.join(both)}); rename or remove one"
+
+
+def _unique(names: list[str], header: Sequence[str], path: Path) -> list[str]:
+    """Faults of names that several columns have, which none of them keeps; of what no law reads the first keeps it."""
+    faults = []
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        places = [place for place, other in enumerate(names) if other == name]
+        both = [header[place] for place in places]
+        if name in BESIDE:
+            for place in places[1:]:
+                names[place] = header[place]
+            continue
+        faults.append(
+            f"{path}:1: expected each column once, got {name} twice ({', '.join(both)}); "
+            f"keep one with {_rename(both[0], name)}, or remove one"
         )
-    notes = [f"column {old} is read as {new}" for old, new in zip(header, names, strict=True) if old != new]
-    return names, notes, loss
+        for place in places:
+            names[place] = f"{name} of column {place + 1}"
+    return faults
 
 
-def _named(old: str, header: Sequence[str]) -> str:
+def _named(old: str, header: Sequence[str], taken: Collection[str]) -> str:
     plain = bare(old)
     if plain == "intermediate_size" and any(bare(name) == "moe_intermediate_size" for name in header):
         return old
-    found = HUGGING_FACE.get(plain, plain)
-    taken = found in header and old != found and plain in COLUMNS
-    return found if found in COLUMNS and found != "loss" and not taken else old
+    found = ALIAS.get(plain, plain)
+    return found if found in COLUMNS and found != "loss" and found not in taken else old
 
 
-def _loss(header: Sequence[str], asked: dict[str, str], path: Path) -> str:
-    """The column that holds the loss, as the file spells it; "" for none.
+def _misspelled(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Columns that are not read and spelled much like one that is missing, with its name."""
+    read, found = {new for _, new in pairs}, {}
+    for old, new in pairs:
+        close = difflib.get_close_matches(bare(old), [*COLUMNS, *ALIAS], n=1, cutoff=NEAR)
+        meant = [ALIAS.get(name, name) for name in close]
+        if new not in COLUMNS and meant and meant[0] not in read:
+            found[old] = meant[0]
+    return found
 
-    Raises:
-        ValueError: several may.
-    """
+
+def _holding_a_word(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Columns that are not read and hold the word of one that is missing, with its name."""
+    read = {new for _, new in pairs}
+    return {
+        old: name
+        for old, new in pairs
+        for word, name in WORDS.items()
+        if new not in COLUMNS and word in bare(old) and name not in read
+    }
+
+
+def _rename(old: str, new: str) -> str:
+    return f"--rename {in_a_command(f'{old}={new}')}"
+
+
+def _loss(header: Sequence[str], asked: dict[str, str], path: Path) -> tuple[str, list[str]]:
+    """The column that holds the loss, as the file spells it, "" for none; faults where several may, or none in nats does."""
     chosen = [old for old, new in asked.items() if new == "loss"]
     if chosen or "loss" in header:
-        return (chosen or ["loss"])[0]
+        return (chosen or ["loss"])[0], []
     left = [old for old in header if old not in asked]
     found = [old for old in left if bare(old) == "loss" or HELD_OUT.fullmatch(bare(old)) or says_bits(old)]
     if len(found) > 1:
-        raise ValueError(
-            f"{path}:1: expected one column of held-out losses, got {', '.join(found)}; choose with --rename '{found[0]}=loss'"
-        )
+        return "", [
+            f"{path}:1: expected one column of held-out losses, got {', '.join(found)}; choose with {_rename(found[0], 'loss')}"
+        ]
     if not found and (rates := [old for old in left if PER_BYTE.fullmatch(bare(old))]):
-        raise ValueError(
+        return "", [
             f"{path}:1: expected nats per token, got {rates[0]}, bits per byte or character; "
             "loss = value · 0.693 · bytes per token, of your tokeniser and text: add that column"
-        )
-    return found[0] if found else ""
+        ]
+    if not found:
+        return "", [f"{path}: expected a column loss, got {', '.join(header)}; rename one with --rename OLD=loss"]
+    return found[0], []

@@ -8,11 +8,12 @@ from scipy.optimize import brentq
 from scipy.stats import f as fisher
 from scipy.stats import ncf
 
+from objectives.fitting.columns import BESIDE
 from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals, correlation_of
 from objectives.fitting.robust import scale_of
 from objectives.fitting.trained_models import Table
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 FACTORS = (
     *("depth", "width", "ffn_ratio", "activation_rate", "kv_dim", "query_dim", "tokens"),
@@ -20,6 +21,8 @@ FACTORS = (
 )
 SIGNIFICANT = 2.0  # |value| / standard error below which a coefficient is called not identifiable
 ALIKE = 0.95
+REPEATS = 0.02  # nats: sd of repeats in public tables, at most
+SWEEP = 0.05  # nats: sd within designs from which rows are no repeats
 OUTLIER = 4.0  # robust residual sds
 SPARE = 4  # residual degrees of freedom that a lack-of-fit test must leave
 WINSOR = 3.0
@@ -83,6 +86,29 @@ def replicates(table: Table) -> dict[str, float] | None:
         "sd": float(np.sqrt(variance)),
         "ceiling_r2": 1.0 - variance / total,
     }
+
+
+def sweep(table: Table) -> str | None:
+    """What says that rows of one design are a sweep, and the flag that keeps its best; None where they differ no more than repeats do."""
+    noise = replicates(table)
+    if noise is None or noise["sd"] < SWEEP:
+        return None
+    design = table.design
+    varying = [name for name in BESIDE if name in table.numbers and _varies_within(table.numbers[name], design)]
+    rows = int((np.bincount(design)[design] > 1).sum())
+    said = (
+        f"this looks like a sweep: {rows} of {len(table)} rows share all that is read with others, and differ from these by {noise['sd']:.2g} nats "
+        f"(sd; repeats with other seeds usually by less than {REPEATS:g}): its best runs are to be fitted, not all; "
+    )
+    if set(varying) <= {"seed"}:
+        return said + "--best-of A,B keeps the lowest loss of each design, A and B being the columns that were swept"
+    return said + f"--best-of {','.join(varying)} keeps the lowest loss of each design"
+
+
+def _varies_within(column: FloatArray, design: AnyArray) -> bool:
+    """Whether a column differs among rows of one design."""
+    order = np.lexsort((column, design))
+    return bool(((np.diff(column[order]) != 0) & (np.diff(design[order]) == 0)).any())
 
 
 @dataclass(frozen=True)

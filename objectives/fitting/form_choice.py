@@ -7,6 +7,7 @@ import numpy as np
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit
 from objectives.fitting.validation import Validation
+from search_spaces.arrays import AnyArray, FloatArray
 
 
 def form_weights(fit: Fit, rivals: Mapping[str, Fit]) -> dict[str, float]:
@@ -27,8 +28,12 @@ def excess(fit: Fit, own: Validation, other: Validation) -> tuple[float, float]:
 
     Of the mean difference of squared errors over families of rows, divided by the sum of both RMSEs.
     """
-    apart = other.squares - own.squares
-    family = fit.table.family
-    means = np.bincount(family, apart) / np.bincount(family)
     total = max(own.folds.rmse + other.folds.rmse, 1e-300)
-    return other.folds.rmse - own.folds.rmse, float(means.std(ddof=1) / np.sqrt(len(means)) / total)
+    return other.folds.rmse - own.folds.rmse, error_of_mean(other.squares - own.squares, fit.table.family) / total
+
+
+def error_of_mean(values: FloatArray, family: AnyArray) -> float:
+    """Standard error of the mean of values (n,) over families of rows; infinite of one family."""
+    place = np.unique(family, return_inverse=True)[1]
+    means = np.bincount(place, values) / np.bincount(place)
+    return float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("inf")

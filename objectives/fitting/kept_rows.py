@@ -32,7 +32,7 @@ PROGRESS = (
 )
 STATUS = ("state", "status")
 RUNS = ("run", "run_id", "run_name", "run_uuid", "runid")
-SETTINGS = ("learning_rate", "lr", "batch_size", "global_batch_size", "weight_decay", "warmup", "warmup_steps")
+SETTINGS = ("learning_rate", "batch", "weight_decay", "warmup", "warmup_steps")
 DESIGN = (*SHAPE, *ALIASES, *KIND_DEFAULTS, "parameters", "active_parameters", "seed")
 TRAINED = ("tokens", "training_flops")
 KEEP_ALL = "none"
@@ -49,7 +49,7 @@ def kept(columns: Columns, lines: AnyArray, where: Sequence[str], path: Path) ->
     passing = [(condition, _passes(condition, columns, path)) for condition in where]
     for said, passes in [*_finished(columns), *passing]:
         out = lines[keep & ~passes]
-        notes.append(f"{len(out)} rows left out by {said}{_listed(out)}")
+        notes.append(f"{len(out)} rows left out by {said}{listed(out)}")
         keep &= passes
     if not keep.any():
         raise ValueError(
@@ -58,7 +58,8 @@ def kept(columns: Columns, lines: AnyArray, where: Sequence[str], path: Path) ->
     return keep, notes
 
 
-def _listed(out: AnyArray) -> str:
+def listed(out: AnyArray) -> str:
+    """The first lines of some rows in brackets, nothing for none."""
     shown = ", ".join(str(line) for line in out[:5].tolist()) + (", …" if len(out) > 5 else "")
     return f" (lines {shown})" if len(out) else ""
 
@@ -116,13 +117,13 @@ def number(cell: str) -> float:
 
 
 def checkpoints(
-    columns: Columns, lines: AnyArray, last: str | None, path: Path
+    columns: Columns, lines: AnyArray, last: str | None, swept: Sequence[str], path: Path
 ) -> tuple[BoolArray, FloatArray | None, list[str]]:
     """The last row of each run (n,), the progress of rows where all are kept, and what was found.
 
     Rows of one run (by a column of its name) or of one architecture and seed are checkpoints where a
     column of progress tells them apart. `last`: the column of progress, "none" to keep all rows, None
-    to look for one.
+    to look for one. swept: columns of a sweep, which tell runs apart.
 
     Raises:
         ValueError: no such column, or rows that may be checkpoints or runs of their own.
@@ -131,7 +132,7 @@ def checkpoints(
     told, place = _progress(columns, last, path)
     if place is None:
         return everything, None, []
-    groups = _grouped(columns, place)
+    groups = _grouped(columns, place, swept)
     if not groups:
         return everything, None, []
     if last is None:
@@ -176,9 +177,9 @@ def _run_columns(columns: Columns) -> list[str]:
     return [name for name in columns if bare(name) in RUNS or (tracked and bare(name) in ("name", "id"))]
 
 
-def _grouped(columns: Columns, place: FloatArray) -> list[AnyArray]:
+def _grouped(columns: Columns, place: FloatArray, swept: Sequence[str]) -> list[AnyArray]:
     """Rows of each run that has several rows of different progress."""
-    names = [*_run_columns(columns), *(name for name in DESIGN if name in columns)]
+    names = [*_run_columns(columns), *(name for name in (*DESIGN, *swept) if name in columns)]
     found: dict[tuple[str, ...], list[int]] = {}
     for row, key in enumerate(zip(*(columns[name] for name in names), strict=True)):
         found.setdefault(key, []).append(row)

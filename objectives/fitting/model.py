@@ -1,6 +1,6 @@
 """A law form on a table: predictions and derivatives of many coefficient vectors at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,7 +146,7 @@ def compiled(
     for name in fixed:
         if name not in form.exponents:
             raise ValueError(f"fix: expected an exponent among {', '.join(form.exponents)}, got {name!r}; correct it")
-    columns = {name: table.feature(name) for name in needed(form, fixed)}
+    columns = _held(table, needed(form, fixed))
     centre = reference or {name: float(np.exp(np.log(column).mean())) for name, column in columns.items()}
     centre = {name: centre.get(name, 1.0) for name in form.features}
     of_kinds = {name: 1.0 for name in form.terms if name in SHARES}
@@ -171,6 +171,24 @@ def compiled(
     high = np.concatenate([np.full(len(signs), np.inf), [b[1] for b in bounds]])
     target = np.log(table.loss) if form.residuals == "log_loss" else table.loss
     return Model(form, free, dict(fixed), centre, base, slopes, target, table.weight, low, high)
+
+
+def _held(table: Table, names: Sequence[str]) -> dict[str, FloatArray]:
+    """Quantities of a table, each (n,).
+
+    Raises:
+        ValueError: a line for each that it does not hold, then columns that may be meant.
+    """
+    found, faults = {}, []
+    for name in names:
+        try:
+            found[name] = table.feature(name)
+        except ValueError as error:
+            faults.append(str(error))
+    if faults:
+        meant = [f"columns that may be meant: {', '.join(table.proposed)}"] if table.proposed else []
+        raise ValueError("\n".join([*faults, *meant]))
+    return found
 
 
 def _refuse(form: Form) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from objectives.fitting import diagnostics
+from objectives.fitting.baselines import SIZE_FORM, baselines
 from objectives.fitting.beyond_rows import BeyondRows
 from objectives.fitting.diagnostics import factors, losses
 from objectives.fitting.estimate import Fit
@@ -23,6 +24,8 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
 from objectives.plugins import importable
 
+BY_ROW = ("predicted", "squares", "largest_predicted")  # of a validation, shown with the rows or not at all
+
 
 def report(
     fit: Fit,
@@ -38,6 +41,7 @@ def report(
     """
     stage("rows not seen by the fit")
     checked = validated(fit, fit.method.seed)
+    beside = baselines(fit, checked, rivals.get(SIZE_FORM))
     carried = portability(given, fit.table)
     shape = diagnostics.lack_of_fit(fit)
     return {
@@ -55,7 +59,8 @@ def report(
         "bootstrap": _resampled(known),
         "quality": diagnostics.quality(fit),
         "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < diagnostics.REJECT},
-        "validation": {name: value for name, value in asdict(checked).items() if name not in ("predicted", "squares")},
+        "validation": {name: value for name, value in asdict(checked).items() if name not in BY_ROW},
+        "baselines": asdict(beside),
         "beyond_rows": None if beyond is None else asdict(beyond),
         "influence": diagnostics.influence(fit),
         "forms": compared(fit, checked, rivals),
@@ -70,10 +75,11 @@ def _resampled(known: Intervals) -> dict[str, int]:
 
 
 def described(fit: Fit) -> dict[str, Any]:
-    """The rows: ranges, factors that move together, replicates, tokens that vary unseen by the form."""
+    """The rows: ranges, factors that move together, replicates, sweeps, tokens that vary unseen by the form."""
     return diagnostics.described(fit.table) | {
         "correlations": diagnostics.correlations(fit.table),
         "replicates": diagnostics.replicates(fit.table),
+        "sweep": diagnostics.sweep(fit.table),
         "tokens": unseen_tokens(fit.table, fit.model.form),
     }
 

@@ -21,13 +21,14 @@ def read_tables(
     where: Sequence[str] = (),
     last: str | None = None,
     unit: str | None = None,
+    best_of: str | None = None,
 ) -> Table:
     """The rows of all files, each read as `read_table` reads one; a quantity that one of them lacks is left out and said.
 
     Raises:
         ValueError: a line a fault; one table twice; weights in some tables alone; more rows than a fit takes.
     """
-    found = [read_rows(path, renamed, where, last, unit) for path in paths]
+    found = [read_rows(path, renamed, where, last, unit, best_of) for path in paths]
     tables, sure = [table for table, _ in found], all(said for _, said in found)
     names = ", ".join(str(path) for path in paths)
     _refuse(paths, tables)
@@ -63,7 +64,8 @@ def _joined(tables: Sequence[Table]) -> Table:
             lacking = ", ".join(t.sources[0].name for t in tables if not _has(t, name))
             notes.append(f"{name} is not used: {lacking} has no such column")
     called = None if all(table.names is None for table in tables) else np.concatenate(list(map(_called, tables)))
-    return Table(numbers, np.array(lines), (*notes,), sources, names=called)
+    proposed = tuple(dict.fromkeys(flag for table in tables for flag in table.proposed))
+    return Table(numbers, np.array(lines), (*notes,), sources, names=called, proposed=proposed)
 
 
 def _called(table: Table) -> AnyArray:

@@ -124,7 +124,7 @@ def with_points(
     Raises:
         ValueError: the numbers can be read in two ways.
     """
-    cells = [cell.strip() for name in numeric for cell in columns[name]]
+    cells = [_without_unit(cell) for name in numeric for cell in columns[name]]
     comma = next((cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)), None)
     point = next((cell for cell in cells if POINT.fullmatch(cell)), None)
     grouped = next((cell for cell in cells if THOUSANDS.fullmatch(cell) and not DECIMAL_COMMA.fullmatch(cell)), None)
@@ -151,13 +151,18 @@ def with_points(
         )
     said = f"commas between thousands are left out, such as in {grouped!r}"
     strip = {
-        name: [cell.replace(",", "") if THOUSANDS.fullmatch(cell.strip()) else cell for cell in column]
+        name: [cell.replace(",", "") if THOUSANDS.fullmatch(_without_unit(cell)) else cell for cell in column]
         for name, column in columns.items()
     }
     return strip, [said]
 
 
+def _without_unit(cell: str) -> str:
+    """A cell without the unit of a count (10,000M)."""
+    return re.sub(r"(?<=\d)\s*[kmbgt]$", "", cell.strip(), flags=re.IGNORECASE)
+
+
 def _pointed(cell: str) -> str:
-    if not re.fullmatch(r"[+-]?\d+(\.\d{3})*,\d+([eE][+-]?\d+)?", cell.strip()):
+    if not re.fullmatch(r"[+-]?\d+(\.\d{3})*,\d+([eE][+-]?\d+)?", _without_unit(cell)):
         return cell
     return cell.replace(".", "").replace(",", ".")

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import converged, numbers_in
-from objectives.fitting.columns import COLUMNS, is_known, named, says_bits
+from objectives.fitting.cells import converged, fault, multiplied, numbers_in
+from objectives.fitting.columns import BESIDE, COLUMNS, Names, is_known, named, says_bits, unit_in
 from objectives.fitting.kept_rows import checkpoints, kept
 from objectives.fitting.layer_columns import own_columns
-from objectives.fitting.sheet import read_sheet, with_points
+from objectives.fitting.sheet import Sheet, read_sheet, with_points
+from objectives.fitting.sweeps import lowest, swept_columns
 from objectives.fitting.table_sources import Source, row_names, source_of
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
@@ -36,7 +37,7 @@ class Table:
     """Rows that are fitted: `numbers` by column name, the line of each, notes on what was read how, the files.
 
     A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
-    table calls each row, (n,), where it says.
+    table calls each row, (n,), where it says. proposed: flags that read columns which may be ones that are missing.
     """
 
     numbers: Mapping[str, FloatArray]
@@ -45,6 +46,7 @@ class Table:
     sources: tuple[Source, ...] = ()
     _known: dict[str, FloatArray] = field(default_factory=dict)
     names: AnyArray | None = None
+    proposed: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -96,7 +98,7 @@ class Table:
         try:
             return Architectures.from_columns(own_columns(self.numbers))
         except ValueError as error:
-            lacking = next(iter(str(error).splitlines())).partition(":")[0]
+            lacking = ", ".join(line.partition(":")[0] for line in str(error).splitlines())
             raise ValueError(
                 f"{wanted}: expected the column or an architecture's, got none with {lacking}; add it or --rename one"
             ) from None
@@ -113,7 +115,7 @@ class Table:
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
         names = None if self.names is None else self.names[rows]
-        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names)
+        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names, self.proposed)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -166,49 +168,116 @@ def read_table(
     where: Sequence[str] = (),
     last: str | None = None,
     unit: str | None = None,
+    best_of: str | None = None,
 ) -> Table:
-    """The rows of a CSV that `where` keeps, columns renamed OLD=NEW first, of each run its last.
+    """The rows of a CSV that `where` keeps, columns renamed OLD=NEW first, of each run its last, of each sweep its best run.
 
     last: the column that orders a run's checkpoints, "none" to keep them all, None to look for one.
     unit: "nats" or "bits" of the losses, None for what their column's name says, else nats.
+    best_of: columns of a sweep, separated by commas.
 
     Raises:
         ValueError: a line a fault, each naming the column and the line of the file.
     """
-    table, sure = read_rows(path, renamed, where, last, unit)
+    table, sure = read_rows(path, renamed, where, last, unit, best_of)
     return whole(table, str(path), sure=sure)
 
 
 def read_rows(
-    path: Path, renamed: Sequence[str], where: Sequence[str], last: str | None, unit: str | None
+    path: Path, renamed: Sequence[str], where: Sequence[str], last: str | None, unit: str | None, best_of: str | None
 ) -> tuple[Table, bool]:
     """The rows of one file, however few, and whether the unit of their losses was said.
 
     Raises:
-        ValueError: a line a fault.
+        ValueError: a line a fault, those of names and of cells together.
     """
     sheet = read_sheet(path, is_known, MOST_ROWS)
-    names, notes, loss = named(sheet.header, renamed, path)
-    columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names)}
+    names = named(sheet.header, renamed, path)
+    swept = () if best_of is None else swept_columns(best_of, sheet.header, names.columns, path)
+    bits = unit == "bits" or (unit is None and says_bits(names.loss))
+    faults = list(names.faults)
+    try:
+        table = _table(_selected(sheet, names, where, last, swept, path), bits, faults, path)
+    except ValueError as error:
+        faults += str(error).splitlines()
+    if faults:
+        meant = [f"columns that may be meant: {', '.join(names.proposed)}"] if names.faults and names.proposed else []
+        raise ValueError("\n".join([*faults, *meant]))
+    table = _best(table, swept) if swept else table
+    notes = (f"{names.loss} is read as bits: nats are bits · 0.693",) if bits else ()
+    source = source_of(path, sheet.text, len(table))
+    table = replace(table, notes=(*table.notes, *notes), sources=(source,), proposed=names.proposed)
+    return table, bits or unit is not None or unit_in(names.loss) == "nats"
+
+
+@dataclass(frozen=True, eq=False)
+class _Selected:
+    """The cells of the rows that are kept, by names here and as written; lines, progress of kept checkpoints, notes."""
+
+    columns: dict[str, list[str]]
+    as_written: dict[str, list[str]]
+    lines: AnyArray
+    progress: FloatArray | None
+    notes: tuple[str, ...]
+
+
+def _selected(
+    sheet: Sheet, names: Names, where: Sequence[str], last: str | None, swept: Sequence[str], path: Path
+) -> _Selected:
+    """The cells of finished runs that conditions keep, of each run its last, diverged ones left out.
+
+    Raises:
+        ValueError: numbers that can be read in two ways, conditions or checkpoints that are unclear, no run that converged.
+    """
+    columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names.columns)}
     columns, changed = with_points(columns, [name for name in columns if name in COLUMNS], path)
-    as_written = {old: columns[new] for old, new in zip(sheet.header, names, strict=True)}
+    units = {new: unit_in(old) for old, new in zip(sheet.header, names.columns, strict=True)}
+    columns, counted = multiplied(columns, units)
+    as_written = {old: columns[new] for old, new in zip(sheet.header, names.columns, strict=True)}
     keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
-    columns, lines = _chosen(columns, keep), sheet.lines[keep]
-    final, progress, found = checkpoints({**_chosen(as_written, keep), **columns}, lines, last, path)
+    columns, as_written, lines = _chosen(columns, keep), _chosen(as_written, keep), sheet.lines[keep]
+    final, progress, found = checkpoints({**as_written, **columns}, lines, last, swept, path)
     finite, diverged = converged(_chosen(columns, final), lines[final], path)
     final[np.flatnonzero(final)[~finite]] = False
-    numbers = numbers_in(_chosen(columns, final), lines[final], path)
-    if progress is not None:
-        numbers["checkpoint"] = progress[final]
-    bits = unit == "bits" or (unit is None and says_bits(loss))
-    if bits:
+    notes = (*sheet.notes, *names.notes, *changed, *counted, *left_out, *found, *diverged)
+    return _Selected(
+        _chosen(columns, final), _chosen(as_written, final), lines[final],
+        None if progress is None else progress[final], notes,
+    )  # fmt: skip
+
+
+def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
+    """The rows as numbers; adds to `faults` what is wrong with their cells."""
+    numbers, unused, unread = numbers_in(rows.columns, rows.lines, path)
+    faults += unread
+    if rows.progress is not None:
+        numbers["checkpoint"] = rows.progress
+    if bits and "loss" in numbers:
         numbers["loss"] = numbers["loss"] * math.log(2.0)
-    in_bits = [f"{loss} is read as bits: nats are bits · 0.693"] if bits else []
-    said = (*sheet.notes, *notes, *changed, *left_out, *found, *diverged, *in_bits)
-    table = Table(numbers, lines[final], said, (source_of(path, sheet.text, int(final.sum())),))
-    _refuse(table, path)
-    called = row_names(_chosen(_chosen(as_written, keep), final))
-    return replace(table, names=called), bits or unit is not None
+    notes = (*rows.notes, *unused, *_head_sizes(numbers))
+    table = Table(numbers, rows.lines, notes, names=row_names(rows.as_written))
+    faults += _out_of_range(table, path)
+    faults += [] if faults else _not_architectures(table, path)
+    return table
+
+
+def _head_sizes(numbers: dict[str, FloatArray]) -> list[str]:
+    """Add width / heads as the size of a head where nothing says another, as Hugging Face's configurations do; what is said of it."""
+    if not {"n_heads", "width"} <= set(numbers) or {"head_dim", "query_dim", "kv_dim"} & set(numbers):
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = numbers["width"] / numbers["n_heads"]
+    if not (np.isfinite(size) & (size == np.round(size))).all():
+        return []
+    numbers["head_dim"] = size
+    return ["head_dim is width / n_heads"]
+
+
+def _best(table: Table, swept: Sequence[str]) -> Table:
+    """Of each sweep its best run."""
+    keep = lowest(table.numbers, swept)
+    said = f"{int((~keep).sum())} rows left out by --best-of {','.join(swept)}: the lowest loss of each of {int(keep.sum())} designs is kept"
+    return replace(table[keep], notes=(*table.notes, said))
 
 
 def whole(table: Table, name: str, *, sure: bool) -> Table:
@@ -230,31 +299,26 @@ def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[
     return {name: [column[i] for i in np.flatnonzero(keep)] for name, column in columns.items()}
 
 
-def _refuse(table: Table, path: Path) -> None:
+def _out_of_range(table: Table, path: Path) -> list[str]:
+    """Counts that are not positive, losses that are no nats, more active experts than there are."""
     faults = []
+
+    def add(wrong: BoolArray, name: str, expected: str, remedy: str) -> None:
+        if wrong.any():
+            got = [f"{value:g}" for value in table.numbers[name].tolist()]
+            faults.append(fault(path, table.lines, wrong, name, expected, got, remedy))
+
     for name, values in table.numbers.items():
-        if name in ("loss", "seed", "checkpoint", *KIND_DEFAULTS):
-            continue
-        if (wrong := values <= 0).any():
-            at = int(np.argmax(wrong))
-            faults.append(
-                f"{path}:{table.lines[at]}: {name}: expected a positive number, got {values[at]:g}; correct the row"
-            )
-    if (wrong := (table.loss < LEAST_LOSS) | (table.loss > MOST_LOSS)).any():
-        at = int(np.argmax(wrong))
-        faults.append(
-            f"{path}:{table.lines[at]}: loss: expected nats per token between {LEAST_LOSS} and {MOST_LOSS:g}, "
-            f"got {table.loss[at]:g}; a perplexity is exp(loss), bits are loss/ln 2"
-        )
-    more = table.numbers.get("top_k", np.ones(1)) > table.numbers.get("n_experts", np.full(len(table), np.inf))
-    if more.any():
-        at = int(np.argmax(more))
-        k, e = table.numbers["top_k"][at], table.numbers["n_experts"][at]
-        faults.append(f"{path}:{table.lines[at]}: top_k: expected at most n_experts {e:g}, got {k:g}; correct the row")
-    if not faults:
-        faults += _not_architectures(table, path)
-    if faults:
-        raise ValueError("\n".join(faults))
+        if name not in ("loss", "checkpoint", *BESIDE, *KIND_DEFAULTS):
+            add(values <= 0, name, "a positive number", "correct the row")
+    if "loss" in table.numbers:
+        expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
+        wrong = (table.loss < LEAST_LOSS) | (table.loss > MOST_LOSS)
+        add(wrong, "loss", expected, "a perplexity is exp(loss), bits are loss/ln 2")
+    experts = table.numbers.get("n_experts", np.full(len(table), np.inf))
+    if (more := table.numbers.get("top_k", np.ones(1)) > experts).any():
+        add(more, "top_k", f"at most n_experts {experts[int(np.argmax(more))]:g}", "correct the row")
+    return faults
 
 
 def _not_architectures(table: Table, path: Path) -> list[str]:
@@ -281,7 +345,7 @@ def _remarks(table: Table, *, sure: bool) -> list[str]:
         notes.append("tokens are training_flops / (6 parameters)")
     notes += [
         f"{name} is not constant: {table.numbers[name].min():.3g} to {table.numbers[name].max():.3g}"
-        for name in ("tokens", "learning_rate")
+        for name in ("tokens", "learning_rate", "batch")
         if name in table.numbers and np.ptp(table.numbers[name]) > 0.1 * table.numbers[name].min()
     ]
     for name in COUNTS:

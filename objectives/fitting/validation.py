@@ -17,6 +17,7 @@ FOLDS = 10
 MOST_LEVELS = 30
 GROUPS = 5
 LARGEST = 0.2
+SIZES = ("active_parameters", "parameters", "width")  # what says how large a model is, the first that is known
 NEAR = 2.0  # residual sds
 MOST_NEAR = 1000
 STEPS = 150
@@ -43,8 +44,9 @@ class Order:
 class Validation:
     """Errors of 10 random folds with rank correlations; per factor with each level left out; of the largest fifth.
 
-    near_frontier: order of the rows that matter, those near the lowest loss for their size; predicted: each row's
-    loss in the folds, nats; squares: their squared errors, nats², (n,).
+    near_frontier: order of the rows that matter, those near the lowest loss for their size; largest_by: what the largest fifth is largest in;
+    predicted: each row's loss in the folds, nats; squares: their squared errors, nats²; largest_predicted: loss of each of the largest fifth
+    from the rest, NaN for other rows, each (n,).
     """
 
     folds: Errors
@@ -53,22 +55,41 @@ class Validation:
     near_frontier: Order | None
     levels: Mapping[str, Errors]
     largest: Errors | None
+    largest_by: str | None
     predicted: FloatArray
     squares: FloatArray
+    largest_predicted: FloatArray | None
 
 
 def validated(fit: Fit, seed: int = 0) -> Validation:
     """Every split refitted from the full fit's coefficients (a split changes the weights, not the basin)."""
-    order = np.random.default_rng(seed).permutation(int(fit.table.family.max()) + 1)
-    predicted = unseen(fit, (order % min(FOLDS, len(order)))[fit.table.family])
+    predicted = unseen(fit, folds(fit.table, seed))
     levels = {name: _errors(fit, unseen(fit, groups(fit.table, name))) for name in factors(fit.table)}
     with np.errstate(invalid="ignore"):
         ranks = spearmanr(predicted, fit.table.loss).statistic, kendalltau(predicted, fit.table.loss).statistic
-    order_near = near_frontier(fit, predicted)
-    squares = (predicted - fit.table.loss) ** 2
+    by, beyond = _of_the_largest(fit)
     return Validation(
-        _errors(fit, predicted), float(ranks[0]), float(ranks[1]), order_near, levels, _largest(fit), predicted, squares
-    )
+        _errors(fit, predicted), float(ranks[0]), float(ranks[1]), near_frontier(fit, predicted), levels,
+        None if beyond is None else _errors(fit, beyond), by, predicted, (predicted - fit.table.loss) ** 2, beyond,
+    )  # fmt: skip
+
+
+def folds(table: Table, seed: int) -> AnyArray:
+    """The random fold of each row, those of one family in one, (n,)."""
+    order = np.random.default_rng(seed).permutation(int(table.family.max()) + 1)
+    return np.asarray((order % min(FOLDS, len(order)))[table.family])
+
+
+def largest(table: Table) -> tuple[str, BoolArray] | None:
+    """The fifth of the rows with the most training compute, or parameters where tokens are one number or unknown, (n,)."""
+    names = [name for name in SIZES if table.has(name)]
+    if not names:
+        return None
+    size, by = table.feature(names[0]), names[0].replace("_", " ")
+    if table.has("tokens") and len(np.unique(table.feature("tokens"))) > 1:
+        size, by = size * table.feature("tokens"), "training compute"
+    out: BoolArray = size > np.quantile(size, 1 - LARGEST)
+    return (by, out) if out.any() else None
 
 
 def groups(table: Table, factor: str) -> AnyArray:
@@ -111,19 +132,17 @@ def near_frontier(fit: Fit, predicted: FloatArray) -> Order | None:
 
 def _size(table: Table) -> FloatArray | None:
     """The size of models, (n,): active parameters where known."""
-    names = [name for name in ("active_parameters", "parameters", "width") if table.has(name)]
+    names = [name for name in SIZES if table.has(name)]
     return table.feature(names[0]) if names else None
 
 
-def _largest(fit: Fit) -> Errors | None:
-    """The fifth with the most (active) parameters predicted from the rest."""
-    size = _size(fit.table)
-    if size is None:
-        return None
-    out = size > np.quantile(size, 1 - LARGEST)
-    if not out.any() or (~out).sum() <= len(fit.vector):
-        return None
-    return _errors(fit, np.where(out, unseen(fit, out.astype(np.int64)), np.nan))
+def _of_the_largest(fit: Fit) -> tuple[str | None, FloatArray | None]:
+    """What the largest fifth is largest in, and its losses as predicted from the rest, NaN for other rows, (n,)."""
+    found = largest(fit.table)
+    if found is None or (~found[1]).sum() <= len(fit.vector):
+        return None, None
+    by, out = found
+    return by, np.where(out, unseen(fit, out.astype(np.int64)), np.nan)
 
 
 def _errors(fit: Fit, predicted: FloatArray) -> Errors:

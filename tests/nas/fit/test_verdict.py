@@ -15,6 +15,9 @@ from nas.search.assembly import assemble
 from objectives.loss_law.law import Law
 
 SHAPE = ("depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_size")
+BETTER = {
+    "baseline": "straight line", "rows": "10 random folds", "fit_rmse": 0.041, "rmse": 0.026, "excess": 0.015, "excess_error": 0.004,
+}  # fmt: skip
 Table = Callable[..., Path]
 
 
@@ -48,9 +51,10 @@ def content(**changes: Any) -> dict[str, Any]:
     pick = {"same": 0.95, "regret_high": 0.001}
     given: dict[str, Any] = {
         "form": "a",
-        "data": {"unit": None, "tokens": None, "designs": 80, "replicates": None},
+        "data": {"sweep": None, "unit": None, "tokens": None, "designs": 80, "replicates": None},
         "determined": dict.fromkeys("xyz", True),
         "forms": {"a": {"weight": 0.97}, "b": {"weight": 0.03}, "c": "tokens: expected a column"},
+        "baselines": {"predictors": {"a": {}, "straight line": {}}, "better": []},
         "lack_of_fit": {"rejected": False, "p_value": 0.4, "visible": 0.006},
         "frontier": frontier([pick, pick]),
         "quality": {"residual_sd": 0.01},
@@ -69,17 +73,19 @@ def test_no_doubt_is_said_as_such() -> None:
 @pytest.mark.parametrize(
     ("changes", "doubt", "why"),
     [
-        ({"data": {"tokens": None, "unit": "may be bits", "designs": 80, "replicates": None}}, "the unit of the losses", "may be bits"),
-        ({"data": {"tokens": None, "unit": None, "designs": 5, "replicates": None}}, "few rows", "leave 2 to judge errors by"),
+        ({"data": {"tokens": None, "sweep": None, "unit": "may be bits", "designs": 80, "replicates": None}}, "the unit of the losses", "may be bits"),
+        ({"data": {"tokens": None, "sweep": None, "unit": None, "designs": 5, "replicates": None}}, "few rows", "leave 2 to judge errors by"),
+        ({"data": {"tokens": None, "sweep": "looks like a sweep", "unit": None, "designs": 80, "replicates": None}}, "which runs of a sweep to fit", "looks like a sweep"),
         ({"determined": {"x": True, "y": False}}, "coefficients", "determined x; not determined y"),
         ({"forms": {"a": {"weight": 0.6}, "b": {"weight": 0.4}}}, "the form", "not distinguished by BIC (weights a 0.60, b 0.40)"),
         ({"forms": {"a": {"weight": 0.0}, "b": {"weight": 1.0}}}, "the form", "fit with --form b"),
+        ({"baselines": {"predictors": {"a": {}}, "better": [BETTER]}}, "the form against simple baselines", "a loses to the straight line on 10 random folds by 0.015 ± 0.004 nats (RMSE 0.041 against 0.026)"),
         ({"lack_of_fit": {"rejected": True, "p_value": 1e-4}}, "the shape of the residuals", "wrong somewhere"),
         ({"lack_of_fit": None}, "the shape of the residuals", "too few rows"),
         ({"frontier": frontier([{"same": 0.3, "regret_high": 0.05}])}, "the picks", "30% to 30%"),
         ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], outside={"depth": 0.4})}, "the picks", "40% of the frontier lie outside"),
         ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], outside={"depth": 0.99})}, "the picks", "99% of the frontier lie outside the fitted range, where all draws extrapolate"),
-        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], alike=True)}, "the picks", "the draws cannot disagree on them"),
+        ({"frontier": frontier([{"same": 1.0, "regret_high": 0.0}], alike=True)}, "the picks", "the draws cannot disagree: each orders all designs of paper space alike, since this form can give no other answer; their agreement is no evidence"),
     ],
 )  # fmt: skip
 def test_every_doubt_is_named_with_its_reason(changes: dict[str, Any], doubt: str, why: str) -> None:
@@ -97,10 +103,23 @@ def test_agreement_of_draws_that_cannot_disagree_is_no_certainty(tmp_path: Path,
         "parameters,loss\n"
         + "".join(f"{n!r},{loss!r}\n" for n, loss in zip(parameters.tolist(), losses.tolist(), strict=True))
     )
-    answer = inside("fit", path, "--form", "parameters_power", "--bootstraps", 40, "--starts", 4, "--quiet")
+    quick = ("fit", path, "--form", "parameters_power", "--bootstraps", 40, "--starts", 4, "--next", 6, "--quiet")
+    law = tmp_path / "law.yaml"
+    answer = inside(*quick, "--tokens", "10e9", "--out", law)
     assert answer.code == 0, answer.err
-    assert "the draws cannot disagree on them" in " ".join(answer.out.split())
-    assert "100% to 100% of the draws agree" not in answer.out
+    said = " ".join(answer.out.split())
+    assert "the draws cannot disagree" in said
+    assert "since this form, which sees active_parameters alone, can give no other answer" in said
+    assert "expected regret not said, as this form can give no other answer" in said
+    for certain in ("of the draws agree", "same in draws", "mean regret", "Jaccard", "0 nats now"):
+        assert certain not in said, certain
+    answer = inside(*quick, "--tokens", "10e9", "--stop-below", "1e-4")
+    assert answer.code == 2
+    assert "stop_below: expected an expected drop of regret per FLOP, got none" in answer.err
+    answer = inside("run", "--law", law, "--algo", "random", "--evaluations", 40, "--out", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    assert "No probability of being optimal: each of the law's" in " ".join(answer.out.split())
+    assert "Regret of the picks" not in answer.out
 
 
 @pytest.mark.slow

@@ -78,6 +78,7 @@ def test_it_says_what_the_report_says_the_verdict_first(fitted: Path) -> None:
     for title in (
         "What the data cannot tell",
         "Rows not seen by the fit",
+        "Simple baselines on the same unseen rows",
         "replicates: 1 designs",
         "Train next: 5 of the small space",
     ):

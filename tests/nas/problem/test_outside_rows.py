@@ -13,19 +13,49 @@ from objectives.loss_law.law import Law
 
 @pytest.fixture(scope="module")
 def law() -> Law:
-    draws = tuple(
-        f"{a} {alpha} 1.8"
-        for a, alpha in zip((450, 470, 480, 490, 510), (0.346, 0.349, 0.35, 0.351, 0.354), strict=True)
-    )
+    draws = tuple(f"{depth} 0.5 {width} 0.4 1.8" for depth, width in ((1, 9), (2, 8), (3, 7), (4, 6), (5, 5)))
+    coefficients = {"kappa_l": 3.0, "alpha_l": 0.5, "kappa_d": 7.0, "beta": 0.4, "l_inf": 1.8}
     return Law.model_validate(
-        {
-            "name": "ours",
-            "form": "parameters_power",
-            "coefficients": {"kappa": 480.0, "alpha": 0.35, "l_inf": 1.8},
-            "draws": draws,
-        }
+        {"name": "ours", "form": "depth_width", "coefficients": coefficients, "draws": draws}
         | {"beyond_rows": 4.0, "fitted_on": {"width": (512.0, 1536.0)}}
     )
+
+
+def law_of_size() -> Law:
+    """A law that sees parameters alone, with draws."""
+    draws = tuple(f"{a} {alpha} 1.8" for a, alpha in ((450, 0.346), (480, 0.35), (510, 0.354)))
+    coefficients = {"kappa": 480.0, "alpha": 0.35, "l_inf": 1.8}
+    return Law.model_validate({"form": "parameters_power", "coefficients": coefficients, "draws": draws})
+
+
+def test_draws_that_cannot_disagree_give_no_probability_and_no_regret(
+    law: Law, problem_of: Callable[..., Problem]
+) -> None:
+    problem = problem_of(baselines=[], applications={}, default_budget="none")
+    found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    alike, differing = (
+        uncertainty(each, lambda rows: problem.architectures(found.genotypes[rows]), found)
+        for each in (law_of_size(), law)
+    )
+    assert alike is not None
+    assert differing is not None
+    assert alike.alike
+    assert not differing.alike
+    assert np.isnan(alike.probability()).all()
+    assert alike.regret(int(found.keys[0]), found.feasible) is None
+    said = sureness_in_short(alike.probability(), 3, 0)
+    assert said.endswith("each of the law's 3 draws orders all designs alike, since its form can give no other answer")
+
+
+def test_few_designs_far_apart_are_no_sign_of_a_form_that_cannot_answer(
+    law: Law, problem_of: Callable[..., Problem]
+) -> None:
+    problem = problem_of(baselines=[], applications={}, default_budget="none")
+    some = np.array([0, problem.space.size - 1])
+    found = problem.evaluate(problem.space.genotypes(some))
+    few = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    assert few is not None
+    assert not few.alike
 
 
 def test_no_probability_is_given_outside(law: Law, problem_of: Callable[..., Problem]) -> None:
@@ -44,5 +74,5 @@ def test_the_answer_says_what_draws_are_worth(law: Law) -> None:
     assert draws_outside(law, 0) == []
     assert "times as wide as its draws" in draws_outside(law, 3)[0]
     assert "by how much its file does not say" in draws_outside(law.model_copy(update={"beyond_rows": None}), 3)[0]
-    assert sureness_in_short(np.array([0.5, np.nan]), 60).endswith("0.50 (median of the 1 inside the law's rows)")
-    assert "lies outside" in sureness_in_short(np.array([np.nan]), 60)
+    assert sureness_in_short(np.array([0.5, np.nan]), 60, 1).endswith("0.50 (median of the 1 inside the law's rows)")
+    assert "lies outside" in sureness_in_short(np.array([np.nan]), 60, 1)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from objectives.fitting.baselines import LINE, QUADRATIC, Predictor, baselines
 from objectives.fitting.diagnostics import lack_of_fit, quality
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.portability import portability
@@ -101,3 +102,28 @@ def test_routed_models_of_an_unseen_size(form: str, fixed: dict[str, Any], rmse:
     error = predicted - routed.loss
     known = Errors(float(np.sqrt((error**2).mean())), float(error.mean()), len(error))
     assert known.rmse == pytest.approx(rmse, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "line", "quadratic"),
+    [
+        ("gemstones", (0.0415, 0.0778), (0.0522, 0.0499), (0.0110, 0.0155)),
+        ("farseer", (0.0052, 0.0138), (0.0122, 0.0090), (0.0013, 0.0033)),
+        ("morph", (0.0262, 0.0431), (0.1032, 0.2239), (0.0117, 0.0384)),
+    ],
+)
+def test_where_chinchilla_loses_to_simple_baselines(
+    name: str, own: tuple[float, float], line: tuple[float, float], quadratic: tuple[float, float], external_data: Path
+) -> None:
+    found = fitted(
+        "chinchilla", named_form("chinchilla"), read_table(external_data / "evidence" / f"{name}.csv"), Method()
+    )
+    known = baselines(found, validated(found), None)
+    for predictor, expected in (("chinchilla", own), (LINE, line), (QUADRATIC, quadratic)):
+        row = known.predictors[predictor]
+        assert isinstance(row, Predictor)
+        assert row.largest is not None
+        assert (row.folds.rmse, row.largest.rmse) == pytest.approx(expected, abs=0.0002)
+        lost = {each.rows[:2] for each in known.better if each.baseline == predictor}
+        shown = {rows for rows, i in (("10", 0), ("th", 1)) if expected[i] < 0.9 * own[i]}
+        assert lost == (shown if (name, predictor) != ("morph", QUADRATIC) else {"10"})

@@ -44,7 +44,7 @@ def test_the_same_numbers_in_any_dress(text: str, said: str, encoding: str, tmp_
         ("parameters;loss\n1,024;3,210\n2,048;3,100\n", "expected numbers that can be read in one way, got '1,024', 1024 or 1.024"),
         ("depth;x,loss\n1;2,3\n1;2,4\n", "expected one separator, got rows that commas and semicolons split equally"),
         ("parameters,eval/loss,val_loss\n1e8,3,3\n2e8,2,2\n", "expected one column of held-out losses, got eval/loss, val_loss"),
-        ("parameters,metrics.loss,metrics.eval_loss\n1e8,3,3\n2e8,2,2\n", "choose with --rename 'metrics.loss=loss'"),
+        ("parameters,metrics.loss,metrics.eval_loss\n1e8,3,3\n2e8,2,2\n", "choose with --rename metrics.loss=loss"),
         ("params.width,config.width,loss\n1,1,3\n2,2,2\n", "expected each column once, got width twice (params.width, config.width)"),
         ("parameters,train/loss\n1e8,3\n2e8,2\n", "expected a column loss, got parameters, train/loss"),
     ],
