@@ -8,13 +8,14 @@ from objectives import outside
 
 FILE, VERSION = "report.json", 1
 REPRODUCTION = "reproduction.json"  # of a reproduction, which has a layout of its own
-KINDS = ("fit", "calibration")
+KINDS = ("fit", "fit_on_prior", "calibration")
 MOST_BYTES = 60_000_000
 #: Keys under which nothing means nothing; a null under any other, and in lists, was a number that JSON does not know.
 NOTHING = {
     *("unit", "replicates", "lack_of_fit", "given_law", "frontier", "near_frontier", "largest"),
     *("folds_excess", "folds_excess_error", "worst_level_rmse", "largest_rmse", "largest_bias"),
     *("tokens", "worth", "drop_error", "training_flops", "drop_per_1e18_flop", "stop_below", "decision"),
+    *("expected_regret", "assumed_tokens"),
 }
 
 
