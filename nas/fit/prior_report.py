@@ -200,11 +200,14 @@ def _rows(own: Own, given: Law) -> dict[str, Any]:
 
 
 def _before(own: Own) -> tuple[FloatArray, FloatArray]:
-    """What the prior's draws expect of each row, given the mean of its group, and with which sd, (n,) each; a row alone surprises nobody."""
+    """What the prior's draws expect of each row beside the median of its group, and with which sd, (n,) each; a row alone surprises nobody."""
     rows, prior = own.rows, own.prior
     drawn = np.stack([Belief(point, prior.covariance, prior.scale).losses(rows.of) for point in prior.drawn()])
-    count = np.bincount(rows.group)[rows.group]
-    level = np.stack([np.bincount(rows.group, rows.loss - each) for each in drawn]) / np.bincount(rows.group)
-    centred = drawn + level[:, rows.group]
-    spread = np.sqrt(centred.var(axis=0) + prior.scale**2 * (1.0 - 1.0 / count))
-    return centred.mean(axis=0), np.where(count > 1, spread, np.inf)
+    expected, spread = np.empty(len(rows)), np.empty(len(rows))
+    for group in range(len(own.groups)):
+        at = np.flatnonzero(rows.group == group)
+        level = np.median(rows.loss[at] - drawn[:, at], axis=1, keepdims=True)
+        beside = drawn[:, at] + level
+        expected[at] = beside.mean(axis=0)
+        spread[at] = np.sqrt(beside.var(axis=0) + prior.scale**2) if len(at) > 1 else np.inf
+    return expected, spread

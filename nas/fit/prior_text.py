@@ -104,7 +104,7 @@ def _rows(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
         for line, name, seen, before, surprise, now, sds in off
     ]
     header = ("line of the table", "name", "loss", "prior", "off by sds", "now", "off by sds now")
-    return [*drawn(header, shown), "the prior's is beside the mean of your rows: levels are found from them"]
+    return [*drawn(header, shown), "the prior's is beside the median of your rows: levels are found from them"]
 
 
 def _provenance(known: Mapping[str, Any]) -> list[str]:

@@ -45,7 +45,8 @@ def _rows(content: Mapping[str, Any]) -> list[str]:
 def _surprise(content: Mapping[str, Any]) -> list[str]:
     rows, sd = content["rows"], content["residual_sd"]
     off = [str(line) for line, each in zip(rows["line"], rows["surprise"], strict=True) if abs(each) > SURPRISING]
-    said = [f"surprise: lines {', '.join(off)} lie beyond {SURPRISING:g} sds of what the prior expected"] if off else []
+    which = f"line {off[0]} lies" if len(off) == 1 else f"lines {', '.join(off)} lie"
+    said = [f"surprise: {which} beyond {SURPRISING:g} sds of what the prior expected"] if off else []
     if sd["posterior"] > MISFIT * sd["prior"]:
         said.append(
             f"residuals: an sd of {sd['posterior']:.2g} nats where the prior's laboratories have {sd['prior']:.2g}: "
