@@ -13,8 +13,9 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
 from nas.files.tables import write
-from nas.fit.command import worked_out
+from nas.fit import command, on_prior
 from nas.fit.meaning import refuse_places
+from nas.fit.prior_text import prior_terminal
 from nas.fit.request import FitRequest
 from nas.fit.text import terminal
 from nas.study.catalogue import load_law
@@ -30,7 +31,7 @@ class FittedLaw:
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """Each coefficient with its standard error and 95 % intervals, one row each; its unit follows from the form."""
+        """Each coefficient with its standard error and 95 % intervals (of a prior's: 90 % ends), one row each; its unit follows from the form."""
         return pd.DataFrame(self.report["coefficients"]).T
 
     def mapping(self) -> dict[str, Any]:
@@ -50,7 +51,7 @@ class FittedLaw:
         write(Path(path), "# Fitted by plas fit.\n" + yaml_source.dump(self.mapping()))
 
     def __str__(self) -> str:
-        return "\n".join(terminal(self.report))
+        return "\n".join((prior_terminal if "prior" in self.report else terminal)(self.report))
 
     def __repr__(self) -> str:
         return f"Law {self.law.name} fitted to {self.report['data']['rows']} rows"
@@ -74,7 +75,8 @@ def fit_law(
     """Fit a form of loss law to trained models: CSVs, a table, columns or rows, one row a model, with `loss` in nats per token.
 
     rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict
-    for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`).
+    for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`, `prior`: a law, such as
+    "evidence", that the rows update).
 
     Examples:
         >>> runs = nas.load_study().sample(40, seed=7)
@@ -144,5 +146,9 @@ def _fitted_table(asked: FitRequest, table: pd.DataFrame) -> FittedLaw:
 
 
 def _fitted(asked: FitRequest, runs: Sequence[Path]) -> FittedLaw:
-    done = worked_out(replace(asked, runs=(*runs,)), load_law(asked.law), None)
+    request = replace(asked, runs=(*runs,))
+    if request.prior is not None:
+        updated = on_prior.worked_out(request)
+        return FittedLaw(updated.law, updated.content)
+    done = command.worked_out(request, load_law(asked.law), None)
     return FittedLaw(done.law, done.content)

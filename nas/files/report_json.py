@@ -8,7 +8,7 @@ from objectives import outside
 
 FILE, VERSION = "report.json", 1
 REPRODUCTION = "reproduction.json"  # of a reproduction, which has a layout of its own
-KINDS = ("fit", "calibration")
+KINDS = ("fit", "fit_on_prior", "calibration")
 MOST_BYTES = 60_000_000
 #: Keys under which nothing means nothing; a null under any other, and in lists, was a number that JSON does not know.
 NOTHING = {
@@ -16,6 +16,7 @@ NOTHING = {
     *("beyond_rows", "order", "excess", "excess_error"),
     *("folds_excess", "folds_excess_error", "worst_level_rmse", "largest_rmse", "largest_bias"),
     *("tokens", "worth", "drop_error", "training_flops", "drop_per_1e18_flop", "stop_below", "decision"),
+    *("expected_regret", "assumed_tokens"),
 }
 
 

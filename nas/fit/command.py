@@ -30,6 +30,7 @@ from nas.fit.meaning import (
     unit_of,
 )
 from nas.fit.next_designs import GOALS, Asked, Proposal, designs, said_of
+from nas.fit.next_on_prior import PRIOR_GOALS
 from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
 from nas.fit.text import aligned, headed, terminal
@@ -66,7 +67,7 @@ def execute(request: FitRequest) -> None:
         UsageError: a table, form or option that cannot be used.
     """
     refuse_places(request)
-    given, asked = load_law(request.law), _asked(request)
+    given, asked = load_law(request.law), asked_of(request)
     study_of(request, given)  # a fault of the study is said before the fit
     if not request.runs:
         _first_designs(request, given, asked)
@@ -79,9 +80,9 @@ def execute(request: FitRequest) -> None:
     else:
         for line in terminal(content):
             say(line)
-    _candidates(request, asked, done.planned, content)
+    write_proposal(request, asked, done.planned, content)
     if not request.quiet:
-        for line in next_lines(request, done):
+        for line in next_lines(request, done.law, done.content):
             notice(line)
 
 
@@ -127,16 +128,16 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     judged = under_draws(study, law)
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
-    content |= {} if asked is None or planned is None else _next(asked, planned, study)
+    content |= {} if asked is None or planned is None else proposal_content(asked, planned, study)
     content["worth"] = None if planned is None else worth(judged, planned.trainings, request.stop_below, request.seed)
-    _refuse_undecided(request, content["worth"])
+    refuse_undecided(request, content["worth"])
     content = {"verdict": verdict(content, shlex.join(map(str, request.runs))), **content}
     stage.close()
     origin = law.provenance | {"verdict": content["verdict"][0]}
     return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
 
 
-def _refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
+def refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
     """A limit that nothing can be held against is no silent "go on".
 
     Raises:
@@ -191,13 +192,13 @@ def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None
         given = given.model_copy(update={"tokens": positive("tokens", request.tokens)})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
-    found = _next(asked, planned, study, first=True)
+    found = proposal_content(asked, planned, study, first=True)
     if request.json:
         say_json({"next": found["next"]})
     else:
         for line in headed(*plan_lines(found["next_said"], aligned)):
             say(line)
-    _candidates(request, asked, planned, found)
+    write_proposal(request, asked, planned, found)
     unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
     if asked.n <= unknown_coefficients and not request.quiet:
         notice(
@@ -205,14 +206,14 @@ def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None
         )
 
 
-def _asked(request: FitRequest) -> Asked | None:
+def asked_of(request: FitRequest) -> Asked | None:
     if request.next is None:
         return None
-    if request.goal not in GOALS:
-        raise UsageError(f"goal: {unknown('a goal', request.goal, GOALS)}")
-    return Asked(
-        request.next, request.goal, request.candidates, request.seed, flops_of(request), max_params_of(request)
-    )
+    goals = GOALS if request.prior is None else PRIOR_GOALS
+    goal = goals[0] if request.goal is None else request.goal
+    if goal not in goals:
+        raise UsageError(f"goal: {unknown('a goal', goal, goals)}")
+    return Asked(request.next, goal, request.candidates, request.seed, flops_of(request), max_params_of(request))
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
@@ -221,7 +222,7 @@ def study_of(request: FitRequest, law: Law) -> Study:
     return assemble(*layered(flags, [], request.config))
 
 
-def _next(asked: Asked, planned: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
+def proposal_content(asked: Asked, planned: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
     """The designs as columns, and what is said of them."""
     law = study.problem.scenario.law
     noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
@@ -231,7 +232,7 @@ def _next(asked: Asked, planned: Proposal, study: Study, *, first: bool = False)
     }
 
 
-def _candidates(request: FitRequest, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
+def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
     """The designs as a candidate file, unless the loop is to stop."""
     if asked is None or planned is None or asked.out is None:
         return
@@ -263,13 +264,13 @@ def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> Non
             notice(f"report written to {request.report}/ (report.json, report.md, plots/); {page} opens in a browser")
 
 
-def next_lines(request: FitRequest, done: WorkedOut) -> list[str]:
+def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:
     """What to type next, as it can be pasted: train what was proposed and fit again, or search with the law."""
     asked = [("--config", request.config), ("--space", request.space)]
     same = [text for flag, value in asked if value is not None for text in (flag, value)]
     lines = []
-    if request.candidates is not None and not stops(done.content):
-        tokens = [] if done.law.tokens is None else ["--tokens", f"{done.law.tokens:g}"]
+    if request.candidates is not None and not stops(content):
+        tokens = [] if law.tokens is None else ["--tokens", f"{law.tokens:g}"]
         lines.append(
             shlex.join(["plas", "train", str(request.candidates), *tokens, "--out", "trained", "--data", "YOUR_TEXT"])
         )

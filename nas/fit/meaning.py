@@ -22,7 +22,7 @@ from objectives.plugins import importable
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}
 UNITS = ("nats", "bits")
 PAPER_KV_EXPONENT = 0.05
-FILES = ("form", "law", "config", "space")  # a name, or a file by its own
+FILES = ("form", "prior", "law", "config", "space")  # a name, or a file by its own
 TABLE = "trainings.csv"  # of a folder of `train`
 NOT_REPEATED = ("runs", "out", "report", "candidates", "quiet", "json")
 

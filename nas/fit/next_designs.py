@@ -70,7 +70,11 @@ def designs(
     Raises:
         UsageError: more designs than the space has.
     """
-    chosen, found = chosen_trainings(asked, study, law, knowledge, trained)
+    return proposal_of(*chosen_trainings(asked, study, law, knowledge, trained), law)
+
+
+def proposal_of(chosen: Trainings, found: Plan, law: Law) -> Proposal:
+    """Trainings with the columns of their candidate file, losses as a law predicts them."""
     columns: dict[str, AnyArray] = {
         "id": np.array([f"next-{i}" for i in range(len(chosen))], dtype=object),
         **chosen.architectures.columns(),
@@ -149,15 +153,7 @@ def planned(
 
     if asked.flops is None:
         return candidates, plan_of(candidates)
-    if candidates.tokens is None:
-        raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
     found = affordable(candidates, asked.flops, asked.n, plan_of)
-    if not found:
-        least = float(np.sort(candidates.flops)[: asked.n].sum())
-        raise ValueError(
-            f"flops: expected a budget in which {asked.n} models of the space fit, got {asked.flops:g}; "
-            f"the {asked.n} cheapest need {least:.3g}"
-        )
     usual = _information(known, candidates) * asked.n / len(candidates)
     return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0][pair[1].rows])))
 
@@ -165,7 +161,13 @@ def planned(
 def affordable(
     candidates: Trainings, flops: float, n: int, plan_of: Callable[[Trainings], Plan]
 ) -> list[tuple[Trainings, Plan]]:
-    """Plans within a budget, from trainings of at most all of it, half of it, a quarter …"""
+    """Plans within a budget, from trainings of at most all of it, half of it, a quarter …
+
+    Raises:
+        ValueError: tokens are unknown, or no n trainings are so cheap.
+    """
+    if candidates.tokens is None:
+        raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
     found: list[tuple[Trainings, Plan]] = []
     cost = candidates.flops
     for halved in range(HALVINGS):
@@ -178,6 +180,11 @@ def affordable(
         found += [(within, each)] if cost[rows][each.rows].sum() <= flops else []
         if limit * n <= flops:
             break
+    if not found:
+        least = float(np.sort(cost)[:n].sum())
+        raise ValueError(
+            f"flops: expected a budget in which {n} models of the space fit, got {flops:g}; the {n} cheapest need {least:.3g}"
+        )
     return found
 
 

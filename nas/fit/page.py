@@ -33,9 +33,9 @@ def fit_page(name: str, content: Mapping[str, Any]) -> str:
         section("Verdict", element("p", element("strong", text(verdict[0]))), paragraphs(verdict[1:])),
         section("Predicted and observed", _explore(content)),
         section("Residuals against each factor", element("div", id="residuals", class_="several"), _quiet(_LINKED)),
-        *(section(title, _beside(title, content), *_html(lines)) for title, lines in said.items()),
+        *(section(title, _beside(title, content), *html_lines(lines)) for title, lines in said.items()),
         section("Provenance", paragraphs(provenance)),
-        _repeat(content),
+        repeat_section(content),
         id="main",
     )
     body = element("header", element("h1", text(name)), paragraphs([head], "quiet")) + main + footer()
@@ -64,7 +64,8 @@ def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     return sections(dict(content), drawn)
 
 
-def _html(lines: Sequence[str]) -> Iterator[str]:
+def html_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Each line as a paragraph; what is HTML already as it is."""
     for line in lines:
         yield line if isinstance(line, Finished) else paragraphs([line])
 
@@ -99,7 +100,8 @@ def _beside(title: str, content: Mapping[str, Any]) -> str:
     return ""
 
 
-def _repeat(content: Mapping[str, Any]) -> str:
+def repeat_section(content: Mapping[str, Any]) -> str:
+    """The command that makes a report again."""
     where = f"In the folder that holds {content['table']}, whose SHA-256 stands above."
     return section("Repeat it", paragraphs([where]), element("pre", text(content["command"])))
 

@@ -15,6 +15,10 @@ class FitRequest:
 
     runs: Annotated[tuple[Path, ...], Word("CSVs, a row per trained model; without one, --next N alone.")] = ()
     form: Annotated[str, Flag("--form", "Form of the law: name ('plas list forms') or YAML file.")] = "hw_codesign"
+    prior: Annotated[
+        str | None,
+        Flag("--prior", "Law with draws that the rows update, however few: evidence, or one fitted with --prior."),
+    ] = None
     out: Annotated[Path | None, Flag("--out", "Law file to write, .yaml.")] = None
     report: Annotated[
         Path | None,
@@ -71,13 +75,14 @@ class FitRequest:
     ] = None
     next: Annotated[int | None, Flag("--next", "How many architectures to train next.", NEXT, least=1)] = None
     goal: Annotated[
-        str,
+        str | None,
         Flag(
             "--goal",
-            "coefficients (D-optimal), frontier (V-optimal at its picks) or cost (information per training FLOP).",
+            "coefficients (D-optimal; default), frontier (V-optimal at its picks) or cost (information per training FLOP); "
+            "with --prior regret (of the study's picks; default) or cost (regret per training FLOP).",
             NEXT,
         ),
-    ] = "coefficients"
+    ] = None
     candidates: Annotated[Path | None, Flag("--candidates", "Candidate file for --next, .csv or .jsonl.", NEXT)] = None
     flops: Annotated[float | None, Flag("--flops", "Training FLOP that --next may spend in all.", NEXT)] = None
     max_params: Annotated[

@@ -29,13 +29,13 @@ def markdown(content: dict[str, Any], plots: Sequence[str] = ()) -> str:
     """The report as a Markdown page, with the plots' files."""
     lines = [f"# Fit of {content['form']}", ""]
     for title, body in sections(content, piped):
-        lines += [f"## {title}", "", *_apart(body), ""]
+        lines += [f"## {title}", "", *apart(body), ""]
     for name in plots:
         lines += [f"![{name}](plots/{name}.png)", ""]
     return "\n".join(lines)
 
 
-def _apart(body: Sequence[str]) -> Iterator[str]:
+def apart(body: Sequence[str]) -> Iterator[str]:
     """Lines of Markdown, an empty one where text and a table meet."""
     for before, line in zip(("", *body), body, strict=False):
         if before and before.startswith("|") != line.startswith("|"):
@@ -69,13 +69,18 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     if content["given_law"] is not None:
         yield "A law given beforehand", _given(content["given_law"])
     if content["frontier"] is not None:
-        yield "Does the uncertainty reach the answer", _frontier(content["frontier"], drawn)
+        yield "Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn)
     yield "Rows that matter most", _influence(content["influence"], drawn)
     yield "Provenance", _provenance(content["provenance"])
     if "next_said" in content:
         yield planned(content["next_said"], drawn)
     if content.get("worth"):
-        yield "What these trainings are worth", [*worth_lines(content["worth"]), *_approximated(content["worth"])]
+        yield worth_section(content["worth"])
+
+
+def worth_section(known: dict[str, Any]) -> tuple[str, list[str]]:
+    """Title and lines of what the proposed trainings are worth."""
+    return "What these trainings are worth", [*worth_lines(known), *_approximated(known)]
 
 
 def planned(said: dict[str, Any], drawn: Drawn) -> tuple[str, list[str]]:
@@ -215,7 +220,7 @@ def _given(law: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _frontier(known: dict[str, Any], drawn: Drawn) -> list[str]:
+def frontier_lines(known: dict[str, Any], drawn: Drawn) -> list[str]:
     if "reason" in known:
         return [known["reason"]]
     members = f"{known['study']}: {known['members']:,} members of the frontier of {', '.join(known['objectives'])}"

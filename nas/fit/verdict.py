@@ -101,8 +101,11 @@ def _shape(content: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether a search's picks stay under the draws, and whether they lie where models were trained."""
-    known = content["frontier"]
+    return picks_judged(content["frontier"], content["quality"]["residual_sd"])
+
+
+def picks_judged(known: Mapping[str, Any], sd: float) -> tuple[str, str]:
+    """Whether a search's picks stay under the draws, and whether they lie where models were trained; `sd` of residuals, nats."""
     if "reason" in known:
         return "", f"picks: {known['reason']}"
     outside = max(known["outside"].values(), default=0.0)
@@ -113,7 +116,6 @@ def _picks(content: Mapping[str, Any]) -> tuple[str, str]:
         return "the picks", f"picks: {beyond}, where all draws extrapolate by one form; their agreement is no evidence"
     same = [pick["same"] for pick in known["picks"]]
     lost = max(pick["regret_high"] for pick in known["picks"])
-    sd = content["quality"]["residual_sd"]
     line = (
         f"picks: at {len(same)} budgets of {known['study']} {min(same):.0%} to {max(same):.0%} of the draws agree; "
         f"a pick loses at most {lost:.2g} nats (95 %), the residual sd is {sd:.2g}"

@@ -35,7 +35,7 @@ def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, 
         return {"reason": judged}
     if judged.drawn.alike:
         return {"reason": ONE_ANSWER}
-    asked = _asked(judged)
+    asked = picks_asked(judged)
     now, after = regrets(judged, trainings, list(asked.values()), np.random.default_rng(seed))
     drop = (now - after).mean(axis=1)
     flops = None if trainings.tokens is None else float(trainings.flops.sum())
@@ -56,7 +56,7 @@ def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, 
     }
 
 
-def _asked(judged: Judged) -> dict[str, BoolArray]:
+def picks_asked(judged: Judged) -> dict[str, BoolArray]:
     """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
     metrics, rows = judged.found.metrics, judged.drawn.rows
     found = {}
@@ -82,6 +82,13 @@ def regrets(
     now = _regret(truths, np.broadcast_to(told, truths.shape), asked)
     after = [_regret(truths, told + (surprise + each) @ gain, asked) for each in (noise, -noise)]
     return now, np.asarray((after[0] + after[1]) / 2)
+
+
+def expected_regret(judged: Judged) -> float:
+    """Expected regret of a study's picks under its law's draws, nats, mean over picks."""
+    told = judged.found.metrics["loss"][judged.drawn.rows]
+    truths, asked = judged.drawn.losses, list(picks_asked(judged).values())
+    return float(_regret(truths, np.broadcast_to(told, truths.shape), asked).mean())
 
 
 def _gain(truths: FloatArray, at: FloatArray, sd: float) -> FloatArray:

@@ -52,11 +52,16 @@ def law_of(
 
 def drawn_coordinates(found: Population, widening: Widening, count: int = DRAWS) -> tuple[FloatArray, FloatArray]:
     """Coordinates of new laboratories (count, k) and their losses at the reference (count,), from scrambled Sobol points."""
-    points = qmc.Sobol(len(NAMES) + 1, rng=np.random.default_rng(SEED)).random(count)
-    normal = norm.ppf(np.clip(points, 1e-9, 1 - 1e-9))
+    normal = normal_points(len(NAMES) + 1, count)
     apart = normal[:, :-1] @ np.linalg.cholesky(found.new).T
     theta = found.mean + np.where(OF_TOKENS, widening.tokens, widening.designs) * apart
     return theta, found.at_reference[0] + found.at_reference[1] * normal[:, -1]
+
+
+def normal_points(dimensions: int, count: int = DRAWS) -> FloatArray:
+    """Standard normal numbers of scrambled Sobol points, (count, dimensions)."""
+    points = qmc.Sobol(dimensions, rng=np.random.default_rng(SEED)).random(count)
+    return np.asarray(norm.ppf(np.clip(points, 1e-9, 1 - 1e-9)))
 
 
 def drawn_coefficients(found: Population, widening: Widening) -> list[dict[str, float]]:

@@ -22,8 +22,12 @@ def read_tables(
     last: str | None = None,
     unit: str | None = None,
     best_of: str | None = None,
+    *,
+    single: bool = False,
 ) -> Table:
     """The rows of all files, each read as `read_table` reads one; a quantity that one of them lacks is left out and said.
+
+    single: one row, or losses that are all the same, are enough.
 
     Raises:
         ValueError: a line a fault; one table twice; weights in some tables alone; more rows than a fit takes.
@@ -32,7 +36,7 @@ def read_tables(
     tables, sure = [table for table, _ in found], all(said for _, said in found)
     names = ", ".join(str(path) for path in paths)
     _refuse(paths, tables)
-    return whole(tables[0] if len(tables) == 1 else _joined(tables), names, sure=sure)
+    return whole(tables[0] if len(tables) == 1 else _joined(tables), names, sure=sure, single=single)
 
 
 def _refuse(paths: Sequence[Path], tables: Sequence[Table]) -> None:

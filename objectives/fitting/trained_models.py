@@ -280,15 +280,15 @@ def _best(table: Table, swept: Sequence[str]) -> Table:
     return replace(table[keep], notes=(*table.notes, said))
 
 
-def whole(table: Table, name: str, *, sure: bool) -> Table:
-    """All rows of a fit with what is to be said of them; `sure`: the unit of the losses was said.
+def whole(table: Table, name: str, *, sure: bool, single: bool = False) -> Table:
+    """All rows of a fit with what is to be said of them; `sure`: the unit of the losses was said; `single`: one row is enough.
 
     Raises:
-        ValueError: a single row, or losses that are all the same.
+        ValueError: a single row, or losses that are all the same, where these are not enough.
     """
-    if len(table) < 2:
+    if len(table) < 2 and not single:
         raise ValueError(f"{name}: expected a row per trained model, got one; a law needs more rows than coefficients")
-    if not np.ptp(table.loss):
+    if not np.ptp(table.loss) and not single:
         raise ValueError(
             f"{name}: loss: expected values that vary, got {table.loss[0]:g} in every row; a law has nothing to say"
         )

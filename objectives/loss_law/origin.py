@@ -18,12 +18,16 @@ class NamedText(BaseModel):
 
 
 class Origin(BaseModel):
-    """What a law's provenance says of its fit: the tables, their rows and tokens, its verdict, the law's own file."""
+    """What a law's provenance says of its fit: the tables, their rows and tokens, its verdict, the law's own file.
+
+    seen: hashes of the tables that the laws before it were fitted on, where it was fitted on top of one.
+    """
 
     form: str = ""
     rows: int | None = None
     tables: tuple[NamedText, ...] = ()
     tokens: tuple[float, float] | None = None
+    seen: tuple[str, ...] = ()
     verdict: str = ""
     file: NamedText | None = None
 
@@ -34,6 +38,12 @@ def origin_of(law: Law) -> Origin | None:
         return Origin.model_validate(law.provenance) if law.provenance else None
     except ValidationError:
         return None
+
+
+def tables_seen(law: Law) -> list[str]:
+    """Hashes of every table that a law, or one that it was fitted on top of, was fitted on."""
+    found = origin_of(law)
+    return [] if found is None else [*found.seen, *(each.sha256 for each in found.tables)]
 
 
 def origin_line(law: Law) -> str:

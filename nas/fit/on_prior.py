@@ -1,0 +1,232 @@
+"""The work of `fit --prior`: own rows update a law that published trainings gave; without rows, what to train first under it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nas.errors import UsageError
+from nas.files import yaml_source
+from nas.files.own_files import made_folder
+from nas.files.report_json import stamped
+from nas.files.tables import write, write_json
+from nas.fit.command import (
+    asked_of,
+    next_lines,
+    proposal_content,
+    refuse_undecided,
+    study_of,
+    write_proposal,
+)
+from nas.fit.frontier_check import frontier_check, under_draws
+from nas.fit.meaning import law_name, positive, refuse_places, repeated, table_of, tables_of, tokens_of, unit_of
+from nas.fit.next_designs import Asked, Proposal
+from nas.fit.next_on_prior import proposed
+from nas.fit.prior_page import prior_page
+from nas.fit.prior_report import Own, prior_report
+from nas.fit.prior_text import prior_markdown, prior_terminal
+from nas.fit.prior_verdict import prior_verdict
+from nas.fit.request import FitRequest
+from nas.fit.text import aligned, headed, planned
+from nas.fit.worth import expected_regret, worth
+from nas.pages.from_report import write_page
+from nas.search.assembly import Study
+from nas.study.catalogue import load_law
+from nas.terminal.console import notice, say, say_json
+from nas.terminal.progress import Stages
+from objectives.evidence.joint_form import FORM
+from objectives.evidence.own_law import own_law
+from objectives.evidence.posterior import Belief, posterior, prior_of
+from objectives.evidence.trainings import trainings
+from objectives.fitting.groups import groups_of
+from objectives.fitting.loss_unit import doubt
+from objectives.fitting.several_tables import read_tables
+from objectives.fitting.trained_models import Table
+from objectives.loss_law.law import Law
+from objectives.loss_law.origin import tables_seen
+
+KIND = "fit_on_prior"
+EXCLUDED = ("form", "kv", "fix", "delta", "starts", "bootstraps", "law")  # how a form is fitted without a prior
+
+
+def execute(request: FitRequest) -> None:
+    """Update the prior, show and write; without a table, the first designs to train under it.
+
+    Raises:
+        UsageError: a prior, table or option that cannot be used.
+    """
+    refuse_places(request)
+    given, belief, asked = *prior_asked(request), asked_of(request)
+    study_of(request, given)  # a fault of the study is said before the fit
+    if not request.runs:
+        _first_designs(request, given, belief, asked)
+        return
+    done = worked_out(request, asked)
+    content = stamped(KIND, done.content | {"table": tables_of(request), "command": repeated(request)})
+    _write(request, done.law, content)
+    if request.json:
+        say_json(content)
+    else:
+        for line in prior_terminal(content):
+            say(line)
+    write_proposal(request, asked, done.planned, content)
+    if not request.quiet:
+        for line in next_lines(request, done.law, content):
+            notice(line)
+
+
+@dataclass(frozen=True, eq=False)
+class Updated:
+    """A prior with own rows: the law, the report, the designs asked for."""
+
+    law: Law
+    content: dict[str, Any]
+    planned: Proposal | None
+
+
+def prior_asked(request: FitRequest) -> tuple[Law, Belief]:
+    """The law that is the prior, for the tokens asked for, and its draws as a normal.
+
+    Raises:
+        UsageError: an option that a prior excludes, or a law that is none.
+    """
+    for field in fields(FitRequest):
+        if field.name in EXCLUDED and getattr(request, field.name) != field.default:
+            raise UsageError(
+                f"{field.name}: expected none with --prior, which has form and method; leave one of them out"
+            )
+    assert request.prior is not None
+    law = load_law(request.prior)
+    if request.tokens is not None:
+        law = law.model_copy(update={"tokens": positive("tokens", request.tokens)})
+    try:
+        return law, prior_of(law)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def worked_out(request: FitRequest, asked: Asked | None = None) -> Updated:
+    """The prior with the rows of the tables asked for, and everything that follows.
+
+    Raises:
+        UsageError: a prior, table or option that cannot be used.
+    """
+    given, prior = prior_asked(request)
+    stage = Stages(quiet=request.quiet)
+    try:
+        own = own_rows(request, given, prior)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    stage(f"{len(own.table):,} rows on {given.name}")
+    found = own.found
+    tokens = tokens_of(request, own.table, FORM) or given.stated_tokens
+    law = own_law(given, found.belief, own.table, law_name(request), tokens, own.main_group)
+    study = study_of(request, law)
+    stage("the frontier under the draws")
+    judged = under_draws(study, law)
+    same = given.model_copy(update={"tokens": tokens})
+    before = under_draws(study_of(request, same), same)
+    content = prior_report(own, given, law, study, request.seed)
+    content["data"]["unit"] = None if request.loss_unit else doubt(own.table, given)
+    content["frontier"] = frontier_check(judged)
+    content["expected_regret"] = None if isinstance(judged, str) or isinstance(before, str) else {
+        "prior": expected_regret(before), "posterior": expected_regret(judged)
+    }  # fmt: skip
+    plan = None if asked is None else proposed(asked, study, law, found.belief, judged, _trained(own.table))
+    content |= {} if asked is None or plan is None else _next(asked, plan, study)
+    content["worth"] = None if plan is None else worth(judged, plan.trainings, request.stop_below, request.seed)
+    refuse_undecided(request, content["worth"])
+    content = {"verdict": prior_verdict(content), **content}
+    stage.close()
+    origin = law.provenance | {"verdict": content["verdict"][0]}
+    return Updated(law.model_copy(update={"provenance": origin}), content, plan)
+
+
+def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
+    """The rows asked for and what they make of the prior.
+
+    Raises:
+        ValueError: a table that cannot be used.
+    """
+    paths = [table_of(path) for path in request.runs]
+    table = read_tables(
+        paths, request.rename, request.where, request.last, unit_of(request), request.best_of, single=True
+    )
+    _refuse_seen(given, paths, table)
+    if table.kinds:
+        raise ValueError(
+            f"runs: expected rows of full attention with --prior, got layers of {', '.join(table.kinds)}; leave them out with --where"
+        )
+    groups = groups_of(paths, table, request.rename)
+    told = table if table.has("tokens") else _on(table, given.stated_tokens)
+    rows = trainings("own", "own", told, groups)
+    return Own(table, rows, np.unique(groups), prior, posterior(prior, rows, table.weight))
+
+
+def _refuse_seen(given: Law, paths: Sequence[Path], table: Table) -> None:
+    for path, source in zip(paths, table.sources, strict=True):
+        if source.sha256 in tables_seen(given):
+            raise ValueError(
+                f"{path}: expected rows that {given.name} has not seen, got a table that it was fitted on; "
+                "name new rows, or the prior before it with all of them"
+            )
+
+
+def _on(table: Table, tokens: float) -> Table:
+    """A table without tokens, as if trained on so many."""
+    numbers = {**table.numbers, "tokens": np.full(len(table), tokens)}
+    return Table(numbers, table.lines, table.notes, table.sources, names=table.names)
+
+
+def _trained(table: Table) -> Any:
+    return table.feature("tokens") if table.has("tokens") else None
+
+
+def _next(asked: Asked, plan: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
+    """The designs as columns, and what is said of them: what is left of the doubt about the picks."""
+    found = proposal_content(asked, plan, study, first=first)
+    left = plan.plan.shrink
+    found["next_said"]["title"] = (
+        f"Train {'first' if first else 'next'}: {asked.n} of the {study.problem.space.name} space; "
+        f"of the variance of what the picks' regret is about, {left:.2f} is left"
+    )
+    return found
+
+
+def _first_designs(request: FitRequest, given: Law, belief: Belief, asked: Asked | None) -> None:
+    """What to train under the prior alone."""
+    if asked is None:
+        raise UsageError(
+            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
+        )
+    for flag in ("out", "report", "stop_below"):
+        if getattr(request, flag) is not None:
+            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
+    study = study_of(request, given)
+    plan = proposed(asked, study, given, belief, under_draws(study, given), None)
+    found = _next(asked, plan, study, first=True)
+    if request.json:
+        say_json({"next": found["next"]})
+    else:
+        for line in headed(*planned(found["next_said"], aligned)):
+            say(line)
+    write_proposal(request, asked, plan, found)
+
+
+def _write(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
+    """The law file and the report."""
+    if request.out is not None:
+        command = shlex.join(["plas", "fit", "--prior", str(request.prior)])
+        write(request.out, f"# Fitted by {command}.\n" + yaml_source.dump(law.mapping()))
+        if not request.quiet:
+            notice(f"law written to {request.out}")
+    if request.report is not None:
+        folder = made_folder(request.report)
+        write_json(folder / "report.json", content)
+        write(folder / "report.md", prior_markdown(content))
+        page = write_page(folder, KIND, prior_page)
+        if not request.quiet:
+            notice(f"report written to {folder}/ (report.json, report.md); {page} opens in a browser")

@@ -1,0 +1,119 @@
+"""Own rows over a prior in words and tables, for the terminal, Markdown and the page."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nas.fit.numbers_in_words import number
+from nas.fit.prior_report import SURPRISING
+from nas.fit.text import Drawn, aligned, apart, frontier_lines, headed, piped, planned, worth_section
+
+
+def prior_terminal(content: Mapping[str, Any]) -> list[str]:
+    """Lines of plain text."""
+    return [line for title, body in prior_sections(content, aligned) for line in ("", *headed(title, body))][1:]
+
+
+def prior_markdown(content: Mapping[str, Any]) -> str:
+    """The report as a Markdown page."""
+    lines = [f"# {content['data']['rows']} own trainings on {content['prior']}", ""]
+    for title, body in prior_sections(content, piped):
+        lines += [f"## {title}", "", *apart(body), ""]
+    return "\n".join(lines)
+
+
+def prior_sections(content: Mapping[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[str]]]:
+    """Title and lines of each section."""
+    yield "Verdict", content["verdict"]
+    yield "Data", _data(content, drawn)
+    yield f"What {content['prior']} said and what it says with your rows (90 % intervals)", _coordinates(content, drawn)
+    yield "Differences of two designs", _differences(content["differences"])
+    yield "Rows", _rows(content, drawn)
+    yield "Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn)
+    yield "Provenance", _provenance(content["provenance"])
+    if "next_said" in content:
+        yield planned(content["next_said"], drawn)
+    if content.get("worth"):
+        yield worth_section(content["worth"])
+
+
+def _data(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
+    data = content["data"]
+    lines = [f"{data['rows']} rows", *data["notes"], *([data["unit"]] if data["unit"] else [])]
+    rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
+    lines += drawn(("quantity", "from", "to", "levels"), rows)
+    if data["missing"]:
+        lines.append(f"your table says nothing of {', '.join(data['missing'])}: there the prior stands")
+    if data["assumed_tokens"] is not None:
+        lines.append(
+            f"your table says nothing of tokens: all rows are taken as trained on {data['assumed_tokens']:.3g}; --tokens says on how many"
+        )
+    if data["small"]:
+        lines.append(
+            f"{data['small']} rows are below 1e7 parameters or 1e8 tokens, where no published row was fitted: the form extrapolates to them"
+        )
+    if len(data["groups"]) > 1:
+        levels = ", ".join(f"{g['name'] or '(none)'} {g['loss']:.3f} ({g['rows']} rows)" for g in data["groups"])
+        lines.append(
+            f"loss at 1e9 parameters and 1e10 tokens by group: {levels}; the law predicts for {data['main'] or '(none)'}"
+        )
+    return lines
+
+
+def _coordinates(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
+    rows = [
+        [name, each["what"], _interval(each["prior"]), _interval(each["posterior"]), f"{each['sd_ratio']:.2f}"]
+        for name, each in content["coordinates"].items()
+    ]
+    sd = content["residual_sd"]
+    ranges = [
+        f"{name} {number(ends['now'][0])} to {number(ends['now'][1])} (was {number(ends['prior'][0])} to {number(ends['prior'][1])})"
+        for name, ends in content["range"].items()
+    ]
+    return [
+        *drawn(("", "what", "prior", "with your rows", "sd ×"), rows),
+        f"what one design is off the law: an sd of {sd['posterior']:.2g} nats (prior {sd['prior']:.2g})",
+        "range: the prior's" + (f", widened to your rows: {', '.join(ranges)}" if ranges else "; your rows lie inside"),
+    ]
+
+
+def _interval(each: Mapping[str, float]) -> str:
+    value, low, high = (f"{each[key]:.{3 if abs(each['value']) >= 1.0 else 2}g}" for key in ("value", "low", "high"))
+    return f"{value} ({low} … {high})"
+
+
+def _differences(known: Mapping[str, Any]) -> list[str]:
+    more = ", ".join(f"{width:.3g} with {count} more" for count, width in known["further"].items())
+    return [
+        f"median width of 90 % intervals, {known['pairs']} random pairs of the {known['space']} space on {known['tokens']:.3g} tokens: "
+        f"{known['prior']:.3g} nats under the prior, {known['posterior']:.3g} now ({known['posterior'] / known['prior']:.2f} of it)",
+        f"expected {more}, of random designs of that space; --next N chooses better ones",
+    ]
+
+
+def _rows(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
+    rows = content["rows"]
+    names = rows["name"] or [""] * len(rows["line"])
+    every = zip(
+        rows["line"], names, *(rows[key] for key in ("observed", "prior", "surprise", "predicted", "off")), strict=True
+    )
+    off = [each for each in every if max(abs(each[4]), abs(each[6])) > SURPRISING]
+    if not off:
+        return [f"no row lies beyond {SURPRISING:g} sds of what the prior expected, or of what the law says now"]
+    shown = [
+        [str(line), str(name), number(seen), number(before), f"{surprise:+.1f}", number(now), f"{sds:+.1f}"]
+        for line, name, seen, before, surprise, now, sds in off
+    ]
+    header = ("line of the table", "name", "loss", "prior", "off by sds", "now", "off by sds now")
+    return [*drawn(header, shown), "the prior's is beside the median of your rows: levels are found from them"]
+
+
+def _provenance(known: Mapping[str, Any]) -> list[str]:
+    tables = [f"{each['rows']} rows of {each['name']}, SHA-256 {each['sha256']}" for each in known["tables"]]
+    prior = known["prior"]
+    of = "" if "rows" not in prior else f", of {prior['rows']:,} rows"
+    rest = {key: value for key, value in known.items() if key not in ("tables", "prior", "verdict")}
+    return [
+        *tables,
+        f"prior: {prior['name']}{of}, SHA-256 {prior['sha256']}",
+        *(f"{key}: {value}" for key, value in rest.items()),
+    ]

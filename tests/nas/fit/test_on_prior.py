@@ -1,0 +1,294 @@
+"""`fit --prior` as a user types it: what rows change, what is said and refused, the law and the designs that it writes."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.files import yaml_source
+from nas.fit.frontier_check import Judged, under_draws
+from nas.fit.next_designs import Asked
+from nas.fit.next_on_prior import contrasts, proposed, quantities
+from nas.fit.trainings import Trainings
+from nas.fit.worth import picks_asked
+from nas.record.candidates import read_candidates
+from nas.search.assembly import assemble
+from objectives.evidence.pooled_law import Widening, law_of
+from objectives.evidence.population import CENTRE, CENTRE_SD, Population, prior_between
+from objectives.evidence.posterior import Belief, posterior, prior_of
+from objectives.evidence.trainings import trainings
+from objectives.fitting.design import table_of
+from objectives.fitting.trained_models import Table
+from objectives.loss_law.law import Law
+
+Inside = Callable[..., Any]
+AXES = {
+    "depth": [4, 8, 12, 16, 24],
+    "width": [512, 768, 1024, 1536],
+    "n_experts": [1, 8],
+    "top_k": [1, 2],
+    "expert_ffn_ratio": [1, 2, 4],
+    "n_kv_heads": [1, 4],
+}
+LAW = law_of(
+    Population(CENTRE, np.diag((0.3 * CENTRE_SD) ** 2), prior_between(), 0.01, (2.9, 0.25)),
+    Widening(),
+    {"parameters": (1e7, 1e11), "active_parameters": (1e7, 1e11), "tokens": (1e9, 1e12)},
+    name="others",
+)
+
+
+def truth_of(seed: int) -> Belief:
+    prior, generator = prior_of(LAW), np.random.default_rng(seed)
+    return replace(prior, mean=prior.mean + np.linalg.cholesky(prior.covariance) @ generator.normal(size=12))
+
+
+def rows_of(n: int, seed: int = 0) -> list[dict[str, float]]:
+    """Dense models, with what they lose under a truth."""
+    generator = np.random.default_rng(seed)
+    depth, width = generator.integers(6, 40, n), 64 * generator.integers(6, 36, n)
+    tokens = np.round(10 ** generator.uniform(9.5, 11, n))
+    columns = {"depth": depth, "width": width, "parameters": 12 * depth * width**2, "tokens": tokens}
+    named = {name: column.tolist() for name, column in columns.items()}
+    found = [dict(zip(named, values, strict=True)) for values in zip(*named.values(), strict=True)]
+    return with_losses(found, truth_of(seed), generator)
+
+
+def with_losses(rows: list[dict[str, float]], truth: Belief, generator: np.random.Generator) -> list[dict[str, float]]:
+    columns = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+    of = trainings("", "", Table({**columns, "loss": np.ones(len(rows))}, np.arange(len(rows))), np.zeros(len(rows))).of
+    losses = truth.losses(of) + 0.01 * generator.normal(size=len(rows))
+    return [{**row, "loss": round(loss, 5)} for row, loss in zip(rows, losses.tolist(), strict=True)]
+
+
+def written(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    every = list(rows)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(every[0]))
+        writer.writeheader()
+        writer.writerows(every)
+    return path
+
+
+@pytest.fixture
+def typed(inside: Inside, tmp_path: Path) -> Callable[..., Any]:
+    """`fit` with the prior, in the small space, unless others are named."""
+    (tmp_path / "others.yaml").write_text(yaml_source.dump(LAW.mapping()))
+    (tmp_path / "small.yaml").write_text(yaml_source.dump({"name": "small", "axes": AXES}))
+
+    def fit(*arguments: object, prior: str = "others.yaml") -> Any:
+        return inside("fit", *arguments, "--prior", prior, "--space", "small.yaml")
+
+    return fit
+
+
+def test_eight_rows_shrink_differences_and_write_a_law(typed: Inside, inside: Inside, tmp_path: Path) -> None:
+    written(tmp_path / "own.csv", rows_of(8))
+    answer = typed("own.csv", "--out", "mine.yaml", "--report", "own", "--json")
+    assert answer.code == 0, answer.err
+    content = json.loads(answer.out)
+    assert content == json.loads((tmp_path / "own" / "report.json").read_text())
+    known = content["differences"]
+    widths = [known["prior"], known["posterior"], *known["further"].values()]
+    assert widths == sorted(widths, reverse=True)
+    assert known["posterior"] < 0.8 * known["prior"]
+    assert all(each["sd_ratio"] < 1.02 for each in content["coordinates"].values())
+    assert content["coordinates"]["S_N"]["sd_ratio"] < 0.9
+    assert content["expected_regret"]["posterior"] > 0
+    assert "command" in content
+    law = Law.model_validate(yaml_source.read(tmp_path / "mine.yaml")[0])
+    assert (law.name, law.runs, len(law.draws)) == ("mine", 8, 256)
+    assert law.provenance["prior"]["name"] == "others"
+    assert law.provenance["verdict"] == content["verdict"][0]
+    assert law.tokens == max(row["tokens"] for row in rows_of(8))
+
+
+def test_the_law_is_used_by_run_evidence_and_as_a_prior(typed: Inside, inside: Inside, tmp_path: Path) -> None:
+    written(tmp_path / "own.csv", rows_of(20)[:10])
+    written(tmp_path / "more.csv", rows_of(20)[10:])
+    assert typed("own.csv", "--out", "mine.yaml", "--quiet").code == 0
+    answer = inside("run", "--algo", "exact", "--law", "mine.yaml", "--space", "small.yaml", "--out", "run")
+    assert answer.code == 0, answer.err
+    assert "Law mine: joint, 10 rows of own.csv" in answer.out
+    answer = inside("evidence", "more.csv", "--law", "mine.yaml", "--json")
+    assert answer.code == 0, answer.err
+    answer = typed("more.csv", "--json", prior="mine.yaml")
+    assert answer.code == 0, answer.err
+    content = json.loads(answer.out)
+    assert content["prior"] == "mine"
+    assert content["differences"]["posterior"] < content["differences"]["prior"]
+    answer = typed("own.csv", prior="mine.yaml")
+    assert answer.code == 2
+    assert "own.csv: expected rows that mine has not seen" in answer.err
+
+
+def test_the_page_is_made_again_from_the_report(typed: Inside, inside: Inside, tmp_path: Path) -> None:
+    named = [{"name": "<b>x</b>", **row} for row in rows_of(6)]
+    named[2]["loss"] += 0.4
+    written(tmp_path / "own.csv", named)
+    assert typed("own.csv", "--report", "own", "--next", 2, "--quiet").code == 0
+    first = (tmp_path / "own" / "report.html").read_text()
+    (tmp_path / "own" / "report.html").unlink()
+    assert inside("report", "own").code == 0
+    assert (tmp_path / "own" / "report.html").read_text() == first
+    assert "<b>x</b>" not in first
+    assert "Train next: 2 of the small space" in first
+    page = (tmp_path / "own" / "report.md").read_text()
+    assert "| S_N |" in page
+
+
+def test_few_rows_are_said_to_be_few(typed: Inside, tmp_path: Path) -> None:
+    for n, said in ((1, "1 of 4 at least: the level alone moved"), (3, "3 of 4 at least: level and slopes moved")):
+        written(tmp_path / "few.csv", rows_of(n))
+        answer = typed("few.csv", "--quiet")
+        assert answer.code == 0, answer.err
+        assert said in answer.out
+        assert "few rows" in answer.out.splitlines()[1]
+
+
+def test_what_a_table_does_not_say_is_said(typed: Inside, tmp_path: Path) -> None:
+    rows = [{"parameters": row["parameters"], "loss": row["loss"]} for row in rows_of(5)]
+    rows[0] = {"parameters": 2e6, "loss": 5.2}
+    written(tmp_path / "bare.csv", rows)
+    answer = typed("bare.csv", "--tokens", "3e10")
+    assert answer.code == 0, answer.err
+    assert (
+        "your table says nothing of depth and width, KV heads, attention size, the size of experts or FFN" in answer.out
+    )
+    assert "nothing of tokens: all rows are taken as trained on 3e+10" in answer.out
+    assert "1 rows are below 1e7 parameters or 1e8 tokens" in answer.out
+    assert "widened to your rows: parameters 2e+06 to" in answer.out
+
+
+def test_groups_have_levels_and_the_law_one_of_them(typed: Inside, tmp_path: Path) -> None:
+    rows = [{**row, "recipe": "old" if i % 3 == 0 else "new"} for i, row in enumerate(rows_of(9))]
+    for row in rows:
+        row["loss"] += 0.5 * (row["recipe"] == "old")
+    written(tmp_path / "own.csv", rows)
+    answer = typed("own.csv", "--rename", "recipe=group", "--json")
+    assert answer.code == 0, answer.err
+    content = json.loads(answer.out)
+    assert content["data"]["main"] == "new"
+    levels = {each["name"]: each["loss"] for each in content["data"]["groups"]}
+    assert levels["old"] - levels["new"] == pytest.approx(0.5, abs=0.05)
+    assert content["provenance"]["group"] == "new"
+
+
+def test_a_row_of_another_recipe_surprises(typed: Inside, tmp_path: Path) -> None:
+    rows = rows_of(10)
+    rows[4]["loss"] += 1.5
+    written(tmp_path / "own.csv", rows)
+    answer = typed("own.csv", "--json")
+    content = json.loads(answer.out)
+    off = np.abs(content["rows"]["surprise"])
+    assert int(off.argmax()) == 4
+    assert off[4] > 3
+    assert any(line.startswith("surprise: line 6 lies beyond 3 sds") for line in content["verdict"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--form", "chinchilla"), "form: expected none with --prior"),
+        (("--kv", "free"), "kv: expected none with --prior"),
+        (("--fix", "a=1"), "fix: expected none with --prior"),
+        (("--delta", "none"), "delta: expected none with --prior"),
+        (("--starts", "3"), "starts: expected none with --prior"),
+        (("--bootstraps", "0"), "bootstraps: expected none with --prior"),
+        (("--law", "chinchilla"), "law: expected none with --prior"),
+        (("--next", "2", "--goal", "frontier"), "goal: expected a goal"),
+        (("--next", "9999"), "next: expected at most"),
+        (("--next", "2", "--flops", "1"), "flops: expected a budget"),
+        (("--candidates", "next.csv"), "candidates: expected --next N"),
+        (("--loss-unit", "bytes"), "loss_unit: expected a unit"),
+    ],
+)
+def test_what_a_prior_excludes_is_refused(flags: tuple[str, ...], said: str, typed: Inside, tmp_path: Path) -> None:
+    written(tmp_path / "own.csv", rows_of(5))
+    answer = typed("own.csv", *flags)
+    assert answer.code == 2
+    assert answer.err.startswith(said)
+
+
+def test_other_laws_are_no_priors(typed: Inside, tmp_path: Path) -> None:
+    written(tmp_path / "own.csv", rows_of(5))
+    answer = typed("own.csv", prior="chinchilla")
+    assert answer.code == 2
+    assert answer.err.startswith("prior: expected a law of the joint form, got chinchilla")
+    kinds = [
+        {
+            **row,
+            "n_heads": 8,
+            "n_kv_heads": 2,
+            "n_experts": 1,
+            "top_k": 1,
+            "expert_size": 512,
+            "n_conv": 2,
+            "conv_kernel": 3,
+        }
+        for row in rows_of(5)
+    ]
+    written(tmp_path / "kinds.csv", kinds)
+    answer = typed("kinds.csv")
+    assert answer.code == 2
+    assert "runs: expected rows of full attention with --prior, got layers of conv" in answer.err
+
+
+def test_first_designs_under_a_prior_need_no_rows(typed: Inside, tmp_path: Path) -> None:
+    answer = typed("--next", 4, "--candidates", "next.csv")
+    assert answer.code == 0, answer.err
+    assert "Train first: 4 of the small space" in answer.out
+    assert len(read_candidates(tmp_path / "next.csv")[0]) == 4
+    assert typed().code == 2
+    assert typed("--next", 3, "--out", "mine.yaml").code == 2
+
+
+def test_designs_for_the_picks_beat_random_ones() -> None:
+    """Truths from the prior: the true regret of the picks after four trainings, chosen and random."""
+    prior = prior_of(LAW)
+    study = assemble({"law": LAW.mapping(), "baselines": [], "space": {"name": "small", "axes": AXES}}, {})
+    judged = under_draws(study, LAW)
+    assert isinstance(judged, Judged)
+    designs = study.problem.architectures(judged.found.genotypes[judged.drawn.rows])
+    of, masks = quantities(designs, 1e10), list(picks_asked(judged).values())
+    aims = contrasts(judged, prior)
+    assert (aims**2).sum() == pytest.approx(sum(_lost(judged, mask) for mask in masks))
+    chosen = proposed(Asked(4, "regret", None, 0), study, LAW, prior, judged, np.array([1e10])).trainings
+
+    def after(trained: Trainings, truth: Belief, generator: np.random.Generator) -> float:
+        table = table_of(trained.architectures, trained.tokens)
+        losses = truth.losses(quantities(trained.architectures, 1e10)) + 0.01 * generator.normal(size=len(table))
+        rows = trainings("", "", replace(table, numbers={**table.numbers, "loss": losses}), np.zeros(len(table)))
+        said, true = posterior(prior, rows).belief.losses(of), truth.losses(of)
+        return float(np.mean([true[mask][said[mask].argmin()] - true[mask].min() for mask in masks]))
+
+    regrets = []
+    for seed in range(12):
+        generator, truth = np.random.default_rng(seed), truth_of(seed)
+        random = Trainings(designs[generator.choice(len(designs), 4, replace=False)], np.full(4, 1e10))
+        regrets.append((after(chosen, truth, generator), after(random, truth, generator)))
+    own, others = np.mean(regrets, axis=0)
+    assert own < 0.6 * others
+
+
+def _lost(judged: Judged, within: Any) -> float:
+    """What the pick within a budget loses to each draw's best, mean over draws."""
+    losses = judged.drawn.losses[:, within]
+    pick = judged.found.metrics["loss"][judged.drawn.rows][within].argmin()
+    return float((losses[:, pick] - losses.min(axis=1)).mean())
+
+
+def test_cost_aware_designs_are_cheaper() -> None:
+    prior = prior_of(LAW)
+    study = assemble({"law": LAW.mapping(), "baselines": [], "space": {"name": "small", "axes": AXES}}, {})
+    judged = under_draws(study, LAW)
+    found = {goal: proposed(Asked(4, goal, None, 0), study, LAW, prior, judged, None) for goal in ("regret", "cost")}
+    assert found["cost"].trainings.flops.sum() < 0.5 * found["regret"].trainings.flops.sum()
+    assert found["regret"].plan.shrink < found["cost"].plan.shrink < 1.0
+    limited = proposed(Asked(4, "regret", None, 0, flops=1e18), study, LAW, prior, judged, None)
+    assert limited.trainings.flops.sum() <= 1e18
