@@ -102,15 +102,15 @@ def verdicts(records: Sequence[TableRecord]) -> list[str]:
     lines = [
         f"Order at most a point behind the best of {len(records[0].by[DESIGNS]) - 1} laws and rules in {sum(near)} of {len(near)} tables that decide."
     ]
-    for what, one in (
-        ("the best law of each table that was not fitted to it", _best_error),
-        ("chinchilla_epoch", lambda each: _error_of(each, "chinchilla_epoch")),
-    ):
-        pairs = [(_judged(each).error, best[0]) for each in decided if (best := one(each)) is not None]
-        ratios = [own / best for own, best in pairs]
+    beside = {"the best law of each table that was not fitted to it": [_best_error(each) for each in decided]}
+    names = [name for name in decided[0].by[DESIGNS] if name not in (*RULES, EVIDENCE)] if decided else []
+    beside |= {name: [_error_of(each, name) for each in decided] for name in names}
+    for what, errors in beside.items():
+        own = zip(decided, errors, strict=True)
+        ratios = [_judged(each).error / error[0] for each, error in own if error is not None]
         if ratios:
             lines.append(
-                f"Error of differences beside {what}: at most as large in {sum(r <= 1 for r in ratios)} of {len(ratios)}, {max(ratios):.2f} times at worst."
+                f"Error of differences beside {what}: at most as large in {sum(r <= 1 for r in ratios)} of {len(ratios)} tables, {max(ratios):.2f} times at worst."
             )
     by_laboratory = _held_by_laboratory(records)
     if by_laboratory:
