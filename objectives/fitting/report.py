@@ -41,7 +41,6 @@ def report(
     """
     stage("rows not seen by the fit")
     checked = validated(fit, fit.method.seed)
-    beside = baselines(fit, checked, rivals.get(SIZE_FORM))
     carried = portability(given, fit.table)
     shape = diagnostics.lack_of_fit(fit)
     return {
@@ -60,7 +59,7 @@ def report(
         "quality": diagnostics.quality(fit),
         "lack_of_fit": None if shape is None else asdict(shape) | {"rejected": shape.p_value < diagnostics.REJECT},
         "validation": {name: value for name, value in asdict(checked).items() if name not in BY_ROW},
-        "baselines": asdict(beside),
+        "baselines": asdict(baselines(fit, checked, rivals.get(SIZE_FORM))),
         "beyond_rows": None if beyond is None else asdict(beyond),
         "influence": diagnostics.influence(fit),
         "forms": compared(fit, checked, rivals),
