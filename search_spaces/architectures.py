@@ -12,6 +12,7 @@ from search_spaces.columns import (
     CODED,
     FILE_COLUMNS,
     PRECISIONS,
+    SHAPE,
     ColumnReader,
     any_of,
     constant,
@@ -184,6 +185,13 @@ class Architectures:
         """Unchecked architectures from the eight shape columns, further ones at their defaults unless they are given."""
         further: dict[str, Any] = {**defaults(len(shape["depth"]))}
         return cls(**further | {name: frozen(column) for name, column in shape.items()})
+
+
+if unlike := {field.name for field in fields(Architectures)} ^ {*SHAPE, *CODED}:
+    raise TypeError(
+        "search_spaces/architectures.py, search_spaces/columns.py: expected the same columns in Architectures and in SHAPE "
+        f"and DEFAULTS, got {', '.join(sorted(unlike))} in one of them; add it to the other"
+    )
 
 
 def _from_table(table: IntArray) -> Architectures:

@@ -26,6 +26,7 @@ DEFAULTS: dict[str, int | bool | str] = {
     "tokens": 0,
     **KIND_DEFAULTS,
 }
+NOT_OF_A_MODEL = ("precision", "tokens")  # columns of how a model is trained or run
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (

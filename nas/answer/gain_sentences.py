@@ -10,7 +10,7 @@ from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
-from search_spaces.specification import NON_ARCHITECTURE_AXES
+from search_spaces.specification import FURTHER_AXES
 
 STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
 
@@ -45,9 +45,7 @@ def _bought(gain: Gain) -> str:
 
 
 def _architecture(gain: Gain) -> Architectures:
-    return one(
-        {name: gain.design[name] for name in (*SHAPE, *KIND_DEFAULTS, *NON_ARCHITECTURE_AXES) if name in gain.design}
-    )
+    return one({name: gain.design[name] for name in (*SHAPE, *KIND_DEFAULTS, *FURTHER_AXES) if name in gain.design})
 
 
 def described(gains: Gains) -> dict[str, Any]:

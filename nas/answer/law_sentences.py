@@ -1,6 +1,6 @@
 """Regrets under several laws in words and tables; losses of different laws are never put side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -45,19 +45,19 @@ def verdict_rows(problem: Problem, answers: LawAnswers) -> list[tuple[str, ...]]
         own = problem.architectures(pick.answer.genotypes)
         robust = None if verdict.robust is None else problem.architectures(verdict.robust.genotypes)
         same = verdict.robust is not None and verdict.robust.keys.tolist() == pick.answer.keys.tolist()
-        rows.append(_row(within, "pick, least worst" if same else "pick", verdict, own))
+        rows.append(_row(within, "pick, least worst" if same else "pick", verdict, own, problem.space.settings))
         if robust is not None and not same:
-            rows.append(_row("", "least worst", verdict, robust))
+            rows.append(_row("", "least worst", verdict, robust, problem.space.settings))
     return rows
 
 
-def _row(within: str, name: str, verdict: Verdict, design: Architectures) -> tuple[str, ...]:
+def _row(within: str, name: str, verdict: Verdict, design: Architectures, searched: Collection[str]) -> tuple[str, ...]:
     found = verdict.regrets(design)[0]
     marked = [
         shown(regret, extrapolates=bool(law.extrapolates(design)[0]))
         for law, regret in zip(verdict.laws, found.tolist(), strict=True)
     ]
-    return (within, name, *marked, worst_of(verdict, found), describe(design))
+    return (within, name, *marked, worst_of(verdict, found), describe(design, searched))
 
 
 def worst_of(verdict: Verdict, found: FloatArray) -> str:

@@ -122,7 +122,7 @@ def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float
         f"{m['memory_gb']:.3g} GB",
         count(m["params_total"]),
         count(m["params_active"]),
-        describe(architectures),
+        describe(architectures, problem.space.settings),
     ]
 
 
@@ -176,7 +176,13 @@ def own_pick(outcome: Outcome) -> tuple[str, ...]:
     architecture = outcome.study.problem.architectures(pick.answer.genotypes)
     mark = "*" if outcome.study.problem.scenario.law.extrapolates(architecture)[0] else ""
     figures = (f"{m['loss']:.4f}{mark}", f"{m['total_ms']:.2f}", f"{m['memory_gb']:.3g} GB")
-    return (within, *figures, count(m["params_total"]), count(m["params_active"]), describe(architecture))
+    return (
+        within,
+        *figures,
+        count(m["params_total"]),
+        count(m["params_active"]),
+        describe(architecture, outcome.study.problem.space.settings),
+    )
 
 
 def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable]:
@@ -231,5 +237,5 @@ def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: f
         f"{m['total_ms']:.2f}",
         f"{there[f'{PREFIX}total_ms']:.4g}",
         f"{m['memory_gb']:.3g} GB",
-        describe(architectures),
+        describe(architectures, problem.space.settings),
     ]

@@ -1,7 +1,7 @@
 """Sentences on a study, a design and a run: the head, certainty, reading, limits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from nas.study.law_records import record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
+from search_spaces.columns import NOT_OF_A_MODEL
 from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
 
@@ -96,17 +97,24 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
         return None
 
 
-def describe(architectures: Architectures) -> str:
-    """One architecture in a line; layers where they are of several kinds, query heads where together they are not as wide, tokens of its own."""
+def describe(architectures: Architectures, searched: Collection[str] = ()) -> str:
+    """One architecture in a line; layers where they are of several kinds, query heads where together they are not as wide.
+
+    Its own tokens and precision, and the value of each further axis that was searched.
+    """
     a = {name: column[0] for name, column in architectures.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
     free = a["n_heads"] * a["head_dim"] != a["width"]
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
+    others = [name for name in searched if name not in NOT_OF_A_MODEL]
+    further = "".join(
+        f", {name} {column[0]}" for name, column in architectures.further_columns(others).items() if name in others
+    )
     kinds = in_words(architectures)[0]
     layers = "" if kinds == "full" else f" ({kinds})"
-    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
+    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}{further}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:

@@ -169,7 +169,7 @@ def _of_times(study: Study, scenario: Scenario, *, sparse: bool) -> list[str]:
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
     say(
-        f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{label}: {describe(chosen, study.problem.space.settings)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
         f"{count(e.metrics['params_active'])} active"
     )
     for line in headline(study.problem, study.config, study.calibration_note)[1:]:

@@ -259,5 +259,5 @@ def best_so_far(search: Search, front: RunningFrontier) -> str:
     found = search.archive.all()
     feasible = np.flatnonzero(found.feasible)
     row = feasible[[int(np.argmin(found.metrics["loss"][feasible]))]]
-    design = describe(search.problem.architectures(search.archive.rows(row).genotypes))
+    design = describe(search.problem.architectures(search.archive.rows(row).genotypes), search.problem.space.settings)
     return f"frontier {len(front.rows):,}, best loss {found.metrics['loss'][row[0]]:.4f}: {design}"

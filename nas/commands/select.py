@@ -263,7 +263,7 @@ def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> N
             *(column[i] for column in leading.values()),
             *(f"{metrics[name][row]:.5g}" for name in names),
             count(metrics["params_total"][row]),
-            describe(architectures[i : i + 1]),
+            describe(architectures[i : i + 1], run.space.settings),
         ]
         for i, row in enumerate(rows.tolist())
     ]

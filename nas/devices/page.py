@@ -78,7 +78,12 @@ def _found(answer: Answer, design: int | None) -> tuple[str, ...]:
         return "none fits", what_is_short(answer), "", ""
     chosen = architecture(answer)
     star = "*" * bool(answer.case.problem.scenario.law.extrapolates(chosen)[0])
-    return f"{answer.loss:.4f}{star}", binding(answer), str(design), describe(chosen)
+    return (
+        f"{answer.loss:.4f}{star}",
+        binding(answer),
+        str(design),
+        describe(chosen, answer.case.problem.space.settings),
+    )
 
 
 def _frontiers(study: DeviceStudy) -> str:

@@ -75,7 +75,7 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
 
 def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if unknown := [name for name in problem.space.settings if name not in SCENARIOS]:
-        return f"{' and '.join(unknown)} as a gene has no scenario of its own"
+        return f"{' and '.join(unknown)} as a gene {'is' if len(unknown) == 1 else 'are'} in no sum of parts"
     asked = metrics_of(problem, rules)
     missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:
