@@ -7,13 +7,20 @@ from nas.errors import UsageError
 from nas.export.layer_order import mixers, sharing_within
 from nas.export.stack_sizes import unlike
 from search_spaces.architectures import Architectures
-from search_spaces.columns import QK_NORMS
+from search_spaces.columns import NOT_OF_A_MODEL, QK_NORMS
+from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.mixes import in_words
 
 #: Stacks that read the model directory as transformers does, beside it.
 DIRECTORY = ("hf", "trainer", "llamafactory")
 TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
 EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
+
+#: Columns beyond the shape that a class may hold; an architecture with any other is refused by the column's name.
+HELD = {
+    *("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary"),
+    *(*KIND_DEFAULTS, *NOT_OF_A_MODEL),
+}
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,7 @@ def _faults(family: Family, architecture: Architectures) -> list[tuple[str, str,
         (bool(a.n_kv_shared[0]) == family.kv_shared, *_sharing(family, a), 5),
         (family.dense_first or not a.n_dense[0], "n_dense 0", f"n_dense {a.n_dense[0]}", 1),
         (not a.further_parameters[0], "further_parameters 0", f"further_parameters {a.further_parameters[0]}", 1),
+        *((False, f"no {name}", f"{name} {c[0]}", 1) for name, c in a.further_columns().items() if name not in HELD),
         *_shape_faults(family, a),
     ]
     return [(want, got, weight) for good, want, got, weight in said if not good]
