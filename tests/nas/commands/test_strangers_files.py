@@ -140,6 +140,15 @@ def test_a_comparison_evaluates_and_imports_what_its_study_names(named: Path, in
     assert named.exists()
 
 
+def test_every_command_is_listed() -> None:
+    files = [*(ROOT / "nas").glob("*.py"), *(ROOT / "nas").glob("*/__main__.py")]
+    written = [path for path in files if re.search("^main = command", path.read_text(encoding="utf-8"), re.MULTILINE)]
+    there = {path.parent.name if path.stem == "__main__" else path.stem for path in written}
+    assert there == set(COMMANDS), (
+        f"nas/__main__.py: expected every command in COMMANDS, got {there ^ set(COMMANDS)} in one of them; add it"
+    )
+
+
 def test_the_page_says_what_each_command_imports() -> None:
     assert set(RIGHTS) <= set(COMMANDS)
     rows = re.findall(r"^\| (`.+?`) \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
