@@ -182,7 +182,7 @@ def without_values(outcome: Outcome) -> list[str]:
 
 def known_before(outcome: Outcome) -> list[str]:
     """How many results the search was given."""
-    return [f"{outcome.known:,} results were known before, charged to nobody."] if outcome.known else []
+    return [f"{outcome.known:,} results were known before, not charged."] if outcome.known else []
 
 
 def reading(outcome: Outcome) -> list[str]:

@@ -59,7 +59,7 @@ class Additivity:
         """The result in one sentence."""
         side, rank = "worse" if self.bias > 0 else "better", self.rank_correlation
         ranked = (
-            "no rank correlation that could be told"
+            "no rank correlation that could be measured"
             if rank != rank
             else f"rank correlation {rank:.3f} with the real one"
         )

@@ -19,7 +19,7 @@ COLUMNS = (
 WORDS = ("model", "phase", "kind")
 SHARED = {"model": "By model", "kind": "Dense and MoE", "length": "By length of the prompt"}
 WORST = 10
-PRIOR = "a prior: these rows hardly tell"
+PRIOR = "a prior: these rows hardly determine it"
 Groups = Sequence[Mapping[str, Any]]
 
 

@@ -43,7 +43,7 @@ PLAIN = (
 )
 MIXED = "throughput of many requests mixes phases and batches: run vllm bench latency"
 SERVED = "a server's figures of several requests at once, whose batch changes: give --max-concurrency 1"
-UNPAIRED = "a whole request: one more run with --output-len 1 tells prefill from decoding"
+UNPAIRED = "a whole request: one more run with --output-len 1 separates prefill from decoding"
 
 
 @dataclass(frozen=True)

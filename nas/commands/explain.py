@@ -78,7 +78,7 @@ def explain(request: ExplainRequest) -> None:
         for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
             say(line)
     elif why_not:
-        say(f"\nWhat more would buy is not said: {why_not}")
+        say(f"\nWhat more would buy is not computed: {why_not}")
 
 
 def _found(request: ExplainRequest) -> tuple[Study, Baseline]:

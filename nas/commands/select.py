@@ -143,10 +143,10 @@ def _show_ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) ->
     """How many groups of tied designs there are, and the cheapest of each."""
     sizes = np.bincount(group)
     if sizes.max() == 1:
-        say("  no two of them are tied: the law tells every pair apart")
+        say("  no two of them are tied: the law distinguishes every pair")
         return
     cost = cost_among(run.evaluations.objectives)
-    said = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot tell the losses apart"
+    said = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot distinguish the losses"
     say(f"  {said}, so the cheapest will do")
     by_cost = np.lexsort((run.evaluations.metrics["loss"][rows], run.evaluations.metrics[cost][rows], group))
     first = by_cost[np.searchsorted(group[by_cost], np.arange(len(sizes)))]

@@ -81,7 +81,7 @@ def model_notes(rows: Sequence[ModelRow]) -> list[str]:
     law = rows[0].case.problem.scenario.law
     tokens = f" after {law.tokens / 1e9:g} B training tokens" if law.tokens else ""
     return [
-        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - it cannot tell (queries wider or narrower than the width, layers of several kinds)."
+        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - no value (queries wider or narrower than the width, layers of several kinds)."
     ]
 
 

@@ -143,7 +143,7 @@ def _models(models: Models) -> str:
         element("details", element("summary", text(_title(rows))), _ranking(rows), open=rows is models[0])
         for rows in models
     )
-    said = "Loss: what the law predicts of a shape, not the published model's own; * extrapolates; empty where it cannot tell."
+    said = "Loss: what the law predicts of a shape, not the published model's own; * extrapolates; empty where it has no value."
     return section("Published models", *shown, paragraphs([said] if models else [], "quiet"))
 
 

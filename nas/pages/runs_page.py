@@ -95,7 +95,7 @@ def _meaning(runs: Sequence[NamedRun]) -> list[str]:
         return [said]
     return [
         said,
-        "These runs differ in what their figures mean, as said below: read loss and time of each under its own conditions.",
+        "These runs differ in what their figures mean, as listed below: read loss and time of each under its own conditions.",
     ]
 
 

@@ -34,7 +34,7 @@ class Known:
     def said(self) -> list[str]:
         """A line per source."""
         return [
-            f"known: {source['source']}: {source['used']:,} results taken, charged to nobody"
+            f"known: {source['source']}: {source['used']:,} results taken, not charged"
             + "".join(f"; {n:,} left out: {why}" for why, n in source["left_out"].items())
             + "".join(f"; {note}" for note in source["notes"])
             for source in self.sources

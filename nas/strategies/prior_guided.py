@@ -40,7 +40,7 @@ class Parameters(BaseModel):
         9, strict=True, ge=0, le=1000, description="Designs of the analytic frontier to start from, spread along it"
     )
     drawn: int = Field(3, strict=True, ge=0, le=1000, description="Designs of a Latin hypercube to start from besides")
-    batch: int = Field(5, strict=True, ge=1, le=1000, description="Architectures asked for between two fits")
+    batch: int = Field(5, strict=True, ge=1, le=1000, description="Architectures proposed between two fits")
     explored: int = Field(
         1,
         strict=True,

@@ -35,7 +35,7 @@ def beside_tokens(published: list[Baseline], axis: Sequence[float]) -> tuple[lis
     if not (published and axis):
         return published, []
     names = ", ".join(known.label for known in published)
-    return [], [f"{names} left out of the comparison: tokens are an axis, on which nobody says where it stands"]
+    return [], [f"{names} left out of the comparison: tokens are an axis, and published models have no known place on it"]
 
 
 def baseline(item: str | Mapping[str, Any]) -> Baseline:

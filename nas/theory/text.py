@@ -93,7 +93,7 @@ def _show_forms(prediction: Prediction) -> None:
         if form.paper_rate is not None:
             asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
             say(
-                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} where {asked:.4f} is asked"
+                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} instead of {asked:.4f}"
             )
     law = prediction.theory.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:

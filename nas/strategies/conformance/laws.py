@@ -168,7 +168,7 @@ def need_not_wait(subject: Subject) -> None:
     """With TRAITS.asynchronous it may be asked before it was told everything, is told in any order, and asks nothing twice."""
     for problem in (subject.problem(budgets=BUDGETS[1]), subject.problem(SMALL[1])) * subject.traits.asynchronous:
         first = subject.hurried(problem)
-        assert first == subject.hurried(problem), "two searches of one seed, told in one order, differ"
+        assert first == subject.hurried(problem), "two searches of one seed with answers in one order differ"
         wanted = min(EVALUATIONS, problem.space.size)
         assert len(set(first)) == len(first) >= wanted, f"expected {wanted} designs, each once, got {len(set(first))}"
 

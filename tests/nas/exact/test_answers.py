@@ -334,7 +334,7 @@ def test_explain_says_why_it_cannot_say_what_more_would_buy(
 ) -> None:
     monkeypatch.setattr("nas.exact.gains.SECONDS", 3)
     said = inside("explain", exact_run, "--select", "best").out
-    assert "What more would buy is not said: exact answers in the some space would take more than seconds" in said
+    assert "What more would buy is not computed: exact answers in the some space would take more than seconds" in said
     assert json.loads(inside("explain", exact_run, "--select", "best", "--json").out)["gains"] is None
 
 
