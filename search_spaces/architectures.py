@@ -202,7 +202,7 @@ def _from_table(table: IntArray) -> Architectures:
 
 
 def _differs(column: AnyArray, value: Any) -> bool:
-    """Whether a column holds anything but a value; of a constant one its first row tells."""
+    """Whether a column holds anything but a value; of a constant one its first row decides."""
     return bool(column[0] != value if column.strides == (0,) and len(column) else np.any(column != value))
 
 

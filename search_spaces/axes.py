@@ -97,7 +97,7 @@ class Axes:
 
     @cached_property
     def mixes(self) -> Mixes:
-        """What each rule of the axis of layers makes of each depth; without the axis full attention."""
+        """The mix of each rule of the axis of layers at each depth; without the axis full attention."""
         return self.specification.mixes()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Columns of architectures: their names, defaults and types, and the reading of columns that somebody gives."""
+"""Columns of architectures: their names, defaults and types, and the reading of given columns."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -51,7 +51,7 @@ def constant(value: Any, n: int, dtype: Any) -> AnyArray:
 
 
 def any_of(column: AnyArray) -> bool:
-    """Whether a column holds anything but zeros; of a constant one its first row tells."""
+    """Whether a column holds anything but zeros; of a constant one its first row decides."""
     return bool(column[0] if column.strides == (0,) and len(column) else column.any())
 
 

@@ -75,17 +75,17 @@ class SpaceSpecification(BaseModel):
 
     @property
     def rules(self) -> list[Rule]:
-        """What layers may be mixed of; all of full attention where that is no axis."""
+        """The rules that layers may be mixed by; full attention where they are no axis."""
         return self.axes.layers or [Rule()]
 
     def mixes(self) -> Mixes:
-        """What the rules make of each depth."""
-        return Mixes.of(self.axes.depth, self.rules, self.conditions)
+        """The mix of each rule at each depth."""
+        return Mixes.from_rules(self.axes.depth, self.rules, self.conditions)
 
     def possible_heads(self) -> Heads:
         """Which (width, head_dim, n_heads) the axes and conditions allow, whatever the KV heads."""
         least, most = self.conditions.min_query_ratio or 0.0, self.conditions.max_query_ratio or math.inf
-        return Heads.of(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
+        return Heads.from_axes(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
 
     def heads(self) -> Heads:
         """Which (width, head_dim, n_heads) the space holds: those that some number of KV heads goes with."""

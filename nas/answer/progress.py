@@ -59,7 +59,7 @@ class Progress:
         return self.state == "running"
 
     def lines(self) -> list[str]:
-        """What a reader sees, a line per subject."""
+        """Lines for a reader, one per subject."""
         state = self.state
         if self.going_on and self.evaluations == self.limit:
             state += ", all evaluated, writing the answer"

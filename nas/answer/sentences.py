@@ -27,7 +27,7 @@ WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form l
 
 
 def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[str]:
-    """What is searched, on what, under which budgets."""
+    """The space, the device and the budgets of a search."""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
@@ -42,7 +42,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
 
 
 def capabilities(space: SearchSpace, law: Law) -> list[str]:
-    """What every design of a space with layers of several kinds can do at least; nothing of other spaces."""
+    """Least capabilities of every design of a space with layers of several kinds; empty for other spaces."""
     c = space.specification.conditions
     least = [f"at least {c.min_full_layers}"] if c.min_full_layers else []
     least += [f"one in {c.full_layer_every}"] if c.full_layer_every else []
@@ -51,13 +51,13 @@ def capabilities(space: SearchSpace, law: Law) -> list[str]:
     shared = {None: [], 0: ["no shared KV caches"]}.get(
         c.max_kv_shared, [f"at most {c.max_kv_shared} layers that share KV"]
     )
-    said = f"Layers of several kinds: {', '.join([*full, *window, *shared])} (limits: full_layers, window, kv_shared)"
+    text = f"Layers of several kinds: {', '.join([*full, *window, *shared])} (limits: full_layers, window, kv_shared)"
     told = deltas_in_words(law)
-    return [said + (f"; {told}" if told else "")] if full else []
+    return [text + (f"; {told}" if told else "")] if full else []
 
 
 def deltas_in_words(law: Law) -> str:
-    """What was measured of kinds of layers, nats where all layers are of the kind, and by whom; "" of nothing."""
+    """Measured deltas of kinds of layers, nats where all layers are of the kind, and their source; "" without any."""
     told = ", ".join(f"{kind} {delta:+.3g}" for kind, delta in law.layer_deltas.items())
     source = f" ({law.layer_deltas_source})" if law.layer_deltas_source else ""
     return f"loss by your deltas, in proportion to the layers: {told} nats{source}" if told else ""
@@ -135,15 +135,15 @@ def count(n: float) -> str:
 def certainty(outcome: Outcome) -> list[str]:
     """How sure the search is that it found the frontier."""
     evaluated = f"{outcome.charged:,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
-    said = [evaluated, *known_before(outcome), *without_values(outcome)]
+    lines = [evaluated, *known_before(outcome), *without_values(outcome)]
     if outcome.whole:
         return [
-            *said,
+            *lines,
             f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}; {outcome.how}.",
         ]
     if outcome.exact is not None and outcome.distance is None:
         return [
-            *said,
+            *lines,
             f"None of all {outcome.study.problem.space.size:,} architectures of the space is feasible: no search can find one.",
         ]
     if outcome.distance is None:
@@ -152,10 +152,10 @@ def certainty(outcome: Outcome) -> list[str]:
             if not outcome.study.problem.analytic
             else "it takes more than seconds (--algo exact solves it)"
         )
-        return [*said, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
+        return [*lines, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
     d = outcome.distance
     return [
-        *said,
+        *lines,
         f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
         f"{100 * d.gap:.2g} % (log scale), IGD+ {d.igd_plus:.2g}, additive epsilon {d.epsilon:.2g}.",
     ]
@@ -166,9 +166,9 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
     if outcome.distance is None:
         return certainty(outcome)
     n, d = outcome.charged, outcome.distance
-    said = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
+    text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
     ended = [] if outcome.stop_reason.endswith("distinct evaluations") else [f"Stopped: {outcome.stop_reason}."]
-    return [said, *known_before(outcome), *ended, *without_values(outcome)]
+    return [text, *known_before(outcome), *ended, *without_values(outcome)]
 
 
 def without_values(outcome: Outcome) -> list[str]:
@@ -191,13 +191,13 @@ def reading(outcome: Outcome) -> list[str]:
     if len(frontier) < 2:
         return []
     a = outcome.study.problem.architectures(frontier.genotypes)
-    said = {
+    meaning = {
         "n_experts": _sparsity(a),
         "depth": f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
         "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
         "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
     }
-    return [f"Reading: {'; '.join(text for axis, text in said.items() if axis not in outcome.blind)}."]
+    return [f"Reading: {'; '.join(text for axis, text in meaning.items() if axis not in outcome.blind)}."]
 
 
 def _sparsity(a: Architectures) -> str:
@@ -209,7 +209,7 @@ def _sparsity(a: Architectures) -> str:
 
 
 def limits(outcome: Outcome) -> list[str]:
-    """What the loss law can be trusted for."""
+    """The range in which the loss law can be trusted."""
     law = outcome.study.problem.scenario.law
     if len(outcome.frontier) == 0:
         return []
@@ -222,7 +222,7 @@ def limits(outcome: Outcome) -> list[str]:
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
-        *told_by_fit(law),
+        *fit_lines(law),
         *draws_outside(law, outside),
         *active_experts(outcome),
         *sureness(outcome),
@@ -230,7 +230,7 @@ def limits(outcome: Outcome) -> list[str]:
 
 
 def limits_in_short(outcome: Outcome) -> list[str]:
-    """What the losses are, how sure, and how many of them extrapolate: what `*` means."""
+    """Sentence on the losses: their source, how sure, how many extrapolate (`*`)."""
     law, n = outcome.study.problem.scenario.law, len(outcome.frontier)
     if n == 0:
         return []
@@ -242,7 +242,7 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn))]
     return [
         f"Limits: predicted losses ({tokens}{sure}), {beyond}",
-        *told_by_fit(law),
+        *fit_lines(law),
         *draws_outside(law, outside),
         *active_experts(outcome, brief=True),
         *likely,
@@ -256,12 +256,12 @@ def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:
         return []
     own = [p.answer.genotypes for p in outcome.picks if p.answer is not None and not p.question.baseline]
     picks = problem.architectures(np.concatenate(own)) if own else None
-    said = [] if picks is None else active_experts_lines(law, picks, "picks", brief=brief)
+    lines = [] if picks is None else active_experts_lines(law, picks, "picks", brief=brief)
     frontier = problem.architectures(outcome.frontier.genotypes)
-    return said or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
+    return lines or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
 
 
-def told_by_fit(law: Law) -> list[str]:
-    """The verdict of the law's own fit, and what must be said wherever it is used with its record beside it, where it has them."""
+def fit_lines(law: Law) -> list[str]:
+    """The assessment by the law's own fit, and the caveats that go with it, beside its record where it has one."""
     verdict, beside = verdict_line(law), "; ".join(part for part in (law.caveat, record_line(law)) if part)
     return [*([verdict] if verdict else []), *([f"Law {law.name}: {beside}."] if law.caveat else [])]

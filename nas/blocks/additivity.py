@@ -80,7 +80,7 @@ class Additivity:
 
 
 def read_additivity(library: Path) -> Additivity | None:
-    """What lies beside a library's file; None where there is nothing, or no mixture.
+    """The additivity file beside a library's file; None where there is none, or no mixture.
 
     Raises:
         UsageError: a file of another form.

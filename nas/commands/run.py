@@ -76,7 +76,7 @@ def execute(request: RunRequest) -> Path:
 
 
 def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:
-    """Print the answer as it was asked for.
+    """Print the answer as table or JSON.
 
     Raises:
         LostOutputError: standard output does not take it.
@@ -204,7 +204,7 @@ def searched(
 
 
 def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: RunRequest) -> Outcome:
-    """What follows from everything evaluated, written into the run's folder; each step is named while it lasts."""
+    """Write all results into the run's folder; each step is named while it lasts."""
     stage = Stages(quiet=request.quiet)
     told = search.archive.all()
     outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)

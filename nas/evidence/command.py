@@ -1,4 +1,4 @@
-"""The work of `evidence`: tables read, laws and rules asked, the record printed."""
+"""Runs `evidence`: reads tables, evaluates laws and rules on them, prints the record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.evidence import tables
 from nas.evidence.judging import Judgement
-from nas.evidence.predictors import RULES, laws_asked
+from nas.evidence.predictors import RULES, laws_by_name
 from nas.evidence.questions import QUESTIONS
 from nas.evidence.record import Mean, TableRecord, means, table_record
 from nas.evidence.request import EvidenceRequest
@@ -28,11 +28,11 @@ def execute(request: EvidenceRequest) -> None:
     """
     if request.question is not None and request.question not in QUESTIONS:
         raise UsageError(f"question: {unknown('a question', request.question, QUESTIONS)}")
-    laws, stage = laws_asked(request.laws), Stages(quiet=request.quiet or request.json)
-    asked = [*tables.own(request.tables), *tables.published(request.published)] or tables.base()
+    laws, stage = laws_by_name(request.laws), Stages(quiet=request.quiet or request.json)
+    chosen = [*tables.own(request.tables), *tables.published(request.published)] or tables.base()
     questions = [request.question] if request.question else list(QUESTIONS)
     records = []
-    for each in asked:
+    for each in chosen:
         stage(f"{each.name}: {len(each.table)} models")
         records.append(table_record(each, laws, questions))
     stage.close()
@@ -49,9 +49,9 @@ def content(records: Sequence[TableRecord]) -> dict[str, Any]:
     return {
         "tables": [
             {
-                "name": record.asked.name,
-                "laboratory": record.asked.laboratory,
-                "models": len(record.asked.table),
+                "name": record.source.name,
+                "laboratory": record.source.laboratory,
+                "models": len(record.source.table),
                 "questions": {
                     question: {
                         "pairs": len(record.pairs[question]),
@@ -74,7 +74,7 @@ def _say_record(records: Sequence[TableRecord]) -> None:
     """The record over all tables on one screen, then which tables decide nothing."""
     found = means(records)
     names = [*dict.fromkeys(name for by in found.values() for name in by)]
-    models, shown = sum(len(record.asked.table) for record in records), f"{len(records)} tables"
+    models, shown = sum(len(record.source.table) for record in records), f"{len(records)} tables"
     say(Styled(f"Pairs in the right order, %, mean over tables: {models:,} models in {shown}", TITLE))
     header = ["by", *(f"{question} ({_tables(by)})" for question, by in found.items())]
     table(header, [[name, *(_order(by[name]) for by in found.values())] for name in names])
@@ -94,10 +94,10 @@ def _say_question(question: str, records: Sequence[TableRecord]) -> None:
         say(f"No table has a pair for {question}.")
     for record in there:
         pairs = record.pairs[question]
-        whose = f", {record.asked.laboratory}" if record.asked.laboratory else ""
+        whose = f", {record.source.laboratory}" if record.source.laboratory else ""
         few = "" if question in record.decided else "; too few to decide anything"
-        said = f"{question}: {record.asked.name}{whose}, {len(pairs):,} pairs of {len(pairs.rows):,} models{few}"
-        say(Styled(said, TITLE))
+        text = f"{question}: {record.source.name}{whose}, {len(pairs):,} pairs of {len(pairs.rows):,} models{few}"
+        say(Styled(text, TITLE))
         heard = {name: each for name, each in record.by[question].items() if each is not None and each.mute < 1.0}
         table(HEADER, [[name, *_cells(each, name in RULES)] for name, each in heard.items()])
         if silent := record.by[question].keys() - heard.keys():

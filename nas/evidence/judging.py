@@ -39,12 +39,12 @@ class Judgement:
     sure_right: float | None = None
 
 
-def judged(said: Mapping[str, Prediction | None], loss: FloatArray, pairs: Pairs) -> dict[str, Judgement | None]:
+def judged(predictions: Mapping[str, Prediction | None], loss: FloatArray, pairs: Pairs) -> dict[str, Judgement | None]:
     """A judgement of each prediction by name; None of one that is None."""
-    asked = {name: each for name, each in said.items() if each is not None}
-    intervals = order_intervals({name: _order(each.losses, loss, pairs) for name, each in asked.items()}, pairs)
-    found = {name: _judgement(each, loss, pairs, intervals[name]) for name, each in asked.items()}
-    return {name: found.get(name) for name in said}
+    given = {name: each for name, each in predictions.items() if each is not None}
+    intervals = order_intervals({name: _order(each.losses, loss, pairs) for name, each in given.items()}, pairs)
+    found = {name: _judgement(each, loss, pairs, intervals[name]) for name, each in given.items()}
+    return {name: found.get(name) for name in predictions}
 
 
 def order_intervals(right: Mapping[str, FloatArray], pairs: Pairs) -> dict[str, tuple[float, float]]:
@@ -75,28 +75,28 @@ def _interval(shares: FloatArray) -> tuple[float, float]:
 
 def _order(predicted: FloatArray, loss: FloatArray, pairs: Pairs) -> FloatArray:
     """1 for a pair in the right order, 0 in the wrong one, .5 for a tie, nan for one that is not priced, (pairs,)."""
-    said = predicted[pairs.first] - predicted[pairs.second]
+    difference = predicted[pairs.first] - predicted[pairs.second]
     true = loss[pairs.first] - loss[pairs.second]
-    right = np.where(np.abs(said) > TIE, (said * true > 0).astype(np.float64), 0.5)
-    return np.where(np.isfinite(said), right, np.nan)
+    right = np.where(np.abs(difference) > TIE, (difference * true > 0).astype(np.float64), 0.5)
+    return np.where(np.isfinite(difference), right, np.nan)
 
 
-def _judgement(asked: Prediction, loss: FloatArray, pairs: Pairs, interval: tuple[float, float]) -> Judgement:
-    predicted = asked.losses
+def _judgement(prediction: Prediction, loss: FloatArray, pairs: Pairs, interval: tuple[float, float]) -> Judgement:
+    predicted = prediction.losses
     right = _order(predicted, loss, pairs)
     priced = np.isfinite(right)
     own = Pairs(pairs.first[priced], pairs.second[priced])
-    said = predicted[own.first] - predicted[own.second]
+    difference = predicted[own.first] - predicted[own.second]
     true = loss[own.first] - loss[own.second]
-    seen = np.abs(said) > TIE
+    seen = np.abs(difference) > TIE
     mute = 1.0 - float(seen.sum()) / len(pairs)
     if not seen.any():
         return Judgement(len(own), len(pairs), 0.5, (0.0, 1.0), np.nan, np.nan, np.nan, mute, decides=False)
-    slope = float((said * true).sum() / (said**2).sum()) if asked.in_nats else np.nan
-    error = float(np.sqrt(((said - true) ** 2).mean())) if asked.in_nats else np.nan
+    slope = float((difference * true).sum() / (difference**2).sum()) if prediction.in_nats else np.nan
+    error = float(np.sqrt(((difference - true) ** 2).mean())) if prediction.in_nats else np.nan
     decides = len(own) >= LEAST_PAIRS and len(own.rows) >= LEAST_ROWS
     order, regret = float(right[priced].mean()), _regret(predicted, loss, own)
-    doubt = {} if asked.draws is None else _doubt(asked.draws, true, own)
+    doubt = {} if prediction.draws is None else _doubt(prediction.draws, true, own)
     return Judgement(len(own), len(pairs), order, interval, regret, slope, error, mute, decides, **doubt)
 
 

@@ -1,4 +1,4 @@
-"""What is asked about trained models: laws, and rules that need none."""
+"""Predictions for trained models: by laws, and by rules that need none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ RULES = {
 }  # what loses less, by the quantity that is larger
 
 
-def laws_asked(further: Sequence[str]) -> dict[str, Law]:
+def laws_by_name(further: Sequence[str]) -> dict[str, Law]:
     """Every shipped law, then further ones by name or file.
 
     Raises:
@@ -35,7 +35,7 @@ def laws_asked(further: Sequence[str]) -> dict[str, Law]:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a law or a rule says of a table's rows: losses, nan where it says nothing, (n,).
+    """Predictions of a law or a rule for a table's rows: losses, nan where it has none, (n,).
 
     in_nats: losses, and not only an order. draws: the same under each of a law's draws, (draws, n); None without any.
     """
@@ -46,7 +46,7 @@ class Prediction:
 
 
 def by_law(law: Law, table: Table) -> Prediction | None:
-    """A law's losses, nats; None where it cannot be asked."""
+    """A law's losses, nats; None where the table lacks what it needs."""
     assumed = stand_ins(law, table)
     if assumed is None:
         return None
@@ -56,8 +56,8 @@ def by_law(law: Law, table: Table) -> Prediction | None:
             priced &= (table.feature(name) >= low) & (table.feature(name) <= high)
     if law.prices_sparse and table.has("n_experts"):  # what experts must be is not said by these tables
         priced &= table.feature("n_experts") == 1
-    said = np.where(priced & np.isfinite(predicted), predicted, np.nan)
-    return Prediction(said, True, drawn_predictions(law, table, assumed) if law.drawn else None)
+    losses = np.where(priced & np.isfinite(predicted), predicted, np.nan)
+    return Prediction(losses, True, drawn_predictions(law, table, assumed) if law.drawn else None)
 
 
 def by_rule(quantity: str, table: Table) -> Prediction | None:

@@ -150,11 +150,11 @@ QUESTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Comparable], BoolArray]
 
 
 def questions_of(table: Table, group: AnyArray) -> dict[str, Pairs]:
-    """The questions that a table has any pair for, with these pairs; `group` tells rows that may be compared, (n,)."""
+    """The questions that a table has any pair for, with these pairs; `group` marks rows that may be compared, (n,)."""
     comparable = Comparable(table, group)
-    asked = {
+    by_question = {
         name: comparable.chosen(which(comparable))
         for name, (needed, which) in QUESTIONS.items()
         if all(map(table.has, needed))
     }
-    return {name: pairs for name, pairs in asked.items() if len(pairs)}
+    return {name: pairs for name, pairs in by_question.items() if len(pairs)}

@@ -9,15 +9,15 @@ import numpy as np
 from nas.evidence.judging import Judgement, judged
 from nas.evidence.predictors import RULES, by_law, by_rule
 from nas.evidence.questions import QUESTIONS, Pairs, questions_of
-from nas.evidence.tables import Asked
+from nas.evidence.tables import GroupedTable
 from objectives.loss_law.law import Law
 
 
 @dataclass(frozen=True, eq=False)
 class TableRecord:
-    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be asked."""
+    """One table: its pairs by question, and by question the judgement of every law and rule, None of one without a prediction."""
 
-    asked: Asked
+    source: GroupedTable
     pairs: Mapping[str, Pairs]
     by: Mapping[str, Mapping[str, Judgement | None]]
 
@@ -30,21 +30,21 @@ class TableRecord:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean order of a law or rule on a question over `tables` tables that decide it; a table of which it says nothing counts half."""
+    """The mean order of a law or rule on a question over `tables` tables that decide it; a table without its prediction counts half."""
 
     order: float
     tables: int
     mute: int
 
 
-def table_record(asked: Asked, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
-    """What a table says of laws and rules."""
+def table_record(source: GroupedTable, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
+    """The record of laws and rules on a table."""
     wanted = set(questions)
-    pairs = {name: own for name, own in questions_of(asked.table, asked.group).items() if name in wanted}
-    said = {name: by_law(law, asked.table) for name, law in laws.items()}
-    said |= {name: by_rule(quantity, asked.table) for name, quantity in RULES.items()}
-    by = {question: judged(said, asked.table.loss, own) for question, own in pairs.items()}
-    return TableRecord(asked, pairs, by)
+    pairs = {name: own for name, own in questions_of(source.table, source.group).items() if name in wanted}
+    predictions = {name: by_law(law, source.table) for name, law in laws.items()}
+    predictions |= {name: by_rule(quantity, source.table) for name, quantity in RULES.items()}
+    by = {question: judged(predictions, source.table.loss, own) for question, own in pairs.items()}
+    return TableRecord(source, pairs, by)
 
 
 def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Mean]]:

@@ -1,4 +1,4 @@
-"""The tables that are asked: the evidence base, published files in its convention, tables of the user's."""
+"""Tables of trained models: the evidence base, published files in its convention, tables of the user's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SOURCES = "objectives.evidence.sources"
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class GroupedTable:
     """A table with its name, whose it is, and which rows may be compared, (n,)."""
 
     name: str
@@ -37,13 +37,13 @@ def sources() -> Mapping[str, EvidenceSource]:
     return {name: EvidenceSource.model_validate(read(path)[0]) for name, path in documents(SOURCES).items()}
 
 
-def base() -> list[Asked]:
+def base() -> list[GroupedTable]:
     """The packaged tables of the evidence base."""
     places = documents(SOURCES)
-    return [_asked(source, places[name].with_suffix(".csv")) for name, source in sources().items() if source.packaged]
+    return [_grouped(source, places[name].with_suffix(".csv")) for name, source in sources().items() if source.packaged]
 
 
-def published(given: Sequence[str]) -> list[Asked]:
+def published(given: Sequence[str]) -> list[GroupedTable]:
     """Published files in the convention, each `NAME=FILE` of a source of the evidence base.
 
     Raises:
@@ -60,25 +60,25 @@ def published(given: Sequence[str]) -> list[Asked]:
         except (OSError, ValueError) as error:
             raise UsageError(str(error)) from None
         group = columns.pop("group")
-        found.append(Asked(source.name, source.laboratory, Table(columns, np.arange(len(group))), group))
+        found.append(GroupedTable(source.name, source.laboratory, Table(columns, np.arange(len(group))), group))
     return found
 
 
-def own(paths: Sequence[Path]) -> list[Asked]:
-    """Tables of the user's; a column `group` tells which rows may be compared, without it all may.
+def own(paths: Sequence[Path]) -> list[GroupedTable]:
+    """Tables of the user's; a column `group` marks which rows may be compared, without it all may.
 
     Raises:
         UsageError: one that cannot be read.
     """
     try:
-        return [Asked(path.stem, "", table := read_tables([path]), _group(path, table)) for path in paths]
+        return [GroupedTable(path.stem, "", table := read_tables([path]), _group(path, table)) for path in paths]
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None
 
 
-def _asked(source: EvidenceSource, path: Path) -> Asked:
+def _grouped(source: EvidenceSource, path: Path) -> GroupedTable:
     table = read_tables([path])
-    return Asked(source.name, source.laboratory, table, _group(path, table))
+    return GroupedTable(source.name, source.laboratory, table, _group(path, table))
 
 
 def _group(path: Path, table: Table) -> AnyArray:

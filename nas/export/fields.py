@@ -15,7 +15,7 @@ def architecture_fields(architecture: Architectures) -> dict[str, Any]:
 
 
 def training_fields(model: Model) -> dict[str, Any]:
-    """What every trainer must be told of the recipe."""
+    """The recipe's figures that every trainer needs."""
     recipe, plan = model.recipe, model.schedule
     return {
         "steps": plan.steps,

@@ -30,7 +30,7 @@ _command: ContextVar[str] = ContextVar(
 
 @contextmanager
 def command(name: str) -> Iterator[None]:
-    """What is imported inside the block is imported for a command."""
+    """Name the command for which modules are imported inside the block."""
     token = _command.set(name)
     try:
         yield

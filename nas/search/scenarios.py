@@ -20,7 +20,7 @@ from objectives.transfers import Conditions, extrapolations
 
 
 def conditions_of(config: StudyConfig, *, experts: bool = False) -> Conditions:
-    """What a configuration asks a profile for, in a space with experts or without."""
+    """Conditions for the choice of a profile, in a space with experts or without."""
     context = config.input_tokens + config.output_tokens
     return Conditions(config.precision, config.batch, config.input_tokens, context, experts)
 
@@ -82,8 +82,8 @@ def scenario_in_formats(
         for name in formats
     ]
     notes = dict(zip(formats, (each for _, each in found), strict=True))
-    said = note if len(set(notes.values())) == 1 else "; ".join(f"{name}: {each}" for name, each in notes.items())
-    return replace(own, formats=tuple(scenario for scenario, _ in found)), said
+    text = note if len(set(notes.values())) == 1 else "; ".join(f"{name}: {each}" for name, each in notes.items())
+    return replace(own, formats=tuple(scenario for scenario, _ in found)), text
 
 
 def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
@@ -95,9 +95,9 @@ def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
 
 
 def beyond_measured(calibration: Calibration | None, asked: Conditions) -> list[str]:
-    """A sentence for each way in which times are asked for that the calibration was not measured with."""
+    """A sentence for each way in which times lie outside of the calibration's measurements."""
     outside = [] if calibration is None else extrapolations(calibration, asked)
-    return [f"times are extrapolated: {transfer.said}" for transfer in outside]
+    return [f"times are extrapolated: {transfer.sentence}" for transfer in outside]
 
 
 def beyond_in_formats(scenario: Scenario, asked: Conditions) -> list[str]:
@@ -110,9 +110,9 @@ def beyond_of_each(profiles: Mapping[str, Calibration | None], asked: Conditions
     """The same for the calibration of each format; what is not so of all of them names its own."""
     found: dict[str, list[str]] = {}
     for name, calibration in profiles.items():
-        for said in beyond_measured(calibration, replace(asked, precision=name)):
-            found.setdefault(said, []).append(name)
-    return [said if len(names) == len(profiles) else f"{' and '.join(names)}: {said}" for said, names in found.items()]
+        for text in beyond_measured(calibration, replace(asked, precision=name)):
+            found.setdefault(text, []).append(name)
+    return [text if len(names) == len(profiles) else f"{' and '.join(names)}: {text}" for text, names in found.items()]
 
 
 def _refuse_without_peak(config: StudyConfig, device: Device) -> None:

@@ -73,7 +73,7 @@ class LocalSearch:
         return self._restart(min(self.parameters.restart, at_most) if self.asynchronous else self.parameters.restart)
 
     def _new(self, genotypes: IntArray, way: int) -> IntArray:
-        """Those that were never asked for, noted with the way in which they are."""
+        """Designs that were never proposed, recorded with the way in which they are."""
         keys = self.space.keys(genotypes)
         new = self.seen.add(keys)
         self.ways.update(dict.fromkeys(keys[new].tolist(), way))

@@ -31,11 +31,13 @@ def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> li
 
 
 def beside_tokens(published: list[Baseline], axis: Sequence[float]) -> tuple[list[Baseline], list[str]]:
-    """The models to compare with, and what is said where an axis of tokens leaves them out."""
+    """The models to compare with, and a notice where an axis of tokens leaves them out."""
     if not (published and axis):
         return published, []
     names = ", ".join(known.label for known in published)
-    return [], [f"{names} left out of the comparison: tokens are an axis, and published models have no known place on it"]
+    return [], [
+        f"{names} left out of the comparison: tokens are an axis, and published models have no known place on it"
+    ]
 
 
 def baseline(item: str | Mapping[str, Any]) -> Baseline:

@@ -32,7 +32,7 @@ class DefaultBudget(BaseModel):
 
 
 class TrainingConfig(BaseModel):
-    """What `train_hours` and `lifetime_flops` are of."""
+    """The training that `train_hours` and `lifetime_flops` price."""
 
     model_config = ConfigDict(extra="forbid")
     device: Annotated[

@@ -1,4 +1,4 @@
-"""What installed packages add by entry points: strategies, metrics, forms of laws, laws, devices, stacks.
+"""Entry points of installed packages: strategies, metrics, forms of laws, laws, devices, stacks.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported then, and a fault in it is said with the distribution that it came with.
@@ -92,7 +92,7 @@ def shipped(kind: str) -> tuple[str, ...]:
 
 
 def offered(kind: str) -> dict[str, tuple[PlugIn, ...]]:
-    """What installed packages offer under each name; a name that is shipped is ours and left out."""
+    """Entry points of installed packages under each name; a name that is shipped is ours and left out."""
     names: dict[str, tuple[PlugIn, ...]] = {}
     for plug_in in read().plug_ins:
         if plug_in.kind == kind and plug_in.name not in shipped(kind):
@@ -106,7 +106,7 @@ def named(kind: str) -> list[str]:
 
 
 def found(kind: str, name: str) -> PlugIn | None:
-    """What an installed package offers under a name that is not shipped; None where none does.
+    """The entry point of an installed package under a name that is not shipped; None without one.
 
     Raises:
         UsageError: several do, each with its origin.

@@ -10,7 +10,7 @@ from nas.evidence.judging import judged
 from nas.evidence.predictors import Prediction
 from nas.evidence.questions import Pairs, questions_of
 from nas.evidence.record import means, table_record
-from nas.evidence.tables import Asked, base
+from nas.evidence.tables import GroupedTable, base
 from nas.study.catalogue import load_law
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
@@ -156,7 +156,9 @@ def test_what_says_nothing_is_mute_and_decides_nothing() -> None:
 def test_a_mute_table_counts_half_in_the_record() -> None:
     rule, laws = random_table(2), {"hw_codesign": load_law("hw_codesign")}
     bare = Table({name: rule.numbers[name] for name in ("parameters", "tokens", "loss")}, rule.lines)
-    both = [table_record(Asked(name, "", table, np.zeros(40)), laws) for name, table in (("a", rule), ("b", bare))]
+    both = [
+        table_record(GroupedTable(name, "", table, np.zeros(40)), laws) for name, table in (("a", rule), ("b", bare))
+    ]
     mean = means(both)["equal tokens"]["deeper"]
     first = both[0].by["equal tokens"]["deeper"]
     assert first is not None
