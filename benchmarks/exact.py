@@ -172,7 +172,7 @@ def brute_force(problem: Problem) -> FloatArray:
     """Objective values of the frontier of two objectives by summing parts of every architecture."""
     names = tuple(o.name for o in problem.objectives)
     metrics = tuple(dict.fromkeys([*names, *(b.metric for b in problem.budgets)]))
-    sums, front = AdditiveBounds.of(problem, Grid(problem.space), metrics), np.zeros((0, 2))
+    sums, front = AdditiveBounds.for_metrics(problem, Grid(problem.space), metrics), np.zeros((0, 2))
     for _, _, values in blocks(sums, metrics):
         column = dict(zip(metrics, values, strict=True))
         keep = np.ones(values[0].shape, dtype=bool)
@@ -208,7 +208,7 @@ def tables() -> None:
     """Architectures per second through tables, beside the machine's memory fill rate."""
     problem = problem_of("fine", ["loss", "total_ms"], {})
     metrics = ("loss", "total_ms")
-    sums, done, spent = AdditiveBounds.of(problem, Grid(problem.space), metrics), 0, 0.0
+    sums, done, spent = AdditiveBounds.for_metrics(problem, Grid(problem.space), metrics), 0, 0.0
     widths = sums.grid.widths[:: len(sums.grid.widths) // 8]
     for width in widths.tolist():
         ffn, mine = sums.ffn(every_ffn(sums.grid, width)), np.flatnonzero(sums.backbones.width == width)

@@ -126,7 +126,7 @@ def seeds_of(study: str) -> IntArray:
     """Keys of designs spread along the analytic frontier."""
     problem = analytic(tuple(STUDIES[study][1]))
     found = problem.evaluate(every(problem))
-    scale = Scale.of(problem.objectives, found.values[non_dominated(found.values)])
+    scale = Scale.from_frontier(problem.objectives, found.values[non_dominated(found.values)])
     return found.keys[select(found, f"diverse:{SEEDED}", scale, problem.scenario)]
 
 
@@ -134,7 +134,7 @@ def figures_of(case: Case, found: Evaluations) -> dict[str, float]:
     """Gap and regret of what was evaluated."""
     values = case.values[case.feasible]
     best = values[non_dominated(values)]
-    scale = Scale.of(case.problem.objectives, best)
+    scale = Scale.from_frontier(case.problem.objectives, best)
     kept = found.keys[case.feasible[found.keys]]
     gap = 1.0 - scale.hypervolume(case.values[kept]) / scale.hypervolume(best)
     return {"gap": gap, "regret": regret(case, found, best)}

@@ -110,7 +110,7 @@ def gaps(law: str, algo: str, keep: float, seeds: int, trainings: int) -> Iterat
     latency = base.evaluate(every, ("total_ms",)).metrics["total_ms"]
     values = np.stack([Trained(law, 0).true(base.architectures(every)), latency], axis=1)
     best = values[non_dominated(values)]
-    scale = Scale.of(base.objectives, best)
+    scale = Scale.from_frontier(base.objectives, best)
     for seed in range(seeds):
         found = [
             searched(base, Trained(law, seed, trainings), algo, steps, keep, seed, trainings)

@@ -168,7 +168,7 @@ def compare(
 def gaps(problem: Problem, found: Evaluations) -> list[float]:
     """Gaps to the exact frontier after the first so many distinct evaluations, at each checkpoint."""
     exact = solve(problem).frontier
-    scale, parts = Scale.of(problem.objectives, exact.values), [found[slice(0, n)] for n in CHECKPOINTS]
+    scale, parts = Scale.from_frontier(problem.objectives, exact.values), [found[slice(0, n)] for n in CHECKPOINTS]
     return [distance(scale, part[frontier_rows(part)].values, exact.values, 0).gap for part in parts]
 
 

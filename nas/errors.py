@@ -1,4 +1,4 @@
-"""What can go wrong, by exit code; a user sees the message and never a traceback."""
+"""Errors by exit code; a user sees the message and never a traceback."""
 
 
 class PlasError(Exception):
@@ -21,7 +21,7 @@ class AllFailedError(UsageError):
 
 
 class NotRunError(PlasError):
-    """An evaluation that a worker got and could not run, with the reason: no design is to blame."""
+    """An evaluation that a worker got and could not run, with the reason: the design is not the cause."""
 
 
 class InfeasibleError(PlasError):

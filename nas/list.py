@@ -8,7 +8,7 @@ from nas.terminal.parser import command
 
 
 class Kind(StrEnum):
-    """What can be listed."""
+    """Kinds that can be listed."""
 
     strategies = "strategies"
     spaces = "spaces"

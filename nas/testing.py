@@ -32,5 +32,5 @@ def check_strategy(strategy: str | ModuleType, parameters: Mapping[str, Any] | N
             try:
                 law(subject)
             except (AssertionError, PlasError, ValidationError) as error:
-                said = (law.__doc__ or "").partition("\n")[0]
-                raise BrokenLawError(f"{module.__name__}: {said} {error}") from error
+                law_text = (law.__doc__ or "").partition("\n")[0]
+                raise BrokenLawError(f"{module.__name__}: {law_text} {error}") from error

@@ -1,3 +1,3 @@
-"""What an architecture costs: loss laws, latency, memory, devices."""
+"""Costs of an architecture: loss laws, latency, memory, devices."""
 
 PLAS = "plas-codesign"

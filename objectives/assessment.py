@@ -1,4 +1,4 @@
-"""Metrics of one batch of architectures in one scenario, each computed once when asked for."""
+"""Metrics of one batch of architectures in one scenario, each computed once, on demand."""
 
 import importlib
 from collections.abc import Iterator, Sequence

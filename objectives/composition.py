@@ -45,11 +45,11 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
         for name, sign in _directions(law).items():
             directions[name] = sign if directions.get(name, sign) == sign else 0
 
-    def of_quantities(*columns: FloatArray) -> FloatArray:
+    def at_quantities(*columns: FloatArray) -> FloatArray:
         ranges = _ranges(directions, iter(columns))
         return value([_least(law, ranges) for law in laws])
 
-    return Composition(MappingProxyType(directions), of_quantities)
+    return Composition(MappingProxyType(directions), at_quantities)
 
 
 def _directions(law: Law) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What measurements show of times at datasheet peaks, on a device or in a power mode without a profile."""
+"""Measured errors of times at datasheet peaks, on a device or in a power mode without a profile."""
 
 from objectives.device import Calibration, Device
 

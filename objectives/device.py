@@ -91,7 +91,7 @@ class Calibration(BaseModel):
         return own or self.bandwidth_efficiency
 
     def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
-        """What multiplies η_c and η_b in operators of a kind."""
+        """Factors on η_c and η_b in operators of a kind."""
         if kind == "attention":
             own = self.decode_attention_compute if phase == "decode" else None
             return own or self.attention_compute, self.attention_bandwidth
@@ -114,7 +114,7 @@ class Calibration(BaseModel):
 
 
 class Energy(BaseModel):
-    """What a request takes: joules = base_power · seconds + per_flop · FLOPs + per_byte · bytes.
+    """The energy of a request: joules = base_power · seconds + per_flop · FLOPs + per_byte · bytes.
 
     Where: base_power in W, per_flop in J/FLOP, per_byte in J/B of what operators read and write. `rail` is what was
     metered. Seen: precisions, batches, the longest prompt and output together, the range of parameters, experts.
@@ -222,7 +222,7 @@ class Device(BaseModel):
         return self.other_peaks[name]
 
     def warning(self) -> str | None:
-        """What looks wrong about the figures, or None."""
+        """A warning about the figures, or None."""
         if self.flop_per_byte <= SPARSE_SMELL_FLOP_PER_BYTE or self.dense_confirmed:
             return None
         return (

@@ -41,7 +41,7 @@ def cell(text: str) -> str:
 
 
 def read_cell(text: str) -> str:
-    """What `cell` was given."""
+    """The value that `cell` was given."""
     return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
 
 
@@ -54,8 +54,8 @@ def _is_number(text: str) -> bool:
 
 
 def csv_fault(error: csv.Error) -> str:
-    """What is wrong with a CSV file, in words."""
-    said = str(error)
-    if "field limit" in said:
+    """The fault of a CSV file, in words."""
+    message = str(error)
+    if "field limit" in message:
         return f"a cell of more than {csv.field_size_limit():,} characters, or a quote that is never closed"
-    return "a quote that is never closed" if "unexpected end" in said else said
+    return "a quote that is never closed" if "unexpected end" in message else message

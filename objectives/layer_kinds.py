@@ -143,7 +143,7 @@ class LayerKinds:
 
     @cached_property
     def projected(self) -> FloatArray:
-        """What the input is projected to: the channels, a gate of h_v d_v, and per head a step (Gated DeltaNet: two)."""
+        """Features that the input is projected to: the channels, a gate of h_v d_v, and per head a step (Gated DeltaNet: two)."""
         a = self.architectures
         per_head = np.where(a.linear_kind == LINEAR_KINDS.index("deltanet"), 2, 1)
         return self.channels + self.inner + _float(per_head * a.linear_heads)

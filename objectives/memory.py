@@ -21,7 +21,7 @@ def weights_gb(g: ParameterGroups, scenario: Scenario) -> FloatArray:
 
 
 def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
-    """What must be held at once of architectures with their parameters, GB by part, each (n,).
+    """Resident memory of architectures with their parameters, GB by part, each (n,).
 
     Weights, embeddings, KV cache, states of other mixers, activations.
     """
@@ -86,12 +86,12 @@ def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scen
 
 
 def weights_share(shares: PartAssessment) -> Share:
-    """What a part adds to `weights_gb`."""
+    """A part's share of `weights_gb`."""
     return weights_of_a_layer(shares.architectures, shares.part).times(shares.scenario.precision.weight_bytes / GB)
 
 
 def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
-    """What layers of other kinds add to attention's share: states, and what the mixers hold more (or less) than full attention."""
+    """The share of layers of other kinds in attention: states, and the memory of their mixers beyond (or below) full attention's."""
     if x.kinds.alike and x.kinds.local(scenario.input_tokens) is None:
         return Share()
     tokens = float(scenario.batch) * float(scenario.input_tokens)
@@ -104,7 +104,7 @@ def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
 
 
 def resident_share(shares: PartAssessment) -> Share:
-    """What a part adds to `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
+    """A part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
     scenario = shares.scenario
     p, x = scenario.precision, Dimensions(shares.architectures)
     batch, read = float(scenario.batch), float(scenario.input_tokens)

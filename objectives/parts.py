@@ -86,7 +86,7 @@ class PartAssessment:
         return Share(once=(seconds * 1e3,)) if self.part == "base" else Share(per_layer=(seconds * 1e3,))
 
     def _feature(self, name: str) -> Share:
-        """What a part adds to a quantity of the loss law: counts add up, any other belongs to one part whole."""
+        """A part's share of a quantity of the loss law: counts add up, any other belongs to one part whole."""
         if name in COUNTS:
             return count_share(self.architectures, self.part, name)
         return Share(once=(feature(self.architectures, name),)) if OWNERS[name] == self.part else Share()
@@ -163,5 +163,5 @@ def _blended(memory: FloatArray, cache: FloatArray, working_set: FloatArray, sce
 
 
 def declaring(metric: str, own: Mapping[str, Any]) -> Any:
-    """What holds a metric's `parts`: its module, or the user's function."""
+    """The holder of a metric's `parts`: its module, or the user's function."""
     return own[metric] if metric in own else importlib.import_module(f"objectives.metrics.{metric}")

@@ -19,7 +19,7 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 
 
 def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | None, str]:
-    """The profile of this power mode that computes most like what is asked, and how to name it.
+    """The profile of this power mode nearest to the conditions, and how to name it.
 
     Among profiles of one precision the nearest batch, then the one that was measured with the most like lengths and experts, then the
     smallest held-out error. (None, reason) where no
@@ -56,7 +56,7 @@ def energy_for(device: Device, profile: Calibration | None, precision: str, batc
 
 
 def energy_named(energy: Energy) -> str:
-    """What joules are made of and how well that is known."""
+    """The terms of the energy and their accuracy."""
     per_byte = f" + {energy.per_byte * 1e12:.3g} pJ x bytes" if energy.per_byte else ""
     made = f"{energy.base_power:.3g} W x time + {energy.per_flop * 1e12:.3g} pJ x FLOPs{per_byte}"
     parts = [f"energy_j is {made}, metered with {energy.engine or 'an unnamed engine'}"]
@@ -70,7 +70,7 @@ def energy_named(energy: Energy) -> str:
 
 
 def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, experts: bool) -> str:
-    """What of a request the metered rows have not seen, "" where they have seen its like."""
+    """Conditions of a request outside of the metered rows, "" without any."""
     unseen = []
     if energy.batches and batch not in energy.batches:
         unseen.append(f"batch {batch} (metered: {', '.join(map(str, energy.batches))})")
@@ -86,7 +86,7 @@ def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, ex
 def _named(profile: Calibration, asked: Conditions) -> str:
     """Engine, the precision that is priced, and in what that lies outside of what was measured."""
     parts = [f"{profile.engine or 'unnamed engine'}, {asked.precision if profile.precision else 'any precision'}"]
-    parts += [transfer.said for transfer in extrapolations(profile, asked)]
+    parts += [transfer.sentence for transfer in extrapolations(profile, asked)]
     return "; ".join([*parts, *far_off(profile)])
 
 

@@ -73,7 +73,7 @@ def precision(name: str, int4_group_size: int | None = None) -> Precision:
 
 
 class Workload(Protocol):
-    """How much is asked for at once: what turns a cost into a rate."""
+    """The workload of a request: turns a cost into a rate."""
 
     @property
     def batch(self) -> int:
@@ -86,7 +86,7 @@ class Workload(Protocol):
 
 @dataclass(frozen=True)
 class Requests:
-    """A workload alone, as a recorded run tells it."""
+    """A workload alone, as a recorded run holds it."""
 
     batch: int
     output_tokens: int
@@ -185,7 +185,7 @@ class Scenario:
         return 0.0 if self.calibration is None else self.calibration.overhead_s(phase)
 
     def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
-        """What multiplies η_c and η_b in operators of a kind."""
+        """Factors on η_c and η_b in operators of a kind."""
         return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase)
 
     @property

@@ -13,7 +13,7 @@ from search_spaces.columns import Part
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """What one part adds to a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
+    """The share of one part in a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
 
     per_layer: tuple[FloatArray, ...] = ()
     once: tuple[FloatArray, ...] = ()
@@ -28,14 +28,14 @@ class Share:
 
 
 def total_share(architectures: Architectures, part: Part) -> Share:
-    """What a part adds to the number of all parameters."""
+    """A part's share of the number of all parameters."""
     return (
         weights_of_a_layer(architectures, part) + small_tensors(architectures, part) + embeddings(architectures, part)
     )
 
 
 def active_share(architectures: Architectures, part: Part) -> Share:
-    """What a part adds to the number of active parameters."""
+    """A part's share of the number of active parameters."""
     rest = small_tensors(architectures, part) + embeddings(architectures, part)
     if part == "ffn":
         return _active_ffn_of_a_layer(architectures) + rest
@@ -43,7 +43,7 @@ def active_share(architectures: Architectures, part: Part) -> Share:
 
 
 def count_share(architectures: Architectures, part: Part, name: str) -> Share:
-    """What a part adds to a count of parameters of the loss law, without embeddings."""
+    """A part's share of a count of parameters of the loss law, without embeddings."""
     if name == "attention_parameters":
         return weights_of_a_layer(architectures, part) if part == "attention" else Share()
     if name == "active_ffn_parameters":

@@ -62,7 +62,7 @@ def forward_flops(architectures: Architectures, sequence_length: int) -> FloatAr
 
 
 def forward_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
-    """What a part of an architecture adds to the FLOPs of one token forward."""
+    """A part's share of the FLOPs of one token forward."""
     g = count(architectures)
     if part == "base":
         return Share(once=(2.0 * _head(architectures),))

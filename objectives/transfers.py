@@ -1,4 +1,4 @@
-"""What a profile says of a batch, lengths, a format or experts that it was not measured with: what such steps were seen to miss by."""
+"""Extrapolations of a profile to a batch, lengths, a format or experts that it was not measured with: the errors that such steps were seen to make."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts."""
+    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts."""
 
     precision: str
     batch: int = 1
@@ -58,17 +58,17 @@ MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transf
 
 @dataclass(frozen=True)
 class Transfer:
-    """One way in which what is asked lies outside of what was measured.
+    """One way in which the conditions lie outside of what was measured.
 
-    said: for the answer. widening: factor ≥ 1 on measured / predicted by phase; none where no data tells one.
+    sentence: for the answer. widening: factor ≥ 1 on measured / predicted by phase; none where no data tells one.
     """
 
-    said: str
+    sentence: str
     widening: Mapping[Phase, float]
 
 
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
-    """Every way in which `asked` lies outside of what the profile was measured with."""
+    """Every way in which the conditions lie outside of what the profile was measured with."""
     return [
         *_unmeasured_phase(profile),
         *_format(profile, asked),
@@ -108,14 +108,14 @@ def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if profile.precision in ("", base):
         return []
     article = "a" if profile.precision.startswith(("q", "w")) else "an"
-    said = f"efficiencies transferred from {article} {profile.precision} measurement"
+    text = f"efficiencies transferred from {article} {profile.precision} measurement"
     if {profile.precision, base} != MEASURED_FORMATS:
-        return [Transfer(f"{said}, of which no data says how far off it is", {})]
-    return [Transfer(f"{said}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
+        return [Transfer(f"{text}, of which no data says how far off it is", {})]
+    return [Transfer(f"{text}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
 
 
 def _variation(asked: Conditions) -> list[Transfer]:
-    """What no profile was measured with: each is of a cache as wide as activations, and of down projections like the others."""
+    """Parts of a format that no profile was measured with: each is of a cache as wide as activations, and of down projections like the others."""
     wide, bits = operators_of(asked.precision) != base_of(asked.precision), kv_bits_of(asked.precision)
     named = ["a KV cache as wide as activations"] * bool(bits) + ["down projections like the others"] * wide
     return (
@@ -128,11 +128,11 @@ def _batch(profile: Calibration, asked: Conditions) -> list[Transfer]:
         return []
     ratio = asked.batch / profile.batch
     step = BATCH_UP if ratio > 1 else BATCH_DOWN
-    said = (
+    text = (
         f"measured at batch {profile.batch}, and prefill at batch {asked.batch} cannot be known from it: "
         f"{'at 8 times the batch' if ratio > 1 else 'at an eighth of the batch'} {_missed(step)}"
     )
-    return [Transfer(said, _worst(step, ratio))]
+    return [Transfer(text, _worst(step, ratio))]
 
 
 def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
@@ -149,11 +149,11 @@ def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
         step, ratio = (LONGER, length / max(measured[1], 1)) if longer else (SHORTER, measured[0] / length)
         what = "prompts" if phase == "prefill" else "contexts"
         least, most = (f"{n:,}" for n in measured)
-        said = (
+        text = (
             f"{what} of {length:,} tokens are outside the measured {least if least == most else f'{least} to {most}'}: "
             f"{step.times:.0f} times {'longer' if longer else 'shorter'} {_missed(step, phase)}"
         )
-        found.append(Transfer(said, {phase: _worst(step, ratio)[phase]}))
+        found.append(Transfer(text, {phase: _worst(step, ratio)[phase]}))
     return found
 
 
@@ -166,10 +166,10 @@ def _experts(profile: Calibration, asked: Conditions) -> list[Transfer]:
 def _missed(step: Step, *phases: Phase) -> str:
     """`prefill took 1.1 to 4.2 times what is predicted, decode 0.92 to 2.7`."""
     first, *others = phases or ("prefill", "decode")
-    said = "{} {:.2g} to {:.2g}".format
+    ratios = "{} {:.2g} to {:.2g}".format
     low, high = step.seen[first]
     return ", ".join(
-        [f"{first} took {low:.2g} to {high:.2g} times what is predicted", *(said(p, *step.seen[p]) for p in others)]
+        [f"{first} took {low:.2g} to {high:.2g} times what is predicted", *(ratios(p, *step.seen[p]) for p in others)]
     )
 
 

@@ -1,3 +1,3 @@
-"""What exists: architectures as columns, and discrete spaces of them."""
+"""Architectures as columns, and discrete spaces of them."""
 
 PLAS = "plas-codesign"

@@ -12,6 +12,7 @@ from search_spaces.columns import (
     CODED,
     FILE_COLUMNS,
     PRECISIONS,
+    SHAPE,
     ColumnReader,
     any_of,
     constant,
@@ -186,6 +187,13 @@ class Architectures:
         return cls(**further | {name: frozen(column) for name, column in shape.items()})
 
 
+if unlike := {field.name for field in fields(Architectures)} ^ {*SHAPE, *CODED}:
+    raise TypeError(
+        "search_spaces/architectures.py, search_spaces/columns.py: expected the same columns in Architectures and in SHAPE "
+        f"and DEFAULTS, got {', '.join(sorted(unlike))} in one of them; add it to the other"
+    )
+
+
 def _from_table(table: IntArray) -> Architectures:
     """Architectures from all their columns, (columns, n)."""
     names = [field.name for field in fields(Architectures)]
@@ -194,7 +202,7 @@ def _from_table(table: IntArray) -> Architectures:
 
 
 def _differs(column: AnyArray, value: Any) -> bool:
-    """Whether a column holds anything but a value; of a constant one its first row tells."""
+    """Whether a column holds anything but a value; of a constant one its first row decides."""
     return bool(column[0] != value if column.strides == (0,) and len(column) else np.any(column != value))
 
 

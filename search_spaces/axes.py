@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, IntArray, frozen
+from search_spaces.columns import dtype_of
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.heads import Heads
 from search_spaces.mixes import Mixes
@@ -80,8 +82,8 @@ class Axes:
 
     @cached_property
     def settings(self) -> dict[str, IntArray]:
-        """Axes of what is none of the architecture, but of how it is trained or run, by the name of its column; often none."""
-        return {name: _axis(values) for name, values in self.specification.settings.items()}
+        """The values of further axes (precision, tokens, …), each behind the genes of every space, by the name of its column; often none."""
+        return {name: _axis(values, dtype_of(name)) for name, values in self.specification.settings.items()}
 
     @cached_property
     def n_settings(self) -> int:
@@ -95,7 +97,7 @@ class Axes:
 
     @cached_property
     def mixes(self) -> Mixes:
-        """What each rule of the axis of layers makes of each depth; without the axis full attention."""
+        """The mix of each rule of the axis of layers at each depth; without the axis full attention."""
         return self.specification.mixes()
 
     @cached_property
@@ -257,5 +259,5 @@ class Axes:
         return found & (self.heads[self.frame_heads[frame]] == a.n_heads), frame
 
 
-def _axis(values: list[int]) -> IntArray:
-    return frozen(np.array(values, dtype=np.int64))
+def _axis(values: list[int], dtype: Any = np.int64) -> IntArray:
+    return frozen(np.array(values, dtype=dtype))

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from search_spaces.columns import PRECISIONS
+from search_spaces.columns import CODES
 from search_spaces.layer_rules import Rule, expanded
 
 MOST_TOKENS = 10**18
+OF_RULES = "layers"  # the axis whose values are rules, none a number or a word
 #: Limits on what a design can do at least, or (`UPPER`) may share at most, by their names among budgets, and the conditions that they are.
 CAPABILITIES = {"full_layers": "min_full_layers", "window": "min_window", "kv_shared": "max_kv_shared"}
 UPPER = ("kv_shared",)
@@ -44,7 +45,7 @@ class Range(BaseModel):
 
 
 class Axes(BaseModel):
-    """The axes; the FFN axis is given as ratios or as expert sizes, those of layers, heads and tokens only where searched."""
+    """The axes; the FFN axis is given as ratios or as expert sizes, those of layers, heads and further columns only where searched."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,12 +62,12 @@ class Axes(BaseModel):
     tokens: list[Tokens] | None = None
     precision: list[str] | None = None
 
-    @field_validator(
-        *("depth", "width", "head_dim", "n_heads", "n_experts", "top_k", "expert_size", "n_kv_heads"), mode="before"
-    )
+    @field_validator("*", mode="before")
     @classmethod
-    def _spread(cls, value: Any) -> Any:
+    def _spread(cls, value: Any, info: ValidationInfo) -> Any:
         """Ranges become lists before the items are checked one by one."""
+        if info.field_name in (OF_RULES, *CODES):
+            return value
         if isinstance(value, dict):
             return Range.model_validate(value).values()
         if isinstance(value, list):
@@ -75,14 +76,14 @@ class Axes(BaseModel):
             ]
         return value
 
-    @field_validator(
-        *("depth", "width", "head_dim", "n_heads", "n_experts", "top_k", "expert_size", "expert_ffn_ratio"),
-        *("n_kv_heads", "tokens"),
-    )
+    @field_validator("*")
     @classmethod
-    def _ascending(cls, value: Any) -> Any:
-        if value is None or isinstance(value, str):
+    def _ascending(cls, value: Any, info: ValidationInfo) -> Any:
+        """Values in order, each once; words in the order of `CODES`."""
+        if value is None or isinstance(value, str) or info.field_name == OF_RULES:
             return value
+        if info.field_name in CODES:
+            return words_of(value, CODES[info.field_name])
         if not value:
             raise ValueError("expected at least one value, got an empty list; add values")
         if len(set(value)) < len(value):
@@ -106,18 +107,6 @@ class Axes(BaseModel):
             seen.add(rule)
         return value
 
-    @field_validator("precision")
-    @classmethod
-    def _formats(cls, value: list[str] | None) -> list[str] | None:
-        """Formats in the order of `PRECISIONS`, each once."""
-        known = PRECISIONS[1:]
-        for name in value or ():
-            if name not in known:
-                raise ValueError(f"expected formats among {', '.join(known)}, got {name!r}; correct it")
-        if value is not None and (not value or len(set(value)) < len(value)):
-            raise ValueError(f"expected at least one format, each once, got {value}; correct it")
-        return None if value is None else sorted(value, key=known.index)
-
     @field_validator("n_kv_heads")
     @classmethod
     def _kv_words(cls, value: Any) -> Any:
@@ -136,6 +125,21 @@ class Axes(BaseModel):
             given = "neither" if self.expert_size is None else "both"
             raise ValueError(f"expected expert_ffn_ratio or expert_size, got {given}; give exactly one")
         return self
+
+
+def words_of(value: list[str], codes: tuple[str, ...]) -> list[str]:
+    """The values of an axis of words in the order of their codes, each once.
+
+    Raises:
+        ValueError: an unknown word, a repeated one, or none.
+    """
+    known = [word for word in codes if word]
+    for word in value:
+        if word not in known:
+            raise ValueError(f"expected values among {', '.join(known)}, got {word!r}; correct it")
+    if not value or len(set(value)) < len(value):
+        raise ValueError(f"expected at least one value, each once, got {value}; correct it")
+    return sorted(value, key=known.index)
 
 
 class Conditions(BaseModel):

@@ -1,4 +1,4 @@
-"""Columns of architectures: their names, defaults and types, and the reading of columns that somebody gives."""
+"""Columns of architectures: their names, defaults and types, and the reading of given columns."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -26,6 +26,7 @@ DEFAULTS: dict[str, int | bool | str] = {
     "tokens": 0,
     **KIND_DEFAULTS,
 }
+NOT_OF_A_MODEL = ("precision", "tokens")  # columns of how a model is trained or run
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (
@@ -50,7 +51,7 @@ def constant(value: Any, n: int, dtype: Any) -> AnyArray:
 
 
 def any_of(column: AnyArray) -> bool:
-    """Whether a column holds anything but zeros; of a constant one its first row tells."""
+    """Whether a column holds anything but zeros; of a constant one its first row decides."""
     return bool(column[0] if column.strides == (0,) and len(column) else column.any())
 
 

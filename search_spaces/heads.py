@@ -22,7 +22,7 @@ class Heads:
     valid: BoolArray
 
     @classmethod
-    def of(
+    def from_axes(
         cls,
         widths: Sequence[int],
         head_dims: Sequence[int],

@@ -45,7 +45,7 @@ COUNTS = (*SIZES, "n_kv_shared", "attention_gate")
 
 
 def kind_faults(columns: Mapping[str, AnyArray]) -> list[str]:
-    """What makes columns of layer kinds no architecture, a line a fault; of several wrong rows the first.
+    """Faults of columns of layer kinds, a line each; of several wrong rows the first.
 
     `columns` are stored ones, (n,), with depth and n_experts.
     """

@@ -79,8 +79,8 @@ class Mixes:
     valid: BoolArray
 
     @classmethod
-    def of(cls, depths: Sequence[int], rules: Sequence[Rule], conditions: Conditions) -> Self:
-        """What rules make of depths: l // period layers of full attention, one at least, at every period's end."""
+    def from_rules(cls, depths: Sequence[int], rules: Sequence[Rule], conditions: Conditions) -> Self:
+        """Mixes of rules at depths: l // period layers of full attention, one at least, at every period's end."""
         depth = np.array(depths, dtype=np.int64)[:, None]
         period, window, taps, sharing = (
             np.array([getattr(rule, name) or default for rule in rules], dtype=np.int64)

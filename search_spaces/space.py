@@ -12,11 +12,11 @@ import numpy as np
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.axes import DEPTH, Axes
-from search_spaces.columns import CODES, SHAPE
+from search_spaces.columns import CODES, NOT_OF_A_MODEL, SHAPE
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.positions import position, position_in_rows
-from search_spaces.specification import NON_ARCHITECTURE_AXES, OF_LAYERS, SpaceSpecification
+from search_spaces.specification import OF_LAYERS, SpaceSpecification
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,7 @@ class SearchSpace(Axes):
         return self.repair(moved)
 
     def find(self, architectures: Architectures) -> IntArray:
-        """Key of each architecture, (n,); −1 where it is not in the space. Settings without an axis are passed over."""
+        """Key of each architecture, (n,); −1 where it is not in the space. Tokens and precision without an axis are passed over."""
         a, width = architectures, position(self.widths, architectures.width)
         found, frame = self.found_frame(a, width)
         heads, safe = self.frame_heads[frame], np.maximum(width, 0)
@@ -252,8 +252,9 @@ class SearchSpace(Axes):
         }
         genotypes = self.composed(frame, **genes)
         found &= (genotypes >= 0).all(axis=1)
-        searched = {*KIND_DEFAULTS, "qk_norm", "norms_per_layer"} if self.mixed else set()
-        for name in set(architectures.further_columns()) - {"vocabulary", "tied", *NON_ARCHITECTURE_AXES, *searched}:
+        passed_over = {"vocabulary", "tied", *NOT_OF_A_MODEL, *self.settings}
+        passed_over |= {*KIND_DEFAULTS, "qk_norm", "norms_per_layer"} if self.mixed else set()
+        for name in architectures.further_columns().keys() - passed_over:
             found &= np.asarray(getattr(architectures, name) == getattr(_DEFAULT_ROW, name)[0])
         found[found] = self.is_canonical(genotypes[found])
         keys = np.full(len(genotypes), -1)

@@ -20,10 +20,11 @@ OF_LAYERS = "layers"  # behind the depth, where a space has an axis of them
 #: cheapest kind would win everywhere. Source: Wang et al. 2025 (2507.06457): recall needs a full layer in three to six.
 FULL_LAYERS = {"min_full_layers": 2, "full_layer_every": 6}
 OF_HEADS = ("head_dim", "n_heads")  # behind the width, where a space has axes of them
-NON_ARCHITECTURE_AXES = (
-    "precision",
-    "tokens",
-)  # behind all others: how an architecture is trained or run, where a space has axes of that
+#: Behind all others, by name, where a space has axes of them: every field of `Axes` that is none of the above is the gene
+#: of the column of its name.
+FURTHER_AXES = tuple(
+    sorted(Axes.model_fields.keys() - {*GENES, OF_LAYERS, *OF_HEADS, "expert_size", "expert_ffn_ratio"})
+)
 MOST = 2**63  # a key, the number of an architecture, is a signed 64-bit integer
 MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with which of another
 
@@ -58,8 +59,8 @@ class SpaceSpecification(BaseModel):
 
     @property
     def settings(self) -> dict[str, list[int]]:
-        """The values of each axis that is none of the architecture, ascending, as they are stored, by the name of its column."""
-        given = {name: getattr(self.axes, name) for name in NON_ARCHITECTURE_AXES}
+        """The values of each further axis, ascending, as they are stored, by the name of its column."""
+        given = {name: getattr(self.axes, name) for name in FURTHER_AXES}
         return {name: [code(name, v) for v in values] for name, values in given.items() if values is not None}
 
     @property
@@ -74,17 +75,17 @@ class SpaceSpecification(BaseModel):
 
     @property
     def rules(self) -> list[Rule]:
-        """What layers may be mixed of; all of full attention where that is no axis."""
+        """The rules that layers may be mixed by; full attention where they are no axis."""
         return self.axes.layers or [Rule()]
 
     def mixes(self) -> Mixes:
-        """What the rules make of each depth."""
-        return Mixes.of(self.axes.depth, self.rules, self.conditions)
+        """The mix of each rule at each depth."""
+        return Mixes.from_rules(self.axes.depth, self.rules, self.conditions)
 
     def possible_heads(self) -> Heads:
         """Which (width, head_dim, n_heads) the axes and conditions allow, whatever the KV heads."""
         least, most = self.conditions.min_query_ratio or 0.0, self.conditions.max_query_ratio or math.inf
-        return Heads.of(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
+        return Heads.from_axes(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
 
     def heads(self) -> Heads:
         """Which (width, head_dim, n_heads) the space holds: those that some number of KV heads goes with."""

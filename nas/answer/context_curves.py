@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nas.answer.outcome import Outcome
-from nas.problem.contexts import AtContext, along_contexts, of_long_context
+from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
 from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures
 
@@ -26,7 +26,7 @@ def curves(outcome: Outcome) -> list[Curve]:
     A model that the latency model does not cover is left out, as it is of the comparison.
     """
     problem = outcome.study.problem
-    if outcome.diagnosis is not None or not of_long_context(problem):
+    if outcome.diagnosis is not None or not has_long_contexts(problem):
         return []
     picked: dict[int, tuple[list[str], Architectures]] = {}
     for pick in outcome.picks:

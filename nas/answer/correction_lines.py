@@ -35,15 +35,15 @@ def _changed(problem: Problem, picks: tuple[CorrectedPick, ...]) -> list[str]:
         return []
     changed = [pick for pick in picks if pick.changed]
     verb = "differs" if len(changed) == 1 else "differ"
-    said = f"Picks of the whole space (corrected_picks.csv): {len(changed)} of {len(picks)} {verb} from those of the formulas alone"
+    text = f"Picks of the whole space (corrected_picks.csv): {len(changed)} of {len(picks)} {verb} from those of the formulas alone"
     if not changed:
-        return [f"{said}."]
+        return [f"{text}."]
     now, before = _designs(problem, changed[0])
     better = "" if (p := changed[0].better) is None else f", better with {_chance(p)}"
     holds, held = changed[0].holds
     asked = changed[0].question[:1].upper() + changed[0].question[1:]
     return [
-        f"{said}. {asked}: {now} ({_expected(changed[0])}; holds with {_chance(holds)}{better}) "
+        f"{text}. {asked}: {now} ({_expected(changed[0])}; holds with {_chance(holds)}{better}) "
         f"instead of {before} (holds with {_chance(held)})."
     ]
 

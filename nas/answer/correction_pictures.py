@@ -26,7 +26,7 @@ def learned_figure(lessons: Lessons) -> Figure | None:
 
 
 def _panel(ax: Axes, name: str, part: LeftOut) -> None:
-    """Value minus what is said of it, in percent where the metric is learned as a logarithm."""
+    """Value minus prediction, in percent where the metric is learned as a logarithm."""
     ax.axhline(0.0, color=INK, linewidth=0.6)
     if part.by_prior is not None:
         ax.scatter(
@@ -50,8 +50,8 @@ def _panel(ax: Axes, name: str, part: LeftOut) -> None:
     ax.set_ylabel("off when left out, %" if part.log_scale else "off when left out")
 
 
-def _apart(part: LeftOut, said: FloatArray) -> FloatArray:
-    found: FloatArray = 100.0 * (part.values / said - 1.0) if part.log_scale else part.values - said
+def _apart(part: LeftOut, predicted: FloatArray) -> FloatArray:
+    found: FloatArray = 100.0 * (part.values / predicted - 1.0) if part.log_scale else part.values - predicted
     return found
 
 

@@ -44,13 +44,13 @@ def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | N
 def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
     """One sentence: what `device_…` is, how many designs miss their limit there, and why."""
     judged = [miss for miss in missed if miss is not None]
-    said = f"{PREFIX}ms: the same time under preset device, which counts {', '.join(counted(problem, on_device))}"
+    text = f"{PREFIX}ms: the same time under preset device, which counts {', '.join(counted(problem, on_device))}"
     if not judged:
-        return f"{said}."
+        return f"{text}."
     if not any(judged):
-        return f"{said}; every time limit is met there too."
+        return f"{text}; every time limit is met there too."
     return (
-        f"Every limit holds by takes, in this study's convention. {said}: {sum(judged)} of {len(judged)} time limits "
+        f"Every limit holds by takes, in this study's convention. {text}: {sum(judged)} of {len(judged)} time limits "
         "are missed there. --preset device searches within them."
     )
 
@@ -59,24 +59,24 @@ def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | N
     """Sentences that explain `device_…`, with the number of limits that are missed there."""
     judged = [miss for miss in missed if miss is not None]
     parts = [SHORT.get(part.split()[0], part) for part in counted(problem, on_device)]
-    said = f"{PREFIX}ms (preset device: {', '.join(parts)})"
+    text = f"{PREFIX}ms (preset device: {', '.join(parts)})"
     if not judged:
-        return said
-    return f"{said} misses {sum(judged)} of {len(judged)} limits{' (!)' * any(judged)}"
+        return text
+    return f"{text} misses {sum(judged)} of {len(judged)} limits{' (!)' * any(judged)}"
 
 
 def counted(problem: Problem, on_device: Problem) -> list[str]:
-    """What preset `device` counts that the study does not."""
+    """Sentence on what preset `device` counts and the study does not."""
     here, there = problem.scenario, on_device.scenario
-    said = []
+    lines = []
     if on_device.vocabulary != problem.vocabulary:
-        said.append(f"an LM head of {on_device.vocabulary:,} tokens")
+        lines.append(f"an LM head of {on_device.vocabulary:,} tokens")
     if there.complete and not here.complete:
-        said.append("residuals and rotary embedding")
+        lines.append("residuals and rotary embedding")
     if there.calibration != here.calibration:
         named = "" if there.formats else f"{there.precision.name}; "
-        said.append(f"achieved speeds ({named}{speeds(there)})")
-    return said or ["other conventions"]
+        lines.append(f"achieved speeds ({named}{speeds(there)})")
+    return lines or ["other conventions"]
 
 
 def speeds(scenario: Scenario) -> str:
@@ -103,8 +103,8 @@ def latency_certainty(scenario: Scenario) -> str:
     profile = scenario.calibration
     if profile is None:
         known = "".join(doubts(scenario.device, None)).removeprefix("times are at datasheet peaks")
-        said = known or ": how far a real device is off is unknown here"
-        return f"Times are roofline predictions at datasheet peaks{said}."
+        error = known or ": how far a real device is off is unknown here"
+        return f"Times are roofline predictions at datasheet peaks{error}."
     off = [
         f"{phase} {100 * np.median([abs(1.0 / ratio - 1.0) for ratio in ratios]):.0f} %"
         for phase, ratios in profile.held_out.items()

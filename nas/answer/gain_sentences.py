@@ -10,7 +10,7 @@ from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
-from search_spaces.specification import NON_ARCHITECTURE_AXES
+from search_spaces.specification import FURTHER_AXES
 
 STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
 
@@ -19,14 +19,14 @@ def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
     """The pick within the budgets, then each budget and each axis that holds a better design back."""
     best, pick = float(gains.pick.metrics["loss"][0]), problem.architectures(gains.pick.genotypes)
     named = "This is" if math.isclose(loss, best, rel_tol=1e-11) else f"Not this one, but {describe(pick)} is"
-    said = ["", "What more would buy, solved exactly"]
-    said.append(f"  {named} the lowest loss within the budgets: {best:.4f}")
-    said += [f"  {_budget(gain)}" for gain in gains.budgets]
-    said += [f"  {gain.change} {gain.at:g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes]
+    lines = ["", "What more would buy, solved exactly"]
+    lines.append(f"  {named} the lowest loss within the budgets: {best:.4f}")
+    lines += [f"  {_budget(gain)}" for gain in gains.budgets]
+    lines += [f"  {gain.change} {gain.at:g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes]
     if not gains.axes:
-        said.append("  no axis: one step beyond any of them buys nothing within the budgets")
+        lines.append("  no axis: one step beyond any of them buys nothing within the budgets")
     bought = [*gains.axes, *(gain.relaxed for gain in gains.budgets if gain.relaxed is not None)]
-    return said + ["  * extrapolates the law"] * any(gain.extrapolates for gain in bought)
+    return lines + ["  * extrapolates the law"] * any(gain.extrapolates for gain in bought)
 
 
 def _budget(gain: BudgetGain) -> str:
@@ -45,9 +45,7 @@ def _bought(gain: Gain) -> str:
 
 
 def _architecture(gain: Gain) -> Architectures:
-    return one(
-        {name: gain.design[name] for name in (*SHAPE, *KIND_DEFAULTS, *NON_ARCHITECTURE_AXES) if name in gain.design}
-    )
+    return one({name: gain.design[name] for name in (*SHAPE, *KIND_DEFAULTS, *FURTHER_AXES) if name in gain.design})
 
 
 def described(gains: Gains) -> dict[str, Any]:

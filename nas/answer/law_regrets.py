@@ -26,16 +26,16 @@ def pick_under(
     """Regrets (1, laws) of a pick within a rule's budgets; what it is right under, and the design of the least worst regret."""
     (verdict,) = verdicts(problem, laws, (rule,))
     values = verdict.regrets(design)
-    said = [
+    lines = [
         f"Under each law: {right_under(problem, verdict, design)}.",
         *(f"{text}." for text in dense_or_experts(problem, verdict)),
     ]
     if verdict.robust is not None:
         robust = problem.architectures(verdict.robust.genotypes)
         worst = np.nanmax(verdict.regrets(robust))
-        said.append(f"Least worst regret: {worst:.4f} nats, {kind(int(robust.n_experts[0]))}: {describe(robust)}.")
-        said += confined(laws)
-    return values, [*said, *caveats(laws)]
+        lines.append(f"Least worst regret: {worst:.4f} nats, {kind(int(robust.n_experts[0]))}: {describe(robust)}.")
+        lines += confined(laws)
+    return values, [*lines, *caveats(laws)]
 
 
 def design_lines(problem: Problem, laws: tuple[Law, ...], design: Architectures, metric: str = "total_ms") -> list[str]:
@@ -47,12 +47,12 @@ def design_lines(problem: Problem, laws: tuple[Law, ...], design: Architectures,
     among = f"designs of at most its {metric}" + (" within the budgets" if met and shipped else "")
     return [
         f"Regret under each law, nats, among {among}:",
-        *_told(found, laws, design, assessed[metric]),
+        *_design_lines(found, laws, design, assessed[metric]),
         *caveats(laws),
     ]
 
 
-def _told(found: Along, laws: Sequence[Law], design: Architectures, cost: FloatArray) -> list[str]:
+def _design_lines(found: Along, laws: Sequence[Law], design: Architectures, cost: FloatArray) -> list[str]:
     rows = zip(laws, found.regrets(design, cost)[0].tolist(), found.n_experts(cost)[0].tolist(), strict=True)
     return [
         f"  {law.name} {shown(regret, extrapolates=bool(law.extrapolates(design)[0]))}"

@@ -1,6 +1,6 @@
 """Regrets under several laws in words and tables; losses of different laws are never put side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -45,19 +45,19 @@ def verdict_rows(problem: Problem, answers: LawAnswers) -> list[tuple[str, ...]]
         own = problem.architectures(pick.answer.genotypes)
         robust = None if verdict.robust is None else problem.architectures(verdict.robust.genotypes)
         same = verdict.robust is not None and verdict.robust.keys.tolist() == pick.answer.keys.tolist()
-        rows.append(_row(within, "pick, least worst" if same else "pick", verdict, own))
+        rows.append(_row(within, "pick, least worst" if same else "pick", verdict, own, problem.space.settings))
         if robust is not None and not same:
-            rows.append(_row("", "least worst", verdict, robust))
+            rows.append(_row("", "least worst", verdict, robust, problem.space.settings))
     return rows
 
 
-def _row(within: str, name: str, verdict: Verdict, design: Architectures) -> tuple[str, ...]:
+def _row(within: str, name: str, verdict: Verdict, design: Architectures, searched: Collection[str]) -> tuple[str, ...]:
     found = verdict.regrets(design)[0]
     marked = [
         shown(regret, extrapolates=bool(law.extrapolates(design)[0]))
         for law, regret in zip(verdict.laws, found.tolist(), strict=True)
     ]
-    return (within, name, *marked, worst_of(verdict, found), describe(design))
+    return (within, name, *marked, worst_of(verdict, found), describe(design, searched))
 
 
 def worst_of(verdict: Verdict, found: FloatArray) -> str:
@@ -67,8 +67,8 @@ def worst_of(verdict: Verdict, found: FloatArray) -> str:
 
 
 def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
-    """What each question's pick is right under, and what another law would take instead."""
-    said = [
+    """Lines of the share of laws under which each query's pick is right, and of what another law would take instead."""
+    lines = [
         f"{pick.question.label}: {text}."
         for pick, verdict in zip(answers.picks, answers.verdicts, strict=True)
         if pick.answer is not None
@@ -77,8 +77,8 @@ def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
             *dense_or_experts(problem, verdict),
         )
     ]
-    said += [] if answers.along is None else along_lines(answers.laws, answers.along)
-    return [*said, *confined(answers.laws)]
+    lines += [] if answers.along is None else along_lines(answers.laws, answers.along)
+    return [*lines, *confined(answers.laws)]
 
 
 def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> str:
@@ -90,23 +90,23 @@ def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> st
     best = _own_kinds(problem, verdict)
     priced = [theirs for theirs, regret in zip(best, found, strict=True) if not np.isnan(regret)]
     share = "all" if priced.count(own) == len(priced) else f"{priced.count(own)} of the"
-    said = [f"{own} is right under {share} {len(priced)} laws that price it"]
-    said += [
+    lines = [f"{own} is right under {share} {len(priced)} laws that price it"]
+    lines += [
         f"under {law.name} {theirs} loses {regret:.4f} less"
         for law, theirs, regret in zip(verdict.laws, best, found, strict=True)
         if theirs and not np.isnan(regret) and theirs != own
     ]
-    said += [
+    lines += [
         f"{law.name} prices nothing here ({law.priced_designs} alone)"
         for law, theirs in zip(verdict.laws, best, strict=True)
         if not theirs
     ]
     mute = [law for law, theirs, regret in zip(verdict.laws, best, found, strict=True) if theirs and np.isnan(regret)]
-    return "; ".join([*said, *([f"no regret (-) under {_with_reasons(mute)}"] if mute else [])])
+    return "; ".join([*lines, *([f"no regret (-) under {_with_reasons(mute)}"] if mute else [])])
 
 
 def dense_or_experts(problem: Problem, verdict: Verdict) -> list[str]:
-    """What each law that prices both would itself take within the budgets, which laws cannot say and why; nothing of a space of one of the two."""
+    """The picks of each law that prices both within the budgets, and which laws price neither and why; empty for a space of one of the two."""
     if not problem.space.experts.min() <= 1 < problem.space.experts.max():
         return []
     taken: dict[str, list[str]] = {}
@@ -117,9 +117,9 @@ def dense_or_experts(problem: Problem, verdict: Verdict) -> list[str]:
             taken.setdefault(theirs, []).append(law.name)
         else:
             mute.append(law)
-    said = [f"{theirs} under {', '.join(names)}" for theirs, names in taken.items()]
-    said += [f"{_with_reasons(mute)} cannot say"] if mute else []
-    return [f"Dense or experts? {'; '.join(said)}"]
+    lines = [f"{theirs} under {', '.join(names)}" for theirs, names in taken.items()]
+    lines += [f"{_with_reasons(mute)} cannot say"] if mute else []
+    return [f"Dense or experts? {'; '.join(lines)}"]
 
 
 def _own_kinds(problem: Problem, verdict: Verdict) -> list[str]:
@@ -149,10 +149,10 @@ def along_lines(laws: Sequence[Law], found: AlongFrontier) -> list[str]:
         for law, column in zip(laws[1:], found.regrets.T[1:], strict=True)
         if np.isfinite(column).any()
     ]
-    said = [
+    lines = [
         f"Along the frontier all laws that price its design take as many experts in {share:,} of {n:,} places{where}."
     ]
-    return said + ([f"Largest regret of its designs under {', '.join(worst)}."] if worst else [])
+    return lines + ([f"Largest regret of its designs under {', '.join(worst)}."] if worst else [])
 
 
 def _spans(found: AlongFrontier) -> list[str]:
@@ -173,14 +173,14 @@ REGRET = (
 
 
 def caveats(laws: Sequence[Law]) -> list[str]:
-    """Why only regrets stand here, and what must be said of each law: its tokens, its caveat; the record of all."""
-    first, said = laws[0], [REGRET]
+    """Notes on why only regrets are shown, and on each law: its tokens, its caveat; the record of all."""
+    first, lines = laws[0], [REGRET]
     for law in laws:
         other = law.tokens is not None and first.tokens is not None and law.tokens != first.tokens
         tokens = f"is of {_billions(law)} tokens, {first.name} of {_billions(first)}" if other else ""
         told = "; ".join(part for part in (tokens, law.caveat) if part)
-        said += [f"{law.name}: {told}."] if told else []
-    return [*said, *records_line(laws)]
+        lines += [f"{law.name}: {told}."] if told else []
+    return [*lines, *records_line(laws)]
 
 
 def confined(laws: Sequence[Law]) -> list[str]:
@@ -195,9 +195,9 @@ def _billions(law: Law) -> str:
 
 def notes(laws: Sequence[Law]) -> list[str]:
     """The caveats, and of each law what it is fitted on and cannot see."""
-    said = [
+    lines = [
         f"{law.name} does not see {', '.join(law.cannot_see)}: designs that differ in these alone are ties under it."
         for law in laws
         if law.cannot_see
     ]
-    return [*caveats(laws), *said]
+    return [*caveats(laws), *lines]

@@ -32,7 +32,7 @@ class AlongFrontier:
 
 @dataclass(frozen=True, eq=False)
 class LawAnswers:
-    """A run under several laws, the study's own first: a verdict beside each of its own picks, and along its frontier."""
+    """A run under several laws, the study's own first: regrets of each of its own picks, and along its frontier."""
 
     laws: tuple[Law, ...]
     picks: tuple[Pick, ...]
@@ -41,9 +41,9 @@ class LawAnswers:
 
 
 def law_answers(problem: Problem, laws: tuple[Law, ...], picks: tuple[Pick, ...], frontier: Evaluations) -> LawAnswers:
-    """Exact answers under each law for every pick that is asked beside no baseline."""
+    """Exact answers under each law for every pick without a baseline."""
     own = tuple(pick for pick in picks if not pick.question.baseline)
-    rules = tuple(PickRule.of(pick.question) for pick in own)
+    rules = tuple(PickRule.for_query(pick.question) for pick in own)
     return LawAnswers(laws, own, verdicts(problem, laws, rules), _along(problem, laws, frontier))
 
 
@@ -55,9 +55,9 @@ def _along(problem: Problem, laws: tuple[Law, ...], frontier: Evaluations) -> Al
     metric = cost_among(tuple(shipped))
     order = np.argsort(frontier.metrics[metric], kind="stable")
     costs, found = frontier.metrics[metric][order], along(problem, laws, metric)
-    return _told(problem, found, frontier[order], costs)
+    return _regrets_along(problem, found, frontier[order], costs)
 
 
-def _told(problem: Problem, found: Along, rows: Evaluations, costs: FloatArray) -> AlongFrontier:
+def _regrets_along(problem: Problem, found: Along, rows: Evaluations, costs: FloatArray) -> AlongFrontier:
     designs = problem.architectures(rows.genotypes)
     return AlongFrontier(found.metric, costs, found.regrets(designs, costs), found.n_experts(costs))

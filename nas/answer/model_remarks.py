@@ -17,7 +17,7 @@ SEES_QUERIES = {  # quantities that attention's projections are part of
 
 
 def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:
-    """What a law does not see of a model: layers that are not of full attention, queries that are wider than the layers."""
+    """Features of a model that a law does not see: layers that are not of full attention, queries that are wider than the layers."""
     found = (unseen_kinds(known.architecture, scenario.law), unseen_queries(known.architecture, scenario.law))
     return [text for text in found if text]
 
@@ -51,7 +51,7 @@ def windowed(architecture: Architectures) -> str:
 
 
 def unpriced(architecture: Architectures) -> list[str]:
-    """What is counted but takes no time here."""
+    """Parameters that are counted but take no time here."""
     further = int(architecture.further_parameters[0])
     if not further:
         return []

@@ -82,7 +82,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a search came to its end: why it stopped, what it asked for, where the time went, how it covered a whole space.
+    """How a search ended: why it stopped, what it proposed, where the time went, how it covered a whole space.
 
     whole: every architecture of the space is accounted for; lessons: what the strategy learned besides, where it says.
     """
@@ -156,7 +156,7 @@ def derived(
 def _under_laws(
     study: Study, picks: tuple[Pick, ...], frontier: Evaluations, ending: Ending, stage: Stage
 ) -> LawAnswers | None:
-    """What several laws say of a run of the whole space; None of another, and where the study asks one law."""
+    """Answers of several laws for a run of the whole space; None for another, and where the study has one law."""
     if not (study.laws and ending.whole):
         return None
     stage("Picks under each law")
@@ -184,7 +184,7 @@ def exact_losses(problem: Problem, whole: bool) -> tuple[float | None, ...]:
 
 
 def _regret(unsure: Uncertainty | None, pick: Pick) -> tuple[float, float] | None:
-    """What another evaluated design within the pick's budgets may gain; unknown beside a baseline."""
+    """The gain that another evaluated design within the pick's budgets may have; unknown beside a baseline."""
     if unsure is None or pick.answer is None or pick.question.baseline:
         return None
     within = np.ones(len(unsure.evaluations), dtype=bool)
@@ -195,4 +195,4 @@ def _regret(unsure: Uncertainty | None, pick: Pick) -> tuple[float, float] | Non
 
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
     """The scale that a frontier spans; none of an empty one."""
-    return Scale.of(problem.objectives, frontier.values) if len(frontier) else None
+    return Scale.from_frontier(problem.objectives, frontier.values) if len(frontier) else None

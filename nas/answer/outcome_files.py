@@ -65,10 +65,10 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         if outcome.under_laws.along is not None:
             write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
     if outcome.lessons is not None:
-        write_lessons(folder, problem, outcome.lessons)
+        write_corrections(folder, problem, outcome.lessons)
 
 
-def write_lessons(folder: Path, problem: Problem, lessons: Lessons) -> None:
+def write_corrections(folder: Path, problem: Problem, lessons: Lessons) -> None:
     """corrected.csv, learned.csv, corrected_picks.csv, and corrections that have the form of a file."""
     designs = problem.architectures(lessons.genotypes)
     write(folder / "corrected.csv", csv_text({**designs.columns(), **lessons.columns}))
@@ -109,7 +109,7 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
         yield csv_text(columns, header=start == 0)
 
 
-def asked_text(problem: Problem, question: PickQuery) -> str:
+def question_text(problem: Problem, question: PickQuery) -> str:
     """A question in words: `your budgets: decode_ms <= 20, memory_gb <= 64`, or an application's or baseline's label."""
     if question.budget is not None:
         return question.label
@@ -117,13 +117,13 @@ def asked_text(problem: Problem, question: PickQuery) -> str:
 
 
 def answered(outcome: Outcome) -> list[dict[str, Any]]:
-    """Per question what was asked and, where something fits, the architecture, its metrics and its times on the device."""
+    """Per query its text and, where something fits, the architecture, its metrics and its times on the device."""
     rows: list[dict[str, Any]] = []
     unsure = any(regret is not None for regret in outcome.regrets)
     for pick, there, regret, best in zip(
         outcome.picks, outcome.device_times, outcome.regrets, outcome.exact_losses, strict=True
     ):
-        row: dict[str, Any] = {"question": asked_text(outcome.study.problem, pick.question)}
+        row: dict[str, Any] = {"question": question_text(outcome.study.problem, pick.question)}
         row["budgets"] = limits(outcome.study.problem, pick.question)
         if best is not None:
             row["exact_loss"] = best

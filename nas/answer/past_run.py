@@ -29,7 +29,7 @@ from search_spaces.space import SearchSpace
 
 @dataclass(frozen=True, eq=False)
 class RecordedRun:
-    """What a run evaluated, with its space and the scale of its objectives.
+    """Evaluations of a run, with its space and the scale of its objectives.
 
     `solved` says that the evaluations are exact answers found afterwards, not rows of the run's log; `requeried` that they are of
     another study, so that the folder's scale is none of theirs; so many of the first ones were `known` before the run.
@@ -72,7 +72,7 @@ class RecordedRun:
         return extrapolated({name: self._profile(replace(asked, precision=name)) for name in formats}, asked)
 
     def _profile(self, asked: Conditions) -> Calibration | None:
-        """The profile that prices what is asked: the study's, or of formats of the designs' own that of the device."""
+        """The profile that prices a scenario: the study's, or of formats of the designs' own that of the device."""
         resolved: Any = self.run.resolved
         if resolved["calibration"] == "shipped":
             return calibration_for(Device.model_validate(resolved["device"]), asked)[0]
@@ -91,7 +91,7 @@ class RecordedRun:
         stored = None if self.requeried else _stored_scale(self.run.path, self.objectives)
         if stored is not None:
             return stored
-        return Scale.of(self.objectives, self.evaluations.values[frontier_rows(self.evaluations)])
+        return Scale.from_frontier(self.objectives, self.evaluations.values[frontier_rows(self.evaluations)])
 
 
 def recorded_run(path: Path) -> RecordedRun:
@@ -119,4 +119,4 @@ def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None
         bounds = np.array([[content[o.name]["best"], content[o.name]["worst"]] for o in objectives], dtype=np.float64)
     except Exception:
         return None
-    return Scale.of(objectives, bounds.T) if np.isfinite(bounds).all() and (bounds > 0).all() else None
+    return Scale.from_frontier(objectives, bounds.T) if np.isfinite(bounds).all() and (bounds > 0).all() else None

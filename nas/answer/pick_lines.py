@@ -45,5 +45,5 @@ def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
 
 def _laid_out(table: PickTable, header: Sequence[str], below: Sequence[str], spare: Sequence[str]) -> Shown:
     lines, dropped = fitted(header, table.rows, below=below, spare=spare)
-    said = [line for text in table.below for line in sentence(f"  {text}")]
-    return Shown([*lines, *said], dropped, EXACT in header and EXACT not in dropped)
+    sentences = [line for text in table.below for line in sentence(f"  {text}")]
+    return Shown([*lines, *sentences], dropped, EXACT in header and EXACT not in dropped)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict, verdict_in_short
 from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.outcome import Outcome
-from nas.answer.outcome_files import asked_text
+from nas.answer.outcome_files import question_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.exact.gains import DIFFERENT
 from nas.problem.objective import unit_of
@@ -22,7 +22,7 @@ LARGE = 1e9  # from here on figures are shown by their powers of ten
 SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
-Asked = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
+PickRow = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
     own_times = alike(problem, [(pick, there) for pick, there, _ in rows])
     header = ("within", "loss", EXACT, "takes", f"{PREFIX}ms", "memory", "params", "active", "architecture")
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
-    said = () if own_times else ((verdict_in_short if brief else verdict)(problem, outcome.on_device, missed),)
+    lines = () if own_times else ((verdict_in_short if brief else verdict)(problem, outcome.on_device, missed),)
     without = {f"{PREFIX}ms"} if own_times else set()
-    body, below = [_pick_row(outcome, *row) for row in rows], (*said, *regret_lines(outcome))
+    body, below = [_pick_row(outcome, *row) for row in rows], (*lines, *regret_lines(outcome))
     return _table("Lowest predicted loss within", (), header, body, without, below)
 
 
-def _rows(outcome: Outcome, baseline: str) -> list[Asked]:
+def _rows(outcome: Outcome, baseline: str) -> list[PickRow]:
     """Picks beside a baseline ("": none)."""
     every = zip(outcome.picks, outcome.device_times, outcome.exact_losses, strict=True)
     return [row for row in every if row[0].question.baseline == baseline]
@@ -98,7 +98,7 @@ def _table(
 
 
 def regret_lines(outcome: Outcome) -> list[str]:
-    """What another evaluated design could gain over each pick, if the law carries draws."""
+    """The gain of another evaluated design over each pick, if the law carries draws."""
     known = [
         f"{p.question.label} {low:.4f} to {high:.4f}"
         for p, (low, high) in ((p, r) for p, r in zip(outcome.picks, outcome.regrets, strict=True) if r is not None)
@@ -122,7 +122,7 @@ def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float
         f"{m['memory_gb']:.3g} GB",
         count(m["params_total"]),
         count(m["params_active"]),
-        describe(architectures),
+        describe(architectures, problem.space.settings),
     ]
 
 
@@ -131,7 +131,7 @@ def _loss(loss: float, *, extrapolated: bool) -> str:
 
 
 def _taken(problem: Problem, question: PickQuery, m: dict[str, float]) -> list[str]:
-    """What the limits are on, objectives first, but for the memory, which has its column; the total time where none is on a time."""
+    """Metrics with limits, objectives first, but for the memory, which has its column; the total time where no time has a limit."""
     limited = [*limits(problem, question), *times_of(problem, question)]
     ordered = [*(o.name for o in problem.objectives if o.name in limited), *limited]
     shown = [name for name in dict.fromkeys(ordered) if name != "memory_gb"]
@@ -150,8 +150,8 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
 
 def _there(problem: Problem, question: PickQuery, there: dict[str, float]) -> str:
     """The times on the device, with a `!` where one is beyond its limit."""
-    said = ", ".join(f"{there[PREFIX + name]:.4g}" for name in times_of(problem, question))
-    return Styled(f"{said} !", BAD) if misses(limits(problem, question), there) else said
+    text = ", ".join(f"{there[PREFIX + name]:.4g}" for name in times_of(problem, question))
+    return Styled(f"{text} !", BAD) if misses(limits(problem, question), there) else text
 
 
 def answer(outcome: Outcome) -> str:
@@ -169,14 +169,20 @@ OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "archi
 def own_pick(outcome: Outcome) -> tuple[str, ...]:
     """The pick within your budgets under `OWN_HEADER`."""
     pick = outcome.picks[0]
-    within = asked_text(outcome.study.problem, pick.question)
+    within = question_text(outcome.study.problem, pick.question)
     if pick.answer is None:
         return (within, "none fits", "", "", "", "", "")
     m = {metric: float(column[0]) for metric, column in pick.answer.metrics.items()}
     architecture = outcome.study.problem.architectures(pick.answer.genotypes)
     mark = "*" if outcome.study.problem.scenario.law.extrapolates(architecture)[0] else ""
     figures = (f"{m['loss']:.4f}{mark}", f"{m['total_ms']:.2f}", f"{m['memory_gb']:.3g} GB")
-    return (within, *figures, count(m["params_total"]), count(m["params_active"]), describe(architecture))
+    return (
+        within,
+        *figures,
+        count(m["params_total"]),
+        count(m["params_active"]),
+        describe(architecture, outcome.study.problem.space.settings),
+    )
 
 
 def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable]:
@@ -185,7 +191,7 @@ def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable
     return [_beside(outcome, known, rows, brief=brief) for known, rows in asked]
 
 
-def _beside(outcome: Outcome, known: Baseline, rows: list[Asked], *, brief: bool) -> PickTable:
+def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bool) -> PickTable:
     """The table beside one model, under its own figures."""
     scenario, own_heads = outcome.study.problem.scenario, outcome.study.problem.space.own_heads
     loss, outside = (
@@ -231,5 +237,5 @@ def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: f
         f"{m['total_ms']:.2f}",
         f"{there[f'{PREFIX}total_ms']:.4g}",
         f"{m['memory_gb']:.3g} GB",
-        describe(architectures),
+        describe(architectures, problem.space.settings),
     ]

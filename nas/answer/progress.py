@@ -22,13 +22,13 @@ from objectives.loss_law.origin import origin_line
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import PRECISIONS
 from search_spaces.space import SearchSpace
-from search_spaces.specification import NON_ARCHITECTURE_AXES, OF_HEADS
+from search_spaces.specification import FURTHER_AXES, OF_HEADS
 
 STATES = ("running", "finished", "interrupted", "failed")
 SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
 OF_LAYERS = ("n_local", "window", "n_kv_shared", "n_linear", "n_conv")
-WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *NON_ARCHITECTURE_AXES)
+WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *FURTHER_AXES)
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 
@@ -59,7 +59,7 @@ class Progress:
         return self.state == "running"
 
     def lines(self) -> list[str]:
-        """What a reader sees, a line per subject."""
+        """Lines for a reader, one per subject."""
         state = self.state
         if self.going_on and self.evaluations == self.limit:
             state += ", all evaluated, writing the answer"

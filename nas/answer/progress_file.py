@@ -18,7 +18,7 @@ EVERY_S = 2.0
 
 
 def this_machine() -> str:
-    """The name by which machines that share a folder are told apart."""
+    """The name that distinguishes machines that share a folder."""
     return socket.gethostname()
 
 
@@ -51,7 +51,7 @@ def going_on_elsewhere(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Progress | None:
-    """What the file of a run that goes on elsewhere says; None where there is none, or it is none of ours."""
+    """Content of the file of a run that goes on elsewhere; None where there is none, or it is none of ours."""
     place = folder / NAME
     try:
         content, written = outside.json_of(place, LARGEST, own=True), place.lstat().st_mtime

@@ -11,7 +11,7 @@ import numpy as np
 from nas.answer.outcome import Ending, Outcome, derived
 from nas.answer.past_run import RecordedRun
 from nas.answer.reassembled_study import study_of
-from nas.answer.recorded_corrections import recalled_lessons
+from nas.answer.recorded_corrections import read_corrections
 from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective
 from nas.problem.pick_queries import PickQuery
@@ -24,7 +24,7 @@ LONGEST = 200  # characters of a sentence that a file of the folder may bring al
 
 
 def recalled(run: RecordedRun) -> Outcome:
-    """What the run came to; of one that has not ended, what it holds so far."""
+    """The result of a run; of one that has not ended, what it holds so far."""
     study = restored(run)
     batches = np.where(np.arange(len(run.evaluations)) < run.known, KNOWN, 0)
     return derived(study, run.evaluations, batches, _ending(run, study.problem))
@@ -58,7 +58,7 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
 
 
 def _ending(run: RecordedRun, problem: Problem) -> Ending:
-    """What summary.json says of exactly these evaluations; of others it is the state of the manifest."""
+    """Counts of summary.json for exactly these evaluations; for others those of the manifest."""
     summary, n = _content(run.run.path / "summary.json"), len(run.evaluations) - run.known
     counted = summary.get("evaluations")
     if not isinstance(counted, Mapping) or counted.get("distinct") != n:
@@ -72,7 +72,7 @@ def _ending(run: RecordedRun, problem: Problem) -> Ending:
         {},
         str(space.get("exact_frontier") or "")[:LONGEST],
         whole,
-        recalled_lessons(run, problem, summary),
+        read_corrections(run, problem, summary),
     )
 
 

@@ -19,15 +19,15 @@ MOST, LONGEST = 100, 2_000  # sentences, and characters of one, that a file of t
 COLUMNS = ("value", "left_out", "by_prior", "known")
 
 
-def recalled_lessons(run: RecordedRun, problem: Problem, summary: Mapping[str, Any]) -> Lessons | None:
+def read_corrections(run: RecordedRun, problem: Problem, summary: Mapping[str, Any]) -> Lessons | None:
     """The sentences, the picks and the values left out; None where the summary has no sentences.
 
     The designs of corrected.csv and the files of corrections are not read. A table that is missing or was altered is left out.
     """
-    said, figures = summary.get("lessons"), summary.get("learned")
-    if not isinstance(said, list):
+    learned, figures = summary.get("lessons"), summary.get("learned")
+    if not isinstance(learned, list):
         return None
-    sentences = tuple(str(line)[:LONGEST] for line in said[:MOST])
+    sentences = tuple(str(line)[:LONGEST] for line in learned[:MOST])
     nothing = problem.space.genotypes(np.zeros(0, dtype=np.int64))
     figures, folder = figures if isinstance(figures, Mapping) else {}, run.run.path
     picks, left_out = _picks(folder / "corrected_picks.csv", problem), _left_out(folder / "learned.csv", problem)

@@ -24,7 +24,7 @@ def solvable(run: RecordedRun) -> Problem | None:
 
 
 def solved_within(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], pick: Budget | None) -> RecordedRun:
-    """The run as if it had been asked with these budgets; `pick` is one more, for a single answer."""
+    """The run as if it had these budgets; `pick` is one more, for a single answer."""
     problem = replace(problem, budgets=budgets)
     solution = solve(problem, (PickRule(None), *([PickRule(pick)] if pick else [])))
     return _holding(run, [solution.frontier, *(p for p in solution.picks if p is not None)])

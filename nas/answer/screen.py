@@ -77,8 +77,8 @@ def _on_one_screen(outcome: Outcome, below: int) -> list[Line]:
 
 def _diagnosed(outcome: Outcome) -> list[Line]:
     assert outcome.diagnosis is not None
-    said = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-    return [*(line for text in said for line in sentence(text)), []]
+    sentences = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
+    return [*(line for text in sentences for line in sentence(text)), []]
 
 
 def _answered(outcome: Outcome, *, verbose: bool, designs: bool = True) -> list[Line]:
@@ -102,11 +102,11 @@ def _answered(outcome: Outcome, *, verbose: bool, designs: bool = True) -> list[
 def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
     """How sure the answer is, where it lies, what to type next."""
     if verbose:
-        said = [*certainty(outcome), *reading(outcome), *limits(outcome)]
+        sentences = [*certainty(outcome), *reading(outcome), *limits(outcome)]
     else:
-        said = [*certainty_in_short(outcome), *limits_in_short(outcome)]
-    said += [] if outcome.lessons is None else learned_lines(outcome.study.problem, outcome.lessons)
-    found = [line for text in said for line in sentence(text)]
+        sentences = [*certainty_in_short(outcome), *limits_in_short(outcome)]
+    sentences += [] if outcome.lessons is None else learned_lines(outcome.study.problem, outcome.lessons)
+    found = [line for text in sentences for line in sentence(text)]
     if outcome.diagnosis is None and (best := answer(outcome)):
         found += sentence(Styled("Answer: ", TITLE), best)
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
@@ -140,7 +140,7 @@ def _metric(rows: list[Evaluations], name: str) -> np.ndarray[tuple[int], np.dty
 
 
 def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
-    """What to type next, and why; every limit in it is one that opens a design of this run."""
+    """Commands to run next, and why; every limit in them is one that opens a design of this run."""
     if len(outcome.evaluations) and not outcome.evaluations.ok.any():
         return []
     steps = []
@@ -201,8 +201,8 @@ def relaxed(diagnosis: Diagnosis) -> str:
 
 
 def law_lines(problem: Problem, answers: LawAnswers, *, verbose: bool) -> list[Line]:
-    """The table of the picks' regrets, what each is right under, where the frontier's designs are; of each law what must be said."""
+    """The table of the picks' regrets, the shares of laws under which each is right, where the frontier's designs are; notes on each law."""
     lines, _ = fitted(verdict_header(answers.laws), verdict_rows(problem, answers), 2)
-    said = [*verdict_lines(problem, answers), *(notes if verbose else caveats)(answers.laws)]
-    below = [line for text in said for line in sentence(f"  {text}")]
+    sentences = [*verdict_lines(problem, answers), *(notes if verbose else caveats)(answers.laws)]
+    below = [line for text in sentences for line in sentence(f"  {text}")]
     return [[], *sentence(Styled(UNDER_LAWS, TITLE)), *lines, *below]

@@ -1,7 +1,7 @@
 """Sentences on a study, a design and a run: the head, certainty, reading, limits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from nas.study.law_records import record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
+from search_spaces.columns import NOT_OF_A_MODEL
 from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
 
@@ -26,7 +27,7 @@ WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form l
 
 
 def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[str]:
-    """What is searched, on what, under which budgets."""
+    """The space, the device and the budgets of a search."""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
@@ -41,7 +42,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
 
 
 def capabilities(space: SearchSpace, law: Law) -> list[str]:
-    """What every design of a space with layers of several kinds can do at least; nothing of other spaces."""
+    """Least capabilities of every design of a space with layers of several kinds; empty for other spaces."""
     c = space.specification.conditions
     least = [f"at least {c.min_full_layers}"] if c.min_full_layers else []
     least += [f"one in {c.full_layer_every}"] if c.full_layer_every else []
@@ -50,13 +51,13 @@ def capabilities(space: SearchSpace, law: Law) -> list[str]:
     shared = {None: [], 0: ["no shared KV caches"]}.get(
         c.max_kv_shared, [f"at most {c.max_kv_shared} layers that share KV"]
     )
-    said = f"Layers of several kinds: {', '.join([*full, *window, *shared])} (limits: full_layers, window, kv_shared)"
+    text = f"Layers of several kinds: {', '.join([*full, *window, *shared])} (limits: full_layers, window, kv_shared)"
     told = deltas_in_words(law)
-    return [said + (f"; {told}" if told else "")] if full else []
+    return [text + (f"; {told}" if told else "")] if full else []
 
 
 def deltas_in_words(law: Law) -> str:
-    """What was measured of kinds of layers, nats where all layers are of the kind, and by whom; "" of nothing."""
+    """Measured deltas of kinds of layers, nats where all layers are of the kind, and their source; "" without any."""
     told = ", ".join(f"{kind} {delta:+.3g}" for kind, delta in law.layer_deltas.items())
     source = f" ({law.layer_deltas_source})" if law.layer_deltas_source else ""
     return f"loss by your deltas, in proportion to the layers: {told} nats{source}" if told else ""
@@ -96,17 +97,24 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
         return None
 
 
-def describe(architectures: Architectures) -> str:
-    """One architecture in a line; layers where they are of several kinds, query heads where together they are not as wide, tokens of its own."""
+def describe(architectures: Architectures, searched: Collection[str] = ()) -> str:
+    """One architecture in a line; layers where they are of several kinds, query heads where together they are not as wide.
+
+    Its own tokens and precision, and the value of each further axis that was searched.
+    """
     a = {name: column[0] for name, column in architectures.columns().items()}
     experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
     free = a["n_heads"] * a["head_dim"] != a["width"]
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
+    others = [name for name in searched if name not in NOT_OF_A_MODEL]
+    further = "".join(
+        f", {name} {column[0]}" for name, column in architectures.further_columns(others).items() if name in others
+    )
     kinds = in_words(architectures)[0]
     layers = "" if kinds == "full" else f" ({kinds})"
-    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}"
+    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}{further}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:
@@ -127,15 +135,15 @@ def count(n: float) -> str:
 def certainty(outcome: Outcome) -> list[str]:
     """How sure the search is that it found the frontier."""
     evaluated = f"{outcome.charged:,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
-    said = [evaluated, *known_before(outcome), *without_values(outcome)]
+    lines = [evaluated, *known_before(outcome), *without_values(outcome)]
     if outcome.whole:
         return [
-            *said,
+            *lines,
             f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}; {outcome.how}.",
         ]
     if outcome.exact is not None and outcome.distance is None:
         return [
-            *said,
+            *lines,
             f"None of all {outcome.study.problem.space.size:,} architectures of the space is feasible: no search can find one.",
         ]
     if outcome.distance is None:
@@ -144,10 +152,10 @@ def certainty(outcome: Outcome) -> list[str]:
             if not outcome.study.problem.analytic
             else "it takes more than seconds (--algo exact solves it)"
         )
-        return [*said, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
+        return [*lines, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
     d = outcome.distance
     return [
-        *said,
+        *lines,
         f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
         f"{100 * d.gap:.2g} % (log scale), IGD+ {d.igd_plus:.2g}, additive epsilon {d.epsilon:.2g}.",
     ]
@@ -158,9 +166,9 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
     if outcome.distance is None:
         return certainty(outcome)
     n, d = outcome.charged, outcome.distance
-    said = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
+    text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
     ended = [] if outcome.stop_reason.endswith("distinct evaluations") else [f"Stopped: {outcome.stop_reason}."]
-    return [said, *known_before(outcome), *ended, *without_values(outcome)]
+    return [text, *known_before(outcome), *ended, *without_values(outcome)]
 
 
 def without_values(outcome: Outcome) -> list[str]:
@@ -174,7 +182,7 @@ def without_values(outcome: Outcome) -> list[str]:
 
 def known_before(outcome: Outcome) -> list[str]:
     """How many results the search was given."""
-    return [f"{outcome.known:,} results were known before, charged to nobody."] if outcome.known else []
+    return [f"{outcome.known:,} results were known before, not charged."] if outcome.known else []
 
 
 def reading(outcome: Outcome) -> list[str]:
@@ -183,13 +191,13 @@ def reading(outcome: Outcome) -> list[str]:
     if len(frontier) < 2:
         return []
     a = outcome.study.problem.architectures(frontier.genotypes)
-    said = {
+    meaning = {
         "n_experts": _sparsity(a),
         "depth": f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
         "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
         "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
     }
-    return [f"Reading: {'; '.join(text for axis, text in said.items() if axis not in outcome.blind)}."]
+    return [f"Reading: {'; '.join(text for axis, text in meaning.items() if axis not in outcome.blind)}."]
 
 
 def _sparsity(a: Architectures) -> str:
@@ -201,7 +209,7 @@ def _sparsity(a: Architectures) -> str:
 
 
 def limits(outcome: Outcome) -> list[str]:
-    """What the loss law can be trusted for."""
+    """The range in which the loss law can be trusted."""
     law = outcome.study.problem.scenario.law
     if len(outcome.frontier) == 0:
         return []
@@ -214,7 +222,7 @@ def limits(outcome: Outcome) -> list[str]:
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
-        *told_by_fit(law),
+        *fit_lines(law),
         *draws_outside(law, outside),
         *active_experts(outcome),
         *sureness(outcome),
@@ -222,7 +230,7 @@ def limits(outcome: Outcome) -> list[str]:
 
 
 def limits_in_short(outcome: Outcome) -> list[str]:
-    """What the losses are, how sure, and how many of them extrapolate: what `*` means."""
+    """Sentence on the losses: their source, how sure, how many extrapolate (`*`)."""
     law, n = outcome.study.problem.scenario.law, len(outcome.frontier)
     if n == 0:
         return []
@@ -234,7 +242,7 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
     return [
         f"Limits: predicted losses ({tokens}{sure}), {beyond}",
-        *told_by_fit(law),
+        *fit_lines(law),
         *draws_outside(law, outside),
         *active_experts(outcome, brief=True),
         *likely,
@@ -248,12 +256,12 @@ def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:
         return []
     own = [p.answer.genotypes for p in outcome.picks if p.answer is not None and not p.question.baseline]
     picks = problem.architectures(np.concatenate(own)) if own else None
-    said = [] if picks is None else active_experts_lines(law, picks, "picks", brief=brief)
+    lines = [] if picks is None else active_experts_lines(law, picks, "picks", brief=brief)
     frontier = problem.architectures(outcome.frontier.genotypes)
-    return said or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
+    return lines or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
 
 
-def told_by_fit(law: Law) -> list[str]:
-    """The verdict of the law's own fit, and what must be said wherever it is used with its record beside it, where it has them."""
+def fit_lines(law: Law) -> list[str]:
+    """The assessment by the law's own fit, and the caveats that go with it, beside its record where it has one."""
     verdict, beside = verdict_line(law), "; ".join(part for part in (law.caveat, record_line(law)) if part)
     return [*([verdict] if verdict else []), *([f"Law {law.name}: {beside}."] if law.caveat else [])]

@@ -8,7 +8,7 @@ from search_spaces.arrays import FloatArray
 
 
 def draws_outside(law: Law, outside: int) -> list[str]:
-    """What intervals, quantiles and probabilities from a law's draws are worth outside of its rows; nothing where no design is there."""
+    """Notes on intervals, quantiles and probabilities from a law's draws outside of its rows; empty where no design is there."""
     if not law.draws or not outside:
         return []
     if law.beyond_rows is None:

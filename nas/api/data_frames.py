@@ -115,7 +115,7 @@ class Design(pd.Series):
         return pd.Series
 
     def _repr_html_(self) -> str:
-        return notebook_html("", of_units(self), len(self))
+        return notebook_html("", with_units(self), len(self))
 
 
 def design_of(frame: pd.DataFrame) -> Design:
@@ -125,7 +125,7 @@ def design_of(frame: pd.DataFrame) -> Design:
     return row
 
 
-def of_units(row: pd.Series) -> pd.DataFrame:
+def with_units(row: pd.Series) -> pd.DataFrame:
     """A row as a table of names, values and units."""
     given = row.attrs.get("units", {})
     shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]

@@ -141,8 +141,8 @@ def _fitted_table(asked: FitRequest, table: pd.DataFrame) -> FittedLaw:
         try:
             return _fitted(asked, [path])
         except UsageError as error:  # a table of the caller's has no path
-            said = str(error).replace(str(path), "runs").replace("--rename OLD=loss", 'rename={"OLD": "loss"}')
-            raise UsageError(said) from None
+            message = str(error).replace(str(path), "runs").replace("--rename OLD=loss", 'rename={"OLD": "loss"}')
+            raise UsageError(message) from None
 
 
 def _fitted(asked: FitRequest, runs: Sequence[Path]) -> FittedLaw:

@@ -93,7 +93,7 @@ class Frontier:
     @property
     def scale(self) -> Scale:
         """The scale of hypervolumes and distances: the best values of this frontier at 0, its worst at 1."""
-        return Scale.of(self.problem.objectives, self.members.values)
+        return Scale.from_frontier(self.problem.objectives, self.members.values)
 
     def distance_to(self, exact: "Frontier") -> Distance:
         """Hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that one's scale, pure numbers.

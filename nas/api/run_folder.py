@@ -22,7 +22,7 @@ from search_spaces.arrays import IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """What a run evaluated, as tables."""
+    """Evaluations of a run, as tables."""
 
     recorded: RecordedRun
 

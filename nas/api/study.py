@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """What to search, on which device, for which objectives, within which budgets; made by `load_study`.
+    """A study: space, device, objectives and budgets; made by `load_study`.
 
     `config` and `keys` are what it was made from.
     """
@@ -53,7 +53,7 @@ class Study:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the command line prints as warnings."""
+        """Warnings as the command line prints them."""
         return self.assembled.notices
 
     def replace(self, **keys: Unpack[StudyKeys]) -> "Study":

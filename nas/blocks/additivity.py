@@ -59,7 +59,7 @@ class Additivity:
         """The result in one sentence."""
         side, rank = "worse" if self.bias > 0 else "better", self.rank_correlation
         ranked = (
-            "no rank correlation that could be told"
+            "no rank correlation that could be measured"
             if rank != rank
             else f"rank correlation {rank:.3f} with the real one"
         )
@@ -80,7 +80,7 @@ class Additivity:
 
 
 def read_additivity(library: Path) -> Additivity | None:
-    """What lies beside a library's file; None where there is nothing, or no mixture.
+    """The additivity file beside a library's file; None where there is none, or no mixture.
 
     Raises:
         UsageError: a file of another form.

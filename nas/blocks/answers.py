@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.blocks.asking import Asked
 from nas.blocks.library import Library
 from nas.blocks.problem import Limit
+from nas.blocks.query import BlocksQuery
 from nas.blocks.solution import Frontier
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -53,8 +53,8 @@ def best_within(frontier: Frontier, limit: Limit) -> int | None:
     return int(rows[np.lexsort(frontier.sums[rows][:, limited_last].T[::-1])[0]]) if len(rows) else None
 
 
-def picks(frontier: Frontier, asked: Asked) -> tuple[Pick, ...]:
-    """The pick of every limit that was asked for; of none, those at shares of the parent's cost."""
+def picks(frontier: Frontier, asked: BlocksQuery) -> tuple[Pick, ...]:
+    """The pick of every limit given; without any, those at shares of the parent's cost."""
     library = frontier.problem.library
     if asked.picks:
         limits = [asked.answerable(library, text) for text in asked.picks]
@@ -92,7 +92,7 @@ def step(frontier: Frontier, row: int, name: str) -> Step | None:
 
 @dataclass(frozen=True)
 class LayerAnswer:
-    """What one layer is along the frontier: how many blocks it takes on, and while which cost it is the parent's."""
+    """A layer along the frontier: how many blocks it takes on, and up to which cost it is the parent's."""
 
     layer: int
     blocks: int
@@ -180,7 +180,7 @@ def regret(frontier: Frontier, name: str, chosen: Sequence[int], permitted: Bool
 
 
 def parent_totals(library: Library) -> dict[str, float]:
-    """What the parent itself has; empty where its blocks are not marked."""
+    """Totals of the parent itself; empty where its blocks are not marked."""
     rows = library.parents
     return {} if rows is None else {name: library.total(name, rows) for name in library.metrics}
 

@@ -28,7 +28,7 @@ TAKEN = (
 
 @dataclass(frozen=True)
 class Meaning:
-    """What the user, or the format, says of the columns: which are scores, of which more is better, the rest's costs."""
+    """Meaning of the columns by flags or format: which are scores, of which more is better, the rest's costs."""
 
     scores: tuple[str, ...] = ()
     larger: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Meaning:
 
     @classmethod
     def typed(cls, request: BlocksRequest) -> "Meaning":
-        """What the flags say; a score of which more is better need not be named twice.
+        """Meaning of the columns by the flags; a score of which more is better need not be named twice.
 
         Raises:
             UsageError: a rest that is no metric=value.
@@ -92,7 +92,7 @@ def _names(names: Sequence[str]) -> Iterable[str]:
 
 
 def _strangers(names: Sequence[str], meaning: Meaning) -> Iterable[str]:
-    """Names that were said of no column, and costs of the rest that are none."""
+    """Names given for no column, and costs of the rest that are none."""
     rest = meaning.rest or {}
     for name in (*meaning.scores, *meaning.larger, *rest):
         if name not in names:
@@ -114,8 +114,8 @@ def _places(rows: Sequence[Row]) -> Iterable[str]:
     for row in rows:
         told = list(row.layers)
         if not told or told[0] < 0 or told != list(range(told[0], told[0] + len(told))):
-            said = f"expected layers that follow each other from 0 up, got {told}"
-            yield f"{row.where}: {said}; write them as one range"
+            text = f"expected layers that follow each other from 0 up, got {told}"
+            yield f"{row.where}: {text}; write them as one range"
         elif told[-1] >= MOST_LAYERS:
             yield f"{row.where}: expected layers up to {MOST_LAYERS - 1}, got {told[-1]}; count them from 0"
         try:
@@ -134,8 +134,8 @@ def _values(rows: Sequence[Row], names: Sequence[str], scores: Sequence[str]) ->
             elif isinstance(value, bool) or not isinstance(value, (int, float)):
                 yield f"{row.where}: {name}: expected a plain number in the column's unit, got {str(value)[:60]!r}; convert it"
             elif not abs(_number(value)) <= LARGEST:
-                said = f"expected a finite number, got {str(value)[:60]}"
-                yield f"{row.where}: {name}: {said}; measure it again, or leave the row out"
+                text = f"expected a finite number, got {str(value)[:60]}"
+                yield f"{row.where}: {name}: {text}; measure it again, or leave the row out"
             elif name not in scores and value < 0:
                 yield f"{row.where}: {name}: expected a cost of at least 0, got {value:g}; name a score with --score {name}"
 
@@ -151,8 +151,8 @@ def _units(rows: Sequence[Row], costs: Sequence[str]) -> Iterable[str]:
         low, high = (choose(levels, key=lambda layer: levels[layer], default=0) for choose in (min, max))
         if levels and levels[high] - levels[low] > math.log(UNITS_APART):
             up_to = [max(values[layer] for values in seen.values() if layer in values) for layer in (low, high)]
-            said = f"expected one unit, got up to {up_to[0]:g} at layer {low} and {up_to[1]:g} at layer {high}"
-            yield f"{name}: {said}; convert one of them"
+            text = f"expected one unit, got up to {up_to[0]:g} at layer {low} and {up_to[1]:g} at layer {high}"
+            yield f"{name}: {text}; convert one of them"
 
 
 def _levels(kinds: Sequence[Mapping[int, float]]) -> dict[int, float]:
@@ -178,7 +178,7 @@ def _missing(rows: Sequence[Row]) -> Iterable[str]:
 
 
 def _distinct(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[Row], list[str]]:
-    """Rows without those that say the same twice, and what is said twice in two ways."""
+    """Rows without repeated ones, and keys that are given twice with different values."""
     seen: dict[tuple[Any, ...], Row] = {}
     faults = []
     for row in rows:
@@ -202,8 +202,8 @@ def _parents(rows: Sequence[Row]) -> Iterable[str]:
         if row.parent and len(row.layers) == 1:
             other = seen.setdefault(row.layers[0], row)
             if other is not row:
-                said = f"expected one block of the parent's a layer, got {other.block!r} and {row.block!r} at layer {row.layers[0]}"
-                yield f"{row.where}: {said}; mark one"
+                text = f"expected one block of the parent's a layer, got {other.block!r} and {row.block!r} at layer {row.layers[0]}"
+                yield f"{row.where}: {text}; mark one"
 
 
 def _library(

@@ -11,13 +11,13 @@ import numpy as np
 from nas.blocks import recording, screen
 from nas.blocks.additivity import read_additivity
 from nas.blocks.answers import best, best_within, picks, regret, scaled
-from nas.blocks.asking import Asked, allowed, answered
 from nas.blocks.assembly import real_losses
 from nas.blocks.checking import Meaning
 from nas.blocks.files import is_answer, read_library
 from nas.blocks.library import Library
 from nas.blocks.others import read_answers
 from nas.blocks.page import blocks_page
+from nas.blocks.query import BlocksQuery, allowed, answered
 from nas.blocks.request import BlocksRequest, refuse_mixed
 from nas.blocks.study import Study
 from nas.commands.report import delivered
@@ -50,8 +50,8 @@ def answer(request: BlocksRequest) -> None:
     if request.out is not None:
         refuse_used("--out", request.out)
     stage("reading the library")
-    asked, meaning = Asked.typed(request), Meaning.typed(request)
-    if is_answer(request.library) and asked == Asked():
+    asked, meaning = BlocksQuery.typed(request), Meaning.typed(request)
+    if is_answer(request.library) and asked == BlocksQuery():
         asked = recording.read_config(request.library)[0]
     library = read_library(request.library, meaning)
     study = studied(library, asked, request.library, request.compare, stage)
@@ -76,7 +76,7 @@ def _stem(path: Path) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60].strip(".") or "library"
 
 
-def studied(library: Library, asked: Asked, path: Path, compare: Path | None, stage: Stages) -> Study:
+def studied(library: Library, asked: BlocksQuery, path: Path, compare: Path | None, stage: Stages) -> Study:
     """The whole answer."""
     others = [] if compare is None else read_answers(compare, library)
     for text in asked.picks:
@@ -250,7 +250,7 @@ def explain(request: ExplainRequest) -> None:
     """
     path, how, index = request.run or Path(), request.how, request.index
     check_form(how)
-    _refuse_settings(path, of_a_study(request))
+    _refuse_settings(path, study_options(request))
     if how.partition(":")[0] in ("frontier", "diverse"):
         raise UsageError(f"--select: expected best, knee or budget:metric=limit, got {how!r}; one mixture is explained")
     study = reopened(path, request.flags.get("budgets", []))
@@ -276,8 +276,8 @@ def explain(request: ExplainRequest) -> None:
     say(study.assumption())
 
 
-def of_a_study(request: ExplainRequest) -> list[str]:
-    """What was given that only a study's answer can honour."""
+def study_options(request: ExplainRequest) -> list[str]:
+    """Options that only an answer of a study can honour."""
     others = {"model": request.model, "architecture": request.architecture, "config": request.config}
     named = [name for name, value in others.items() if value is not None]
     keys = [key for key in request.flags if key != "budgets"]

@@ -67,7 +67,7 @@ def _directions(problem: Problem) -> FloatArray:
 
 
 def _bounds(problem: Problem, kinds: IntArray, sets: IntArray, directions: FloatArray) -> FloatArray:
-    """What the weighted objectives of each set's mixtures are at least, (sets, J); infinite where a layer stays uncovered."""
+    """Lower bounds of the weighted objectives of each set's mixtures, (sets, J); infinite where a layer stays uncovered."""
     told = lines(problem, directions)
     found = {0: np.zeros((len(sets), len(directions)))}
     for layer, groups in enumerate(problem.groups):

@@ -50,7 +50,7 @@ def read_library(path: Path, meaning: Meaning) -> Library:
 
 
 def text_of(path: Path, what: str, otherwise: str) -> str:
-    """The text of a file of somebody's, of no more than can be meant.
+    """The text of a file from outside, at most as long as a library can be.
 
     Raises:
         UsageError: no such file, no text, or too much of it.
@@ -58,8 +58,8 @@ def text_of(path: Path, what: str, otherwise: str) -> str:
     try:
         return outside.content(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or "bytes that are no text"
-        raise UsageError(f"{path}: expected {what}, got {said}; {near_file(path, otherwise)}") from None
+        message = getattr(error, "strerror", None) or "bytes that are no text"
+        raise UsageError(f"{path}: expected {what}, got {message}; {near_file(path, otherwise)}") from None
 
 
 def _json(path: Path, source: str) -> Any:
@@ -70,7 +70,7 @@ def _json(path: Path, source: str) -> Any:
 
 
 def _beside(path: Path, meaning: Meaning) -> Meaning:
-    """What a folder's library.yaml says of the columns; what the user says goes before it."""
+    """Meaning of the columns by a folder's library.yaml; what the user gives goes before it."""
     if not path.is_file():
         return meaning
     content = yaml_source.read(path, own=True)[0]
@@ -98,9 +98,9 @@ def _table(path: Path, source: str) -> list[Row]:
     named = [name for name in columns if name]
     lacking = [name for name in ("layer", "block") if name not in columns]
     if lacking or len(set(named)) < len(named):
-        said = f"no {' and no '.join(lacking)}" if lacking else "a column twice"
+        text = f"no {' and no '.join(lacking)}" if lacking else "a column twice"
         raise UsageError(
-            f"{path}: expected the columns layer, block and one a metric, got {said}; name them in the first row"
+            f"{path}: expected the columns layer, block and one a metric, got {text}; name them in the first row"
         )
     return [_line(path, number, line) for number, line in enumerate(lines, 2)]
 

@@ -71,7 +71,7 @@ Pruner = Callable[[int, FloatArray], IntArray]
 
 
 def tree(problem: Problem, prune: Pruner | None = None, sieve: Pruner | None = None) -> Tree:
-    """The labels of a problem; `prune` and `sieve` tell which sums of the layers from i on may be part of an answer.
+    """The labels of a problem; `prune` and `sieve` decide which sums of the layers from i on may be part of an answer.
 
     `prune` is asked of every candidate, `sieve`, which may take longer, of those that no other dominates.
 

@@ -18,7 +18,7 @@ LOSS = "loss"  # in the name of a score of which less is better
 
 @dataclass(frozen=True)
 class Row:
-    """One replacement as a file has it; `where` is what its faults are said of."""
+    """One replacement as a file has it; `where` is the place that its faults name."""
 
     where: str
     layers: tuple[int, ...]

@@ -25,7 +25,7 @@ class Lines:
 
     @property
     def bounds(self) -> FloatArray:
-        """What the weighted objectives of every mixture within the limits are at least, (J,)."""
+        """Lower bounds of the weighted objectives of every mixture within the limits, (J,)."""
         result: FloatArray = self.prefixes[-1] - self.taken_off
         return result
 

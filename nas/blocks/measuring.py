@@ -122,8 +122,8 @@ def additivity_of(found: Scorer, losses: dict[str, float], mixtures: list[dict[i
 def _say(request: BlocksRequest, folder: Path, library: Library, additivity: Additivity | None) -> None:
     own = library.baselines[SCORE]
     if request.json:
-        said = None if additivity is None else additivity.content()
-        say_json({"folder": str(folder), "replacements": len(library), "parent_loss": own, "additivity": said})
+        report = None if additivity is None else additivity.content()
+        say_json({"folder": str(folder), "replacements": len(library), "parent_loss": own, "additivity": report})
     elif not request.quiet:
         say(f"{len(library):,} blocks of {library.layers} layers scored; the parent's loss is {own:.4f}.")
         if additivity is not None:

@@ -164,7 +164,7 @@ def _dimension(
 
 
 def _units(library: Library, dimension: Dimension) -> FloatArray:
-    """What each replacement adds to the sum."""
+    """The contribution of each replacement to the sum."""
     own = np.array([library.baselines.get(dimension.name, 0.0)])
     column = in_units(library.metrics[dimension.name], dimension.places)
     return dimension.sign * (column - in_units(own, dimension.places))

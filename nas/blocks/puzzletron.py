@@ -106,8 +106,8 @@ def _part(kind: str, part: Mapping[str, Any]) -> str:
         return f"{kind}: no_op"
     if part.get("replace_with_linear"):
         return f"{kind}: linear"
-    said = {**part, **_mapping(part.get("moe")), **_mapping(part.get("mamba"))}
-    sizes = [f"{name}_{value}" for name, value in said.items() if type(value) is int]
+    keys = {**part, **_mapping(part.get("moe")), **_mapping(part.get("mamba"))}
+    sizes = [f"{name}_{value}" for name, value in keys.items() if type(value) is int]
     return f"{kind}: {' '.join(sizes)}".strip()
 
 

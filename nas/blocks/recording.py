@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from nas.blocks.additivity import write_additivity
-from nas.blocks.asking import Asked, limit_of
 from nas.blocks.files import CONFIG, write_library
 from nas.blocks.others import write_answers
 from nas.blocks.puzzletron import per_layer, solution
+from nas.blocks.query import BlocksQuery, limit_of
 from nas.blocks.solution import Frontier
 from nas.blocks.study import Study
 from nas.errors import UsageError
@@ -93,7 +93,7 @@ def candidate_columns(study: Study, rows: Sequence[int]) -> dict[str, Any]:
     return columns
 
 
-def write_config(folder: Path, source: str, asked: Asked) -> dict[str, Any]:
+def write_config(folder: Path, source: str, asked: BlocksQuery) -> dict[str, Any]:
     """config.yaml, which with library.csv repeats the answer; what it says.
 
     Raises:
@@ -121,7 +121,7 @@ def read_real(folder: Path, count: int) -> dict[int, float]:
     return {row: real for row, real in found.items() if 0 <= row < count}
 
 
-def read_config(folder: Path) -> tuple[Asked, dict[str, Any]]:
+def read_config(folder: Path) -> tuple[BlocksQuery, dict[str, Any]]:
     """What a folder's answer was asked for.
 
     Raises:
@@ -131,4 +131,4 @@ def read_config(folder: Path) -> tuple[Asked, dict[str, Any]]:
     content = yaml_source.read(path, own=True)[0]
     if not isinstance(content, dict) or content.get("command") != COMMAND:
         raise UsageError(f"{path}: expected a configuration of plas blocks, got another; name its folder")
-    return Asked.of(content, str(path)), content
+    return BlocksQuery.from_config(content, str(path)), content

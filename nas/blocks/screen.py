@@ -34,8 +34,8 @@ def show_head(study: Study) -> None:
     say(f"{library.layers} layers, {len(library):,} replacements, {kinds:,} kinds of block")
     own = parent_totals(library)
     if own:
-        said = [f"{name} {own[name]:.6g}" for name in (*study.names, *(d.name for d in _limited(study)))]
-        say(f"  the parent: {', '.join(dict.fromkeys(said))}")
+        lines = [f"{name} {own[name]:.6g}" for name in (*study.names, *(d.name for d in _limited(study)))]
+        say(f"  the parent: {', '.join(dict.fromkeys(lines))}")
     say(f"{' over '.join(study.names)}: {len(found):,} mixtures, {study.certainty()}")
     for dimension in (d for d in found.problem.dimensions if d.limit != float("inf")):
         sign = ">=" if dimension.sign < 0 else "<="
@@ -57,7 +57,7 @@ def show_picks(study: Study, picks: Iterable[Pick]) -> None:
     changed, kinds = study.frontier.changed, study.frontier.kinds
     rows = [
         (
-            _asked(pick),
+            _limit_text(pick),
             *("none" if pick.row is None else f"{values[name][pick.row]:.6g}" for name in metrics),
             *(["", "", "", ""] if pick.row is None else _about(study, pick.row, changed, kinds)),
         )
@@ -67,7 +67,7 @@ def show_picks(study: Study, picks: Iterable[Pick]) -> None:
     table(("limit", *metrics, "changed", "kinds", "tied", "a step more"), rows, below=("a step more",))
 
 
-def _asked(pick: Pick) -> str:
+def _limit_text(pick: Pick) -> str:
     sign = ">=" if pick.limit.least else "<="
     share = "" if pick.share is None else f" ({100 * pick.share:.0f} %)"
     return f"{pick.limit.metric} {sign} {pick.limit.value:.6g}{share}"

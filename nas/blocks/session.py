@@ -121,7 +121,7 @@ def _ids(folder: Path, reading: Reading, vocabulary: int) -> IntArray:
 
 
 def identity(found: Scorer, reading: Reading, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """What a measurement that goes on must have in common with the one it continues."""
+    """Settings that a continued measurement must share with the one it continues."""
     digest = hashlib.sha256()
     for name, value in found.model.state_dict().items():
         digest.update(name.encode() + value.detach().float().cpu().numpy().tobytes())
@@ -145,7 +145,7 @@ def record_of(folder: Path, identity: dict[str, Any]) -> Record:
 
 
 def key(chosen: Mapping[int, Variant]) -> str:
-    """What was scored, as the record names it: `3:kv2 ffn64|5:no_attention ffn128`, or `parent`."""
+    """The name of a scored mixture in the record: `3:kv2 ffn64|5:no_attention ffn128`, or `parent`."""
     return "|".join(f"{at}:{variant.name}" for at, variant in sorted(chosen.items())) or "parent"
 
 

@@ -108,8 +108,8 @@ def exact_frontier(problem: Problem, found: Tree) -> Frontier:
 def nothing_within(problem: Problem) -> str:
     """That each limit can be met, and all together cannot."""
     asked = [d for d in problem.dimensions if np.isfinite(d.limit)]
-    said = " and ".join(f"{d.name} {'>=' if d.sign < 0 else '<='} {d.value(np.array(d.limit)):g}" for d in asked)
-    return f"blocks: expected a mixture within {said}, but none is within all at once; move one of the budgets"
+    text = " and ".join(f"{d.name} {'>=' if d.sign < 0 else '<='} {d.value(np.array(d.limit)):g}" for d in asked)
+    return f"blocks: expected a mixture within {text}, but none is within all at once; move one of the budgets"
 
 
 def _fewest(group: IntArray, changed: IntArray) -> IntArray:
@@ -128,7 +128,7 @@ def staircase(sums: FloatArray) -> IntArray:
 
 
 def ranges(problem: Problem, sums: FloatArray) -> FloatArray:
-    """What each objective ranges over in a frontier; where it is the same throughout, in all mixtures of the library."""
+    """The range of each objective in a frontier; where it is the same throughout, in all mixtures of the library."""
     n = problem.objectives
     everywhere = np.maximum(problem.most[-1] - problem.least[-1], 1.0)[:n]
     here = np.ptp(sums, axis=0) if len(sums) else np.zeros(n)
@@ -137,7 +137,7 @@ def ranges(problem: Problem, sums: FloatArray) -> FloatArray:
 
 
 def united(problem: Problem, parts: Sequence[Frontier], method: str) -> Frontier:
-    """What is on the frontier of several frontiers together; ties between them are not counted."""
+    """Members of the frontier of several frontiers together; ties between them are not counted."""
     sums, chosen = np.concatenate([p.sums for p in parts]), np.concatenate([p.chosen for p in parts])
     changed = np.concatenate([p.changed for p in parts])
     order = np.lexsort((*chosen.T[::-1], changed, *sums.T[::-1]))

@@ -8,8 +8,8 @@ from typing import Any
 
 from nas.blocks.additivity import UNTESTED, Additivity
 from nas.blocks.answers import Pick, Regret, cost_of, layer_answers, parent_totals, step
-from nas.blocks.asking import Asked
 from nas.blocks.library import Library
+from nas.blocks.query import BlocksQuery
 from nas.blocks.solution import Frontier
 
 EXACTLY_COUNTED = 2.0**53
@@ -17,10 +17,10 @@ EXACTLY_COUNTED = 2.0**53
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What the tables, the screen, the pictures and the page are made of."""
+    """The data of the tables, the screen, the pictures and the page."""
 
     library: Library
-    asked: Asked
+    asked: BlocksQuery
     frontier: Frontier
     picks: tuple[Pick, ...]
     regrets: tuple[Regret, ...]
@@ -35,7 +35,7 @@ class Study:
         return self.frontier.problem.names
 
     def certainty(self) -> str:
-        """What was proved of the frontier in this run."""
+        """The proof of the frontier in this run."""
         found = self.frontier
         if found.exact:
             return f"every optimum of these sums, exactly ({found.method})"
@@ -50,7 +50,7 @@ class Study:
         return UNTESTED if self.additivity is None else self.additivity.sentence(score)
 
     def realised(self) -> str:
-        """What the assembled picks come to; empty where none was assembled."""
+        """Results of the assembled picks; empty where none was assembled."""
         if not self.real:
             return ""
         name = self.names[0]
@@ -68,7 +68,7 @@ class Study:
         return f"about {count:.2e}" if math.isfinite(count) else f"over {sys.float_info.max:.0e}"
 
     def buys(self, row: int) -> str:
-        """What a little more of the cost buys."""
+        """The gain of a little more of the cost."""
         name = cost_of(self.frontier)
         found = None if name is None else step(self.frontier, row, name)
         if found is None:
@@ -76,7 +76,7 @@ class Study:
         return f"{self.names[0]} better by {found.gain:.3g} for {found.cost:.4g} more {name}"
 
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds."""
+        """Content of summary.json."""
         found, library = self.frontier, self.library
         return {
             "layers": library.layers,
@@ -115,7 +115,7 @@ class Study:
         return [vars(answer) for answer in layer_answers(self.frontier)]
 
     def regret_rows(self) -> list[dict[str, Any]]:
-        """A row per answer of somebody else."""
+        """A row per answer of others."""
         return [
             {"answer": r.name, "allowed": r.allowed, "regret": r.regret, "best_id": r.row, **r.totals}
             for r in self.regrets

@@ -129,7 +129,7 @@ def _feed_forward(own: Any, shape: Shape, variant: Variant, importance: FloatArr
 
 
 def importance_of(model: Any, batch: Any) -> FloatArray:
-    """What each feed-forward channel adds on a batch of token ids: mean |activation| times the norm of its column, (layers, channels)."""
+    """The contribution of each feed-forward channel on a batch of token ids: mean |activation| times the norm of its column, (layers, channels)."""
     import torch
 
     seen: dict[int, Any] = {}

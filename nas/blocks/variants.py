@@ -34,7 +34,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the cost of a layer's parts."""
+    """The columns that decide the cost of a layer's parts."""
 
     width: int
     heads: int

@@ -30,12 +30,12 @@ def left_out(content: Mapping[str, Any]) -> list[str]:
 
 
 def described(content: Mapping[str, Any]) -> list[str]:
-    """What is said of the logs that the rows come from; nothing of a measured CSV."""
+    """Notes on the logs that the rows come from; empty for a measured CSV."""
     return [str(line) for line in content.get("told", ())]
 
 
 def group_head(group: Mapping[str, Any]) -> str:
-    """A profile's name, what it was fitted to, and how its errors are told."""
+    """A profile's name, its source rows, and how its errors are measured."""
     return f"{group['name']}: {group['rows']} rows, {group['models']} models; error: median (p90)"
 
 
@@ -59,7 +59,7 @@ def rates(profile: Mapping[str, Any]) -> str:
 
 
 def apart(profile: Mapping[str, Any]) -> str:
-    """Coefficients of prefill, attention and experts that the rows told; empty where there are none."""
+    """Coefficients of prefill, attention and experts that the rows determine; empty where there are none."""
     told = []
     if "prefill_bandwidth_efficiency" in profile:
         told.append(f"prefill bandwidth efficiency {profile['prefill_bandwidth_efficiency']:.3f}")
@@ -90,8 +90,8 @@ def phase_rows(group: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def _phase_row(phase: str, errors: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     judged = errors["held_out"] if errors["held_out"]["rows"] else errors["in_sample"]
     cells = (judged["kendall"], judged["overshoot"], judged["overlap"])
-    said = (shares(errors[name]) for name in ("datasheet", "in_sample", "held_out"))
-    return (phase, *said, *("-" if math.isnan(cell) else f"{cell:.2f}" for cell in cells))
+    lines = (shares(errors[name]) for name in ("datasheet", "in_sample", "held_out"))
+    return (phase, *lines, *("-" if math.isnan(cell) else f"{cell:.2f}" for cell in cells))
 
 
 def shares(errors: Mapping[str, float]) -> str:
@@ -112,13 +112,13 @@ def remarks(group: Mapping[str, Any]) -> list[str]:
 
 
 def energy_head(metered: Mapping[str, Any]) -> str:
-    """What coefficients of energy were fitted to."""
+    """Rows that coefficients of energy were fitted to."""
     rail = metered["coefficients"].get("rail", "")
     return f"{metered['name']}: {metered['rows']} rows, {metered['models']} models{f'; {rail}' if rail else ''}"
 
 
 def joules(coefficients: Mapping[str, Any]) -> str:
-    """What energy is a sum of."""
+    """The terms of energy."""
     per_byte = coefficients.get("per_byte", 0.0)
     byte = f" + {per_byte * 1e12:.3g} pJ a byte" if per_byte else ""
     return f"{coefficients['base_power']:.3g} W x time + {coefficients['per_flop'] * 1e12:.3g} pJ a FLOP{byte}"

@@ -1,4 +1,4 @@
-"""A file that somebody hands in: its text, and what it is as JSON, lines of JSON or CSV; never executed, never too large."""
+"""A file from outside: its text, and its content as JSON, lines of JSON or CSV; never executed, never too large."""
 
 import csv
 from collections.abc import Mapping

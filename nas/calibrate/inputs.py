@@ -40,7 +40,7 @@ def called(paths: Sequence[Path]) -> str:
 
 
 def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
-    """Lines of a measured CSV, and what is said of the logs that they were read from.
+    """Lines of a measured CSV, and notes on the logs that they were read from.
 
     Raises:
         UsageError: nothing that can be read, or a log beside something else.

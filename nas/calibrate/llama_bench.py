@@ -120,17 +120,17 @@ def _on(entry: Mapping[str, Any], key: str) -> bool:
 
 def gpus(entry: Mapping[str, Any]) -> list[str]:
     """GPUs that the build saw; builds of 2023 put a slash between equal ones."""
-    said = str(entry.get("gpu_info") or "").strip()
-    parts = said.split(", ") if ", " in said else said.split("/")
-    return [part for part in parts if part] if ", " in said or len(set(parts)) == 1 else [said]
+    text = str(entry.get("gpu_info") or "").strip()
+    parts = text.split(", ") if ", " in text else text.split("/")
+    return [part for part in parts if part] if ", " in text or len(set(parts)) == 1 else [text]
 
 
 def backend(entry: Mapping[str, Any]) -> str:
-    """What computed, as llama-bench names it; CPU where nothing else did."""
-    said = entry.get("backends") or entry.get("backend")
-    if not said:
-        said = ",".join(name.upper() if name == "cuda" else name.capitalize() for name in SWITCHES if _on(entry, name))
-    return str(said or "")
+    """The processor, as llama-bench names it; CPU where nothing else computed."""
+    text = entry.get("backends") or entry.get("backend")
+    if not text:
+        text = ",".join(name.upper() if name == "cuda" else name.capitalize() for name in SWITCHES if _on(entry, name))
+    return str(text or "")
 
 
 def _on_cpu(entry: Mapping[str, Any]) -> bool:
@@ -139,8 +139,8 @@ def _on_cpu(entry: Mapping[str, Any]) -> bool:
 
 def _layers(entry: Mapping[str, Any]) -> int | None:
     """Layers put on the GPU, None for all (negative), unknown, or a build without one."""
-    said = str(entry.get("n_gpu_layers", "")).strip()
-    return int(said) if re.fullmatch(r"\d{1,6}", said) and not _on_cpu(entry) and backend(entry) else None
+    text = str(entry.get("n_gpu_layers", "")).strip()
+    return int(text) if re.fullmatch(r"\d{1,6}", text) and not _on_cpu(entry) and backend(entry) else None
 
 
 def _device(entry: Mapping[str, Any]) -> str:
@@ -153,12 +153,12 @@ def _device(entry: Mapping[str, Any]) -> str:
 
 def _engine(entry: Mapping[str, Any]) -> str:
     """Program, build and backend, and the settings by which speeds differ: each is calibrated apart."""
-    said = f"llama-bench {entry.get('build_commit') or 'of an unknown build'} {backend(entry)}".strip()
+    text = f"llama-bench {entry.get('build_commit') or 'of an unknown build'} {backend(entry)}".strip()
     threads = str(entry.get("n_threads") or "") if _on_cpu(entry) else ""
     ubatch, attention = str(entry.get("n_ubatch") or "512"), str(entry.get("flash_attn", "")).lower()
     extra = [f"{threads} threads"] * bool(threads) + [f"ubatch {ubatch}"] * (ubatch != "512")
     extra += [{"1": "fa", "true": "fa", "on": "fa", "-1": "fa auto", "auto": "fa auto"}.get(attention, "")]
-    return next(iter(named(", ".join([said, *(part for part in extra if part)]))), "")
+    return next(iter(named(", ".join([text, *(part for part in extra if part)]))), "")
 
 
 def _measured(entry: Mapping[str, Any]) -> dict[str, str | float]:

@@ -109,7 +109,7 @@ def _entry(row: dict[str, str], gpus: Sequence[str]) -> dict[str, Any]:
 
 
 def _figure(entry: dict[str, Any]) -> Figure:
-    """The entry's figure, with size and parameters as far as two decimals tell them."""
+    """The entry's figure, with size and parameters as far as two decimals determine them."""
     parameters, size = _amount(entry.pop("params", "")), _amount(entry.pop("size", ""))
     return replace(llama_bench.figure(entry), parameters=parameters, size=size)
 

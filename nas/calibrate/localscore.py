@@ -61,12 +61,12 @@ def _figure(run: Mapping[str, Any], test: Mapping[str, Any], phase: str) -> Figu
 
 
 def _engine(runtime: Mapping[str, Any]) -> str:
-    said = [
+    lines = [
         runtime.get("name") or "llamafile",
         runtime.get("version"),
         runtime.get("commit") or runtime.get("commit_hash"),
     ]
-    return next(iter(named(" ".join(str(part) for part in said if part) + ", LocalScore")))
+    return next(iter(named(" ".join(str(part) for part in lines if part) + ", LocalScore")))
 
 
 def _measured(test: Mapping[str, Any], phase: str) -> dict[str, str | float]:

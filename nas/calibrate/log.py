@@ -21,7 +21,7 @@ SQL = "llama-bench's SQL"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a log does not say, or says too often: models by its names, its weight format, the device as it calls it."""
+    """Facts that a log lacks or gives twice: models by its names, its weight format, the device as it calls it."""
 
     models: Mapping[str, Model]
     precision: str = ""
@@ -30,7 +30,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Log:
-    """Lines of a measured CSV, header first, and what is said of how they came about."""
+    """Lines of a measured CSV, header first, and notes on their source."""
 
     lines: list[str]
     told: list[str]

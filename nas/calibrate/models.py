@@ -40,7 +40,7 @@ class Model:
         return float(self.architecture.vocabulary[0] * self.architecture.width[0])
 
     def holds(self, stated: Stated) -> str | None:
-        """What a file of so many elements holds: "" the model, a remark where its tied table is in it twice, None another model."""
+        """The content of a file of so many elements: "" the model, a note where its tied table is in it twice, None another model."""
         if abs(self.parameters - stated.value) <= stated.slack:
             return ""
         twice = self.parameters + self.table * bool(self.architecture.tied[0])
@@ -118,7 +118,7 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
 
 
 def _words(name: str) -> list[str]:
-    """What a name says of the shape: `Meta-Llama-3.1-8B-Instruct-Q4_K_M` is llama, 3.1, 8b."""
+    """Parts of a name that give the shape: `Meta-Llama-3.1-8B-Instruct-Q4_K_M` is llama, 3.1, 8b."""
     words = [
         word.removeprefix("v") if re.match(r"v\d", word) else word
         for word in PARTS.split(name.rpartition("/")[2].lower())
@@ -136,7 +136,7 @@ def _agreeing(model: Model, figure: Figure) -> str:
         Unusable: they do not.
     """
     name = shown(figure)
-    if figure.family and not of_llama_cpp(figure.family, model.architecture):
+    if figure.family and not fits_llama_cpp_name(figure.family, model.architecture):
         raise Unusable(f"{name}: family {figure.family}, which {model.label} is not of")
     if figure.parameters is None:
         return ""
@@ -164,7 +164,7 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     fitting = [
         m
         for m in shipped
-        if m.holds(stated) is not None and (not figure.family or of_llama_cpp(figure.family, m.architecture))
+        if m.holds(stated) is not None and (not figure.family or fits_llama_cpp_name(figure.family, m.architecture))
     ]
     apart = {str({name: column[0] for name, column in m.architecture.columns().items()}): m for m in reversed(fitting)}
     if not apart:
@@ -177,7 +177,7 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
 
 
 def shown(figure: Figure) -> str:
-    """How a figure's model is called in what is said: the shortest of its names that --model takes."""
+    """The name of a figure's model in messages: the shortest of its names that --model takes."""
     return figure.names[-1] if figure.names else "a model without a name"
 
 
@@ -200,7 +200,7 @@ def check_file(model: Model, figure: Figure) -> None:
         )
 
 
-def of_llama_cpp(name: str, architecture: Architectures) -> bool:
+def fits_llama_cpp_name(name: str, architecture: Architectures) -> bool:
     """Whether llama.cpp would call an architecture so; True for a name that is not known here."""
     own = [family for family in FAMILIES.values() if family.llama_cpp == name]
     return not own or any(family.fits(architecture) for family in own)

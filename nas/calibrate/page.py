@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.calibrate import calibration_text as said
+from nas.calibrate import calibration_text as texts
 from nas.pages.embedding import column, numbers
 from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
 from nas.pages.page import page
@@ -19,7 +19,7 @@ COLUMNS = (
 WORDS = ("model", "phase", "kind")
 SHARED = {"model": "By model", "kind": "Dense and MoE", "length": "By length of the prompt"}
 WORST = 10
-PRIOR = "a prior: these rows hardly tell"
+PRIOR = "a prior: these rows hardly determine it"
 Groups = Sequence[Mapping[str, Any]]
 
 
@@ -40,7 +40,7 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         section("Errors on models that the fit had not seen", *map(_unseen, groups)),
         section("What was fitted", *(_fitted(content, group) for group in groups), *map(_energy, content["energy"])),
         section("What it covers", paragraphs([_covered(group) for group in groups]), paragraphs([_BEYOND], "quiet")),
-        section("Rows left out", paragraphs(said.left_out(content) or ["None."])),
+        section("Rows left out", paragraphs(texts.left_out(content) or ["None."])),
         section(
             "Repeat it",
             paragraphs([f"In the folder that holds {content['table']}:"]),
@@ -50,7 +50,7 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
     )
     body = (
         element(
-            "header", element("h1", text(name)), paragraphs([said.head(content), *said.described(content)], "quiet")
+            "header", element("h1", text(name)), paragraphs([texts.head(content), *texts.described(content)], "quiet")
         )
         + main
         + footer()
@@ -60,21 +60,25 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
 
 def _answer(content: Mapping[str, Any]) -> Iterator[str]:
     """How wrong each profile is on unseen models, and whether to use it."""
-    usage = said.usage(content, content["written"])
+    usage = texts.usage(content, content["written"])
     yield element("p", element("strong", text(usage or "Nothing of this is recommended.")))
-    yield paragraphs(said.not_recommended(content))
+    yield paragraphs(texts.not_recommended(content))
     header = (
         "profile",
         "models",
         "rows",
-        *(f"{phase}: {what}" for phase in said.PHASES for what in ("held out", "datasheet")),
+        *(f"{phase}: {what}" for phase in texts.PHASES for what in ("held out", "datasheet")),
     )
     rows = [
         [
             group["name"],
             str(group["models"]),
             str(group["rows"]),
-            *(said.shares(group["errors"][phase][what]) for phase in said.PHASES for what in ("held_out", "datasheet")),
+            *(
+                texts.shares(group["errors"][phase][what])
+                for phase in texts.PHASES
+                for what in ("held_out", "datasheet")
+            ),
         ]
         for group in content["groups"]
     ]
@@ -87,7 +91,7 @@ def _explore() -> str:
     label = "Predicted and measured times of {}; arrow keys walk along the measured times, Escape selects nothing."
     charts = [
         element("div", id=phase, class_="chart", tabindex=0, role="application", aria_label=label.format(phase))
-        for phase in said.PHASES
+        for phase in texts.PHASES
     ]
     left = element(
         "div",
@@ -132,7 +136,7 @@ def _missed(error: float, seen: bool) -> tuple[str, str]:
 
 def _unseen(group: Mapping[str, Any]) -> str:
     """Errors of one profile by phase, and by what rows have in common where there is more than one of it."""
-    whole = table(said.HEADER, said.phase_rows(group)) + paragraphs(said.remarks(group))
+    whole = table(texts.HEADER, texts.phase_rows(group)) + paragraphs(texts.remarks(group))
     parts = [
         table(
             (SHARED[name], "prefill", "rows", "decode", "rows"),
@@ -146,13 +150,13 @@ def _unseen(group: Mapping[str, Any]) -> str:
 
 def _phases(phases: Mapping[str, Mapping[str, float]]) -> list[str]:
     cells = []
-    for phase in said.PHASES:
+    for phase in texts.PHASES:
         errors = phases.get(phase)
         alone = errors is not None and errors["rows"] == 1
         cells += (
             ["–", "0"]
             if errors is None
-            else [f"{100 * errors['median']:.1f} %" if alone else said.shares(errors), str(errors["rows"])]
+            else [f"{100 * errors['median']:.1f} %" if alone else texts.shares(errors), str(errors["rows"])]
         )
     return cells
 
@@ -165,15 +169,17 @@ def _fitted(content: Mapping[str, Any], group: Mapping[str, Any]) -> str:
 
 def _energy(metered: Mapping[str, Any]) -> str:
     """Coefficients of energy with their errors."""
-    words = [said.energy_head(metered), said.joules(metered["coefficients"]), *metered["remarks"]]
+    words = [texts.energy_head(metered), texts.joules(metered["coefficients"]), *metered["remarks"]]
     return (
-        element("h3", text(metered["name"])) + paragraphs(words) + table(said.ENERGY_HEADER, [said.energy_row(metered)])
+        element("h3", text(metered["name"]))
+        + paragraphs(words)
+        + table(texts.ENERGY_HEADER, [texts.energy_row(metered)])
     )
 
 
 def _numbers(content: Mapping[str, Any], group: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     profile, peaks, free = group["profile"], content["peaks"], group["fitted"]
-    told = {phase: "rows" if phase in group["measurements"]["phase"] else PRIOR for phase in said.PHASES}
+    told = {phase: "rows" if phase in group["measurements"]["phase"] else PRIOR for phase in texts.PHASES}
     shares = {peak: profile.get(f"compute_efficiency_{peak}") for peak in ("int8", "fp4")}
     for peak, share in ({"fp16": profile["compute_efficiency"]} | shares).items():
         if share:

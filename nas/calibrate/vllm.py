@@ -43,7 +43,7 @@ PLAIN = (
 )
 MIXED = "throughput of many requests mixes phases and batches: run vllm bench latency"
 SERVED = "a server's figures of several requests at once, whose batch changes: give --max-concurrency 1"
-UNPAIRED = "a whole request: one more run with --output-len 1 tells prefill from decoding"
+UNPAIRED = "a whole request: one more run with --output-len 1 separates prefill from decoding"
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def _is_record(content: Mapping[str, Any]) -> bool:
 
 def _plain(content: Mapping[str, Any]) -> str:
     """Why a file without settings is not used; "" for others."""
-    said = ((LATENCY, PLAIN), (THROUGHPUT, MIXED))
-    return next((reason for keys, reason in said if content.keys() >= keys), "")
+    lines = ((LATENCY, PLAIN), (THROUGHPUT, MIXED))
+    return next((reason for keys, reason in lines if content.keys() >= keys), "")
 
 
 def figures(documents: Sequence[Document]) -> Iterator[Figure]:
@@ -144,7 +144,7 @@ def _refuse_settings(arguments: Mapping[str, Any]) -> None:
 
 
 def precision(arguments: Mapping[str, Any], name: str) -> str:
-    """The weight format that settings and a checkpoint's name tell.
+    """The weight format by settings and a checkpoint's name.
 
     Raises:
         Unusable: a quantised checkpoint without its format, or one that no profile is of.

@@ -19,7 +19,7 @@ from nas.exact.gains import Gains, gains
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explained
-from nas.problem.contexts import AtContext, along_contexts, of_long_context
+from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import NO_LOSS, HeadStep
 from nas.problem.pick_queries import Baseline
@@ -49,7 +49,7 @@ def explain(request: ExplainRequest) -> None:
     chosen = study.problem.headed(known.architecture)
     try:
         explanation = explained(study.problem, chosen)
-        asked = request.contexts or of_long_context(study.problem)
+        asked = request.contexts or has_long_contexts(study.problem)
         contexts = along_contexts(study.problem, chosen) if asked else []
     except ValueError as error:
         raise UsageError(str(error)) from None
@@ -77,11 +77,11 @@ def explain(request: ExplainRequest) -> None:
         for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
             say(line)
     elif why_not:
-        say(f"\nWhat more would buy is not said: {why_not}")
+        say(f"\nWhat more would buy is not computed: {why_not}")
 
 
 def _found(request: ExplainRequest) -> tuple[Study, Baseline]:
-    """The one architecture that was asked for, in its study."""
+    """The one architecture to explain, in its study."""
     named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
     if len(named) != 1:
         raise UsageError(
@@ -91,7 +91,7 @@ def _found(request: ExplainRequest) -> tuple[Study, Baseline]:
 
 
 def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
-    """What the study's budgets, and the one that chose, hold back; or why that cannot be said."""
+    """Gains of relaxing the study's budgets, and the one that chose; or why they cannot be computed."""
     problem = study.problem
     if how.startswith("budget:"):
         budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
@@ -159,7 +159,7 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
     say(
-        f"{label}: {describe(chosen)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{label}: {describe(chosen, study.problem.space.settings)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
         f"{count(e.metrics['params_active'])} active"
     )
     for line in headline(study.problem, study.config, study.calibration_note)[1:]:
@@ -196,7 +196,7 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
 
 
 def _show_head(e: Explanation) -> None:
-    """What the LM head takes of each phase and of the total time; depth, experts and KV heads do not change it."""
+    """The share of the LM head in each phase and in the total time; depth, experts and KV heads do not change it."""
     head = {phase: sum(r.ms for r in rows if r.operator == "lm_head") for phase, rows in e.operators.items()}
     if any(head.values()):
         of = head | {"total": sum(head.values())}

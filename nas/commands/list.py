@@ -36,7 +36,7 @@ SPARE = (
 
 
 def show(kinds: Sequence[str], *, as_json: bool) -> None:
-    """Print the asked kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
+    """Print the chosen kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
     found = {kind: ROWS[kind]() for kind in kinds}
     for text in dict.fromkeys(
         text for kind in kinds if kind in entry_points.SHIPPED for text in entry_points.faults(kind)
@@ -202,7 +202,7 @@ def _device_row(name: str, path: str) -> Row:
 
 
 def _profile_row(profile: Calibration) -> Row:
-    """What a profile was measured with, by whom, and how wrong it is."""
+    """The engine, source and error of a profile."""
     prompts = profile.prompts or ()
     errors = {phase: profile.missed(phase) for phase in ("prefill", "decode")}
     return {

@@ -16,7 +16,7 @@ DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
 def show(path: Path, *, only_print: bool, quiet: bool) -> None:
-    """Open the report, or print where it is: when asked to, and where there is no browser with a window.
+    """Open the report, or print where it is: with --print, and where there is no browser with a window.
 
     Raises:
         UsageError: there is none.
@@ -54,7 +54,7 @@ def _remedy(path: Path) -> str:
 
 
 def opened(report: Path) -> bool:
-    """Whether a browser took it; a text browser would take the terminal over, so it is not asked."""
+    """Whether a browser opened it; a text browser would take the terminal over, so it is not used."""
     if os.name == "posix" and os.uname().sysname != "Darwin" and not any(map(os.environ.get, DISPLAYS)):
         return False
     try:

@@ -205,6 +205,6 @@ def unusable(url: str, error: Exception) -> UsageError:
 
 
 def error_text(error: Exception) -> str:
-    """What a storage says, on one line."""
+    """An error of a storage, on one line."""
     cause = error.__cause__ or error
     return " ".join(re.split(r"\n\[SQL|\n\(Background", str(cause))[0].split())[:200] or type(cause).__name__

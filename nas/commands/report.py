@@ -36,14 +36,14 @@ def report(request: ReportRequest) -> Path:
     def made() -> str:
         for path in request.runs:
             refuse_comparison(path)
-            refuse_told(path)
+            refuse_own_page(path)
         return _page([recorded_run(path) for path in request.runs])
 
     return delivered(request, made)
 
 
 def delivered(request: ReportRequest, page: Callable[[], str]) -> Path:
-    """Write a page where it was asked for, else beside the files of the one folder; where it is.
+    """Write a page to the given place, else beside the files of the one folder; returns where it is.
 
     Raises:
         UsageError: a file that exists.
@@ -75,7 +75,7 @@ def refuse_comparison(path: Path) -> None:
         )
 
 
-def refuse_told(path: Path) -> None:
+def refuse_own_page(path: Path) -> None:
     """Say that a page of its own stands beside no other.
 
     Raises:
@@ -103,7 +103,7 @@ def write_report(outcome: Outcome, folder: Path) -> None:
 
 
 def _resolved(run: RecordedRun) -> Mapping[str, Any]:
-    """The run's configuration with the limits it was last asked for."""
+    """The run's configuration with the limits of its last call."""
     try:
         return current(run.run)
     except UsageError:
@@ -111,7 +111,7 @@ def _resolved(run: RecordedRun) -> Mapping[str, Any]:
 
 
 def _versions(folder: Path) -> dict[str, str]:
-    """What the manifest says that the run was made with; nothing where it says nothing of the kind."""
+    """Versions and machine of a run by its manifest; empty where it has none."""
     try:
         content = yaml_source.read(folder / "manifest.json", own=True)[0]
     except UsageError:

@@ -76,7 +76,7 @@ def execute(request: RunRequest) -> Path:
 
 
 def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:
-    """Print the answer as it was asked for.
+    """Print the answer as table or JSON.
 
     Raises:
         LostOutputError: standard output does not take it.
@@ -204,7 +204,7 @@ def searched(
 
 
 def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: RunRequest) -> Outcome:
-    """What follows from everything evaluated, written into the run's folder; each step is named while it lasts."""
+    """Write all results into the run's folder; each step is named while it lasts."""
     stage = Stages(quiet=request.quiet)
     told = search.archive.all()
     outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)
@@ -259,5 +259,5 @@ def best_so_far(search: Search, front: RunningFrontier) -> str:
     found = search.archive.all()
     feasible = np.flatnonzero(found.feasible)
     row = feasible[[int(np.argmin(found.metrics["loss"][feasible]))]]
-    design = describe(search.problem.architectures(search.archive.rows(row).genotypes))
+    design = describe(search.problem.architectures(search.archive.rows(row).genotypes), search.problem.space.settings)
     return f"frontier {len(front.rows):,}, best loss {found.metrics['loss'][row[0]]:.4f}: {design}"

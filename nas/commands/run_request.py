@@ -49,7 +49,7 @@ def announce(study: Study, request: RunRequest) -> None:
     """Say what is searched and what of it is doubtful, as soon as nothing can be refused any more."""
     with suppress(LostOutputError):  # it is said when the answer cannot be written either: the run keeps its files
         if not (request.quiet or request.json):
-            for line in () if study.known is None else study.known.said():
+            for line in () if study.known is None else study.known.lines():
                 say(line)
             show_head(study.problem, study.config, study.calibration_note)
             sys.stdout.flush()
@@ -109,7 +109,7 @@ def _refuse_taken_in(request: RunRequest, run: OpenRun) -> None:
 
 
 def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
-    """A continued study whose schedule stays as it was laid out for the evaluations first asked for; said if it matters."""
+    """A continued study whose schedule stays as for its first number of evaluations; a notice if that matters."""
     horizon = study.traits.evaluations if first == "none" else first
     if not study.traits.horizon or study.limit == horizon:
         return study

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Attached:
-    """What a run is connected to besides its folder: an Optuna storage, and workers."""
+    """Connections of a run besides its folder: an Optuna storage, and workers."""
 
     mirror: "OptunaMirror | None"
     pool: WorkerPool | None
@@ -69,7 +69,7 @@ def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMi
 
 
 def refuse_moving(manifest: Manifest, request: RunRequest) -> None:
-    """What was evaluated on a cluster goes on where the command line says: never here by mistake, nor where a folder says.
+    """Refuse to continue a run of a cluster here by mistake, or where its folder names a place; the command line decides.
 
     Raises:
         UsageError: it does not say.

@@ -63,16 +63,16 @@ def choose(request: SelectRequest) -> None:
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
     sure = _sureness(run, rows, request.how)
-    under, said = _under_laws(request, run, rows, pick)
+    under, lines = _under_laws(request, run, rows, pick)
     _give(request, run.columns(rows) | sure | under, len(rows))
     if not request.json:
         _show(run, rows, request.shown, _shown_first(sure | under))
-        for line in said:
+        for line in lines:
             say(f"  {line}")
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run, rows)
-    _said(request, run, rows)
+    _print_extrapolations(request, run, rows)
 
 
 def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
@@ -92,7 +92,7 @@ def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
 def _under_laws(
     request: SelectRequest, run: RecordedRun, rows: IntArray, pick: Budget | None, costs: FloatArray | None = None
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """Regrets of the chosen under each law that was asked for, here or in the run, and what is said of them.
+    """Regrets of the chosen under each law of the flags or the run, and notes on them.
 
     Of a single pick among all designs within its budgets, else among those that cost no more than each (`costs`: than that).
     """
@@ -103,8 +103,8 @@ def _under_laws(
     problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if b.metric in shipped))
     design = run.architectures(rows)
     if pick is not None or request.how == "best":
-        values, said = pick_under(problem, study.laws, PickRule(pick), design)
-        return regret_columns(study.laws, values), said
+        values, lines = pick_under(problem, study.laws, PickRule(pick), design)
+        return regret_columns(study.laws, values), lines
     metric = cost_among(tuple(name for name in run.evaluations.objectives if name in shipped))
     metric = metric if request.sweep is None else request.sweep.partition("=")[0].strip()
     at = run.evaluations.metrics[metric][rows] if costs is None else costs
@@ -122,7 +122,7 @@ def _say_law(run: RecordedRun, rows: IntArray) -> None:
 
 
 def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]:
-    """What the law's uncertainty says of the chosen: probability of optimality, regret of a single pick, ties."""
+    """Columns of the law's uncertainty about the chosen: probability of optimality, regret of a single pick, ties."""
     law = Law.model_validate(run.run.resolved["law"])
     group = tied(law, run.architectures(rows)) if len(rows) > 1 else None
     found: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
@@ -143,11 +143,11 @@ def _show_ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) ->
     """How many groups of tied designs there are, and the cheapest of each."""
     sizes = np.bincount(group)
     if sizes.max() == 1:
-        say("  no two of them are tied: the law tells every pair apart")
+        say("  no two of them are tied: the law distinguishes every pair")
         return
     cost = cost_among(run.evaluations.objectives)
-    said = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot tell the losses apart"
-    say(f"  {said}, so the cheapest will do")
+    text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot distinguish the losses"
+    say(f"  {text}, so the cheapest will do")
     by_cost = np.lexsort((run.evaluations.metrics["loss"][rows], run.evaluations.metrics[cost][rows], group))
     first = by_cost[np.searchsorted(group[by_cost], np.arange(len(sizes)))]
     places = _spread(len(sizes), shown)
@@ -201,7 +201,7 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
     rows = np.array([row for _, row in answers if row is not None], dtype=np.int64)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
-    under, said = _under_laws(request, run, rows, None, limits)
+    under, lines = _under_laws(request, run, rows, None, limits)
     _give(request, {"limit": limits, **run.columns(rows), **under}, len(rows))
     if not request.json:
         if len(rows) < len(answers):
@@ -210,10 +210,10 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
             )
         leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
         _show(run, rows, request.shown, leading | _shown_first(under))
-        for line in said:
+        for line in lines:
             say(f"  {line}")
         _say_law(run, rows)
-    _said(request, run, rows)
+    _print_extrapolations(request, run, rows)
 
 
 def _give(request: SelectRequest, columns: dict[str, AnyArray], n: int) -> None:
@@ -223,8 +223,8 @@ def _give(request: SelectRequest, columns: dict[str, AnyArray], n: int) -> None:
         say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
 
 
-def _said(request: SelectRequest, run: RecordedRun, rows: IntArray) -> None:
-    """What the times of the chosen are extrapolated from, and where they were written."""
+def _print_extrapolations(request: SelectRequest, run: RecordedRun, rows: IntArray) -> None:
+    """Print what the times of the chosen are extrapolated from, and where they were written."""
     if request.quiet:
         return
     for text in run.extrapolated(rows):
@@ -263,7 +263,7 @@ def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> N
             *(column[i] for column in leading.values()),
             *(f"{metrics[name][row]:.5g}" for name in names),
             count(metrics["params_total"][row]),
-            describe(architectures[i : i + 1]),
+            describe(architectures[i : i + 1], run.space.settings),
         ]
         for i, row in enumerate(rows.tolist())
     ]

@@ -49,16 +49,16 @@ def awaited(request: WatchRequest) -> Follower:
         UsageError: there is not, and the time to wait is over.
     """
     patience = 0.0 if request.once or _holds_something_else(request.run) else request.wait
-    end, said = time.monotonic() + patience, request.quiet
+    end, announced = time.monotonic() + patience, request.quiet
     while (found := follower_of(request.run)) is None:
         if time.monotonic() >= end:
             reason = "nothing to watch in it" if request.run.is_dir() else "no folder"
             raise UsageError(
                 f"{request.run}: expected the folder of a run or a comparison, got {reason}; list runs with 'ls runs'"
             )
-        if not said:
+        if not announced:
             notice(f"{request.run}: no run there yet, waiting up to {request.wait:g} s …")
-            said = True
+            announced = True
         time.sleep(LOOK_S)
     return found
 

@@ -31,7 +31,7 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
     for ranking in rankings if len(results) > 1 else ():
         if ranking.shown:
             _print(rank_table(course(results, ranking.group)))
-        say(ranking.said())
+        say(ranking.sentence())
         if ranking.shown and not can_draw():
             say("The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'.")
     for line in left_out(results):

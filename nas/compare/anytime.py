@@ -121,7 +121,7 @@ def measured(trace: Trace, reference: Reference | None, counts: IntArray, instan
         reached = np.array([replay.first_reaching(target, counts.tolist()) for target in TARGETS])
         if reference.volume is not None:
             fronts = [trace.values[replay.front(int(count))] for count in counts]
-            values[VOLUME] = np.array([reference.volume.of(front) for front in fronts])
+            values[VOLUME] = np.array([reference.volume.hypervolume(front) for front in fronts])
         ticks, front = over_time(trace, replay, instants), trace.values[replay.front(int(counts[-1]))]
     start, spent = trace.keys[:START].copy(), costs(trace)
     return Measured(

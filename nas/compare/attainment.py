@@ -27,7 +27,7 @@ def points_of(result: StudyResult, strategy: str, runs: int | None = None) -> tu
     across = across_of(result)
     assert result.reference is not None
     beyond = 1e6 * np.abs(result.reference.values).max(axis=0) + 1e6
-    fronts = [run.front if len(run.front) else beyond[None, :] for run in result.of(strategy)[:runs]]
+    fronts = [run.front if len(run.front) else beyond[None, :] for run in result.runs_of(strategy)[:runs]]
     sets = np.repeat(np.arange(1, len(fronts) + 1), [len(front) for front in fronts])
     return np.concatenate(fronts)[:, [across, 1 - across]], sets
 
@@ -44,7 +44,7 @@ def surface(points: FloatArray, sets: IntArray, percentile: float) -> FloatArray
 
 
 def attainment_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
-    """What half of a strategy's runs attain, over the reference."""
+    """Picture of the front that half of a strategy's runs attain, over the reference."""
     figure = Figure(figsize=(7.2, 4.2))
     ax = figure.subplots()
     limits = _framed(ax, result)
@@ -65,7 +65,7 @@ def difference_figure(result: StudyResult, first: str, second: str) -> Figure:
     """Where one strategy attains more often than the other, a side each; darker is more often."""
     figure = Figure(figsize=(8.2, 3.9))
     panels = figure.subplots(1, 2, sharey=True)
-    runs = min(len(result.of(first)), len(result.of(second)))
+    runs = min(len(result.runs_of(first)), len(result.runs_of(second)))
     one, two = (np.column_stack(points_of(result, name, runs)).astype(np.float64) for name in (first, second))
     boxes = differences(one, two)
     for ax, name, other, sign in zip(panels, (first, second), (second, first), (1, -1), strict=True):

@@ -74,7 +74,7 @@ class StudyKeys:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonStudies:
-    """A comparison as it was asked for."""
+    """A comparison as given by file and flags."""
 
     config: ComparisonConfig
     studies: tuple[StudyKeys, ...]
@@ -201,7 +201,7 @@ def parameters_by_strategy(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequence[str]) -> list[str]:
-    """Strategies in the order of the tables: those asked for (`all` is every one), then the baselines.
+    """Strategies in the order of the tables: those named (`all` is every one), then the baselines.
 
     Raises:
         UsageError: an unknown name, with the nearest.

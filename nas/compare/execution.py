@@ -53,7 +53,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_done(cell: RunSpec) -> bool:
-    """Whether the run is finished as this study and holds what is asked.
+    """Whether the run is finished as this study with enough designs.
 
     Raises:
         UsageError: it is another study's.
@@ -72,7 +72,7 @@ def is_done(cell: RunSpec) -> bool:
 
 
 def finished(cell: RunSpec) -> bool:
-    """Whether the run is there as far as it is asked."""
+    """Whether the run is there with enough designs."""
     try:
         return is_done(cell)
     except PlasError:

@@ -20,7 +20,7 @@ from nas.terminal.console import notice
 
 
 def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:
-    """What a comparison's folder holds, with what is asked for in addition."""
+    """The content of a comparison's folder, with the additions."""
     if request.out is not None:
         raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
     if not (folder / FILE).is_file():

@@ -39,7 +39,7 @@ class ForeignRun:
 
 
 def objectives_of(path: Path, columns: Columns = AS_NAMED) -> tuple[Objective, ...]:
-    """The objectives of a file: those said, else every column that is no label, on our scale where we know the metric.
+    """The objectives of a file: those given, else every column that is no label, on our scale where we know the metric.
 
     Raises:
         UsageError: none, or a column that is said and not there.

@@ -34,7 +34,7 @@ def comparison_page(name: str, results: Sequence[StudyResult], rankings: Sequenc
         element("div", id="study", class_="controls")
         + legend
         + "".join(
-            element("div", id=part, class_="chart", role="img", aria_label=said) for part, said in _CHARTS.items()
+            element("div", id=part, class_="chart", role="img", aria_label=title) for part, title in _CHARTS.items()
         )
     )
     main = element(
@@ -63,11 +63,11 @@ _HINT = "A name hides and shows its strategy, pointing at it or Tab lifts it out
 def _ranks(results: Sequence[StudyResult], ranking: Ranking) -> str:
     title = f"Over the studies{f' of {ranking.group}' if ranking.group else ''}"
     shown = _table(rank_table(course(results, ranking.group))) if ranking.shown else ""
-    return section(title, shown, paragraphs([ranking.said()])) if len(results) > 1 else ""
+    return section(title, shown, paragraphs([ranking.sentence()])) if len(results) > 1 else ""
 
 
 def _study(result: StudyResult, *, first: bool) -> str:
-    """What is said of a study, and its tables folded away below."""
+    """A section on a study, with its tables folded away."""
     tables = [] if result.reference is None else [result_table(result), anytime_table(result), target_table(result)]
     folded = element("details", element("summary", "Tables"), *map(_table, tables), open=first) if tables else ""
     return section(result.name, paragraphs([result.what], "quiet"), paragraphs(sentences(result)), folded)

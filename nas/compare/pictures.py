@@ -85,7 +85,7 @@ def _finished(
     figure: Figure, result: StudyResult, first: Axes, order: Sequence[str], styles: dict[str, Stroke]
 ) -> Figure:
     """A title, and a legend to the right in the order of the ranking."""
-    runs = sorted({len(result.of(name)) for name in result.strategies})
+    runs = sorted({len(result.runs_of(name)) for name in result.strategies})
     seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     first.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
     figure.subplots_adjust(left=0.115, right=0.84, bottom=0.14, top=0.91, wspace=0.2)
@@ -97,10 +97,10 @@ def clock_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     """Gap over seconds of strategy and objectives on this machine."""
     figure = Figure(figsize=(6.4, 3.7))
     ax = figure.subplots()
-    order = [name for name in result.ranking() if any(run.clock is not None for run in result.of(name))]
+    order = [name for name in result.ranking() if any(run.clock is not None for run in result.runs_of(name))]
     for name in order:
-        clocks = np.array([run.clock for run in result.of(name) if run.clock is not None])
-        end = max(run.seconds or 0.0 for run in result.of(name))
+        clocks = np.array([run.clock for run in result.runs_of(name) if run.clock is not None])
+        end = max(run.seconds or 0.0 for run in result.runs_of(name))
         until = max(int(np.searchsorted(result.instants, end)) + 1, 1)
         band(ax, result.instants[:until], 100 * np.maximum(clocks[:, :until], FLOOR), styles[name])
     log_axis(ax, "x")
@@ -123,7 +123,7 @@ COLUMNS = 4
 
 
 def frontier_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
-    """What each strategy's median run found, over the reference, a panel each, the best first."""
+    """Picture of each strategy's median run, over the reference, a panel each, the best first."""
     order, reference = result.ranking(), result.reference
     assert reference is not None
     names = [objective.name for objective in result.objectives]

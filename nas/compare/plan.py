@@ -164,7 +164,7 @@ def own_keys(config: ComparisonConfig, strategy: str) -> dict[str, Any]:
 
 
 def traits_of(config: ComparisonConfig, strategy: str) -> Traits:
-    """What a strategy of the comparison can do."""
+    """The traits of a strategy of the comparison."""
     traits: Traits = strategy_module(config.variants.get(strategy, strategy)).TRAITS
     return traits
 

@@ -32,7 +32,7 @@ class ComparisonProgress:
         return self.state == "running"
 
     def lines(self) -> list[str]:
-        """What a reader sees, a line per subject."""
+        """Lines for a reader, one per subject."""
         of = f" of {self.expected:,}" if self.expected is not None else ""
         each = ", ".join(f"{name} {count}" for name, count in self.strategies.items()) or "none"
         return [

@@ -52,8 +52,8 @@ class Ranking:
             f"critical difference {self.critical:.2f} at {100 * LEVEL:.0f} %"
         )
 
-    def said(self) -> str:
-        """What the ranks show, or why there are none."""
+    def sentence(self) -> str:
+        """Sentence on the ranks, or why there are none."""
         if not self.shown:
             return (
                 f"Ranks over studies need at least {BLOCKS} studies and 3 strategies; this group has {len(self.gaps)} "

@@ -19,13 +19,13 @@ def sentences(r: StudyResult) -> list[str]:
     """A reading of one study."""
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
-    said = [*best(r), *baseline(r), *too_few(r), *alike(r)]
-    said += volumes(r) + whole(r)
+    lines = [*best(r), *baseline(r), *too_few(r), *alike(r)]
+    lines += volumes(r) + whole(r)
     if r.reference.source == UNION:
-        said.append(
+        lines.append(
             "There is no exact frontier here: gaps are to the union of all runs, so they depend on which runs there are."
         )
-    return said
+    return lines
 
 
 def best(r: StudyResult) -> list[str]:
@@ -81,7 +81,7 @@ def volumes(r: StudyResult) -> list[str]:
 
 
 def whole(r: StudyResult) -> list[str]:
-    """What fidelity steps that a run of the study would take mean here."""
+    """Note on fidelity steps that a run of the study would take."""
     stepped = ", ".join(objective.name for objective in r.objectives if objective.fidelities)
     return [f"{stepped}: every evaluation at the full fidelity, a comparison takes no steps."] if stepped else []
 
@@ -101,7 +101,7 @@ def too_few(r: StudyResult) -> list[str]:
     found, enough = pairs(r, "gap"), can_show(r)
     family = len(found)
     seeded = all(run.seed is not None for run in r.runs)
-    said = []
+    lines = []
     for test in [test for test, can in enough.items() if not can]:
         runs = max(p.runs for p in found if p.test == test)
         have = (
@@ -109,10 +109,10 @@ def too_few(r: StudyResult) -> list[str]:
         )
         whom = f"of {len(r.strategies)} strategies ({family} {'pair' if family == 1 else 'pairs'})"
         kind = f" that begin with {'the same' if test == PAIRED else 'different'} designs" if len(enough) > 1 else ""
-        said.append(
+        lines.append(
             f"{have} cannot show a difference between any two {whom}{kind}: at least {NEEDED[test](family)} are needed."
         )
-    return said
+    return lines
 
 
 def alike(r: StudyResult) -> list[str]:
@@ -156,7 +156,7 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
             parts.append(_titled(rank_table(course(results, ranking.group))))
             parts += [_picture("ranks", named("ranks", ranking.group))] if can_draw() else []
         if len(results) > 1:
-            parts.append(ranking.said())
+            parts.append(ranking.sentence())
     if notes := left_out(results):
         parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(part for part in parts if pictures or not part.startswith("![")) + "\n"

@@ -89,7 +89,7 @@ def best_within(values: FloatArray, picked: int, budgeted: int, limits: FloatArr
 
 def exact_reference(objectives: tuple[Objective, ...], values: FloatArray, keys: IntArray) -> Reference | None:
     """The exact frontier as a reference; none of an empty one."""
-    return Reference(EXACT, Scale.of(objectives, values), values, keys) if len(values) else None
+    return Reference(EXACT, Scale.from_frontier(objectives, values), values, keys) if len(values) else None
 
 
 def union(objectives: tuple[Objective, ...], fronts: Sequence[tuple[FloatArray, IntArray]]) -> Reference | None:
@@ -101,7 +101,7 @@ def union(objectives: tuple[Objective, ...], fronts: Sequence[tuple[FloatArray, 
     kept = non_dominated(values)
     if len(kept) == 0:
         return None
-    return Reference(UNION, Scale.of(objectives, values[kept]), values[kept], keys[kept])
+    return Reference(UNION, Scale.from_frontier(objectives, values[kept]), values[kept], keys[kept])
 
 
 def keys_by_value(values: FloatArray, known: Reference | None) -> IntArray:

@@ -73,14 +73,14 @@ class StudyResult:
 
     @property
     def pictures(self) -> tuple[str, ...]:
-        """What is drawn of the study, in the order of its page."""
+        """Pictures of the study, in the order of its page."""
         if self.reference is None or not self.strategies:
             return ()
         several, two = len(self.objectives) > 1, len(self.objectives) == 2
         drawn = {"frontiers": several, "attainment": two, "difference": two and len(self.strategies) > 1}
         return ("anytime", *(name for name, possible in drawn.items() if possible))
 
-    def of(self, strategy: str) -> list[Measured]:
+    def runs_of(self, strategy: str) -> list[Measured]:
         """A strategy's runs that did not fail, in order."""
         return [run for run in self.runs if run.strategy == strategy and run.ended != "failed"]
 
@@ -90,18 +90,18 @@ class StudyResult:
 
     def ended(self, strategy: str) -> str:
         """Why runs of a strategy hold fewer designs than asked, with how many; "" when none does."""
-        marks = [run.ended for run in self.of(strategy) if run.ended]
+        marks = [run.ended for run in self.runs_of(strategy) if run.ended]
         counted = [(mark, marks.count(mark)) for mark in sorted(set(marks))]
-        every = len(self.of(strategy))
+        every = len(self.runs_of(strategy))
         return ", ".join(mark if count == every else f"{mark} {count} of {every}" for mark, count in counted)
 
     def carried(self, strategy: str, count: int) -> bool:
         """Whether most runs of a strategy hold fewer designs than that, so that its values are carried forward."""
-        return float(np.median([run.evaluations for run in self.of(strategy)])) < count
+        return float(np.median([run.evaluations for run in self.runs_of(strategy)])) < count
 
     def matrix(self, strategy: str, measure: str) -> FloatArray:
         """A measure of a strategy's runs at every checkpoint, (runs, checkpoints)."""
-        return np.array([run.values[measure] for run in self.of(strategy)]).reshape(-1, len(self.counts))
+        return np.array([run.values[measure] for run in self.runs_of(strategy)]).reshape(-1, len(self.counts))
 
     def last(self, strategy: str, measure: str) -> FloatArray:
         """A measure of a strategy's runs at the last checkpoint, (runs,)."""
@@ -109,16 +109,16 @@ class StudyResult:
 
     def reached(self, strategy: str) -> FloatArray:
         """Designs to each target, NaN where never, (runs, targets)."""
-        return np.array([run.reached for run in self.of(strategy)]).reshape(-1, len(TARGETS))
+        return np.array([run.reached for run in self.runs_of(strategy)]).reshape(-1, len(TARGETS))
 
     def median_front(self, strategy: str) -> FloatArray:
         """The front of a strategy's run whose gap is the (upper) median, (f, m)."""
         order = np.argsort(self.last(strategy, "gap"), kind="stable")
-        return self.of(strategy)[int(order[len(order) // 2])].front
+        return self.runs_of(strategy)[int(order[len(order) // 2])].front
 
     def starts(self, strategy: str) -> dict[int, IntArray]:
         """Keys of the first designs of a strategy's runs, by seed."""
-        return {run.seed: run.start for run in self.of(strategy) if run.seed is not None}
+        return {run.seed: run.start for run in self.runs_of(strategy) if run.seed is not None}
 
     def level(self, strategy: str, count: int) -> bool:
         """Whether another strategy has evaluated the same designs for every seed until then, so that both are level by construction."""
@@ -152,7 +152,7 @@ def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair
     if not dependent(result, first, second):
         effect, runs = a12(a, b), min(len(a), len(b))
         return Pair(first, second, UNPAIRED, runs, alike, effect, effect - 0.5, unpaired_p(a, b), np.nan)
-    seeds, others = ([run.seed for run in result.of(name)] for name in (first, second))
+    seeds, others = ([run.seed for run in result.runs_of(name)] for name in (first, second))
     shared = sorted(set(seeds) & set(others), key=str)
     a, b = a[[seeds.index(seed) for seed in shared]], b[[others.index(seed) for seed in shared]]
     return Pair(first, second, PAIRED, len(shared), alike, a12(a, b), paired_lead(a, b), paired_p(a, b), np.nan)

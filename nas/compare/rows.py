@@ -101,7 +101,7 @@ def target_rows(results: Iterable[StudyResult]) -> Rows:
         for strategy in r.strategies:
             reached, spent = (
                 r.reached(strategy),
-                np.array([run.evaluations for run in r.of(strategy)], dtype=np.float64),
+                np.array([run.evaluations for run in r.runs_of(strategy)], dtype=np.float64),
             )
             for i, target in enumerate(TARGETS):
                 column = reached[:, i]
@@ -173,7 +173,7 @@ def overhead_rows(results: Iterable[StudyResult]) -> Rows:
     for r in results:
         for strategy in r.strategies:
             for what in CLOCK:
-                known = [value for run in r.of(strategy) if (value := getattr(run, what)) is not None]
+                known = [value for run in r.runs_of(strategy) if (value := getattr(run, what)) is not None]
                 rows.append({"study": r.name, "strategy": strategy, "what": what, **spread(np.array(known))})
     return rows
 
@@ -184,6 +184,6 @@ def clock_rows(results: Iterable[StudyResult]) -> Rows:
         {"study": r.name, "strategy": s, "seconds": float(instant), **spread(column)}
         for r in results
         for s in r.strategies
-        if (clocks := [run.clock for run in r.of(s) if run.clock is not None])
+        if (clocks := [run.clock for run in r.runs_of(s) if run.clock is not None])
         for instant, column in zip(r.instants, np.array(clocks).T, strict=True)
     ]

@@ -32,7 +32,7 @@ LONGEST_S = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What is to be measured: the plan's runs, those that failed with their reason, and traces of other tools.
+    """The runs to score: the plan's, those that failed with their reason, and traces of other tools.
 
     `stage` hears what begins.
     """
@@ -57,11 +57,11 @@ class Task:
 
 def scored(bench: Bench) -> list[StudyResult]:
     """Every study's result, then that of traces which belong to no study."""
-    results = [of_study(bench, name) for name in bench.plan.studies]
-    return results or of_traces(bench.foreign, bench.plan.config)
+    results = [study_result(bench, name) for name in bench.plan.studies]
+    return results or trace_results(bench.foreign, bench.plan.config)
 
 
-def of_study(bench: Bench, name: str) -> StudyResult:
+def study_result(bench: Bench, name: str) -> StudyResult:
     """The plan's runs of a study, and traces of other tools on it."""
     plan, study = bench.plan, bench.plan.studies[name]
     problem, limit = study.problem, plan.config.evaluations
@@ -113,21 +113,21 @@ def result(
 
 
 def within(known: Reference | None, volume: Volume | None) -> Reference | None:
-    """A reference with the point and bounds that hypervolumes are asked for."""
+    """A reference with the point and bounds of hypervolumes."""
     return None if known is None else replace(known, volume=volume)
 
 
-def of_traces(paths: Sequence[Path], config: ComparisonConfig) -> list[StudyResult]:
+def trace_results(paths: Sequence[Path], config: ComparisonConfig) -> list[StudyResult]:
     """Traces of other tools by themselves: files of the same objectives together, each of their studies apart."""
     together: dict[tuple[str, ...], list[Path]] = {}
     columns = columns_of(config.columns)
     for path in paths:
         names = sorted(objective.name for objective in objectives_of(path, columns))
         together.setdefault(tuple(names), []).append(path)
-    return [result for files in together.values() for result in of_files(files, columns, config)]
+    return [result for files in together.values() for result in file_results(files, columns, config)]
 
 
-def of_files(paths: Sequence[Path], columns: Columns, config: ComparisonConfig) -> list[StudyResult]:
+def file_results(paths: Sequence[Path], columns: Columns, config: ComparisonConfig) -> list[StudyResult]:
     """Every study of files with the same objectives."""
     objectives = objectives_of(paths[0], columns)
     volume = volume_of(objectives, config.reference, config.bounds)
@@ -135,7 +135,7 @@ def of_files(paths: Sequence[Path], columns: Columns, config: ComparisonConfig) 
     runs = [run for path in paths for run in read_runs(path, names, None, columns)]
     files, stem = ", ".join(path.name for path in paths), "-".join(path.stem for path in paths)[:60]
     return [
-        of_runs(
+        run_results(
             "-".join(filter(None, (stem, re.sub(r"[^A-Za-z0-9_.-]", "-", study)))),
             f"{aims(objectives)}; traces of {files}{f', {study}' if study else ''}",
             objectives,
@@ -146,7 +146,7 @@ def of_files(paths: Sequence[Path], columns: Columns, config: ComparisonConfig) 
     ]
 
 
-def of_runs(
+def run_results(
     name: str,
     what: str,
     objectives: tuple[Objective, ...],
@@ -171,7 +171,7 @@ def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], k
 
 
 def meant(plan: Plan, name: str) -> set[str]:
-    """What a trace's study may be called to belong to a study: its name, or nothing where there is only one."""
+    """Names by which a trace's study may belong to a study: its name, or nothing where there is only one."""
     return {name, ""} if len(plan.studies) == 1 else {name}
 
 
@@ -209,7 +209,7 @@ def unmeant(plan: Plan, path: Path) -> list[str]:
 
 
 def label_of(cell: RunSpec) -> Label:
-    """What a run is known by."""
+    """The key of a run."""
     return cell.study, cell.strategy, cell.seed
 
 

@@ -98,7 +98,7 @@ def levels(architectures: Architectures) -> FloatArray:
 
 
 def noise(architectures: Architectures) -> FloatArray:
-    """`smooth` times 1 + 0.1 z with a normal z of each design's own, the same whenever it is asked, (n,)."""
+    """`smooth` times 1 + 0.1 z with a normal z of each design's own, the same at every call, (n,)."""
     z = np.random.default_rng(SEED).standard_normal(paper().size)
     return smooth(architectures) * (1.0 + 0.1 * z[paper().find(architectures)])
 

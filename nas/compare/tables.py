@@ -109,7 +109,7 @@ def result_table(r: StudyResult) -> Table:
     rows = [
         (
             s,
-            f"{len(r.of(s))}" + (f" ({r.failed(s)} failed)" if r.failed(s) else ""),
+            f"{len(r.runs_of(s))}" + (f" ({r.failed(s)} failed)" if r.failed(s) else ""),
             _spread(r, s, "gap", percent),
             interval(r, s),
             _spread(r, s, "share", percent),
@@ -126,7 +126,7 @@ def result_table(r: StudyResult) -> Table:
 
 
 def titled(r: StudyResult) -> str:
-    """What a table of a study is about."""
+    """The caption of a study's table."""
     against_what = "nothing feasible" if r.reference is None else f"{r.reference.source} of {len(r.reference.keys):,}"
     return f"{r.name}: {r.what}; {r.counts[-1]:,} distinct evaluations, against the {against_what}"
 
@@ -248,7 +248,7 @@ def _marked(text: str, *, ended: bool, level: bool) -> str:
 
 
 def _legend(rows: Iterable[tuple[str, ...]]) -> str:
-    """What the marks in a table's cells mean, of those that are in it."""
+    """Legend of the marks in a table's cells, of those that are in it."""
     used = {cell[-2:] for row in rows for cell in row[1:]}
     marks = [meaning for meaning in (ENDED, LEVEL) if f" {meaning[0]}" in used]
     return f" ({'; '.join(marks)})" if marks else ""
@@ -259,7 +259,7 @@ def _counts(counts: Iterable[int]) -> list[str]:
 
 
 def overhead_table(r: StudyResult) -> Table:
-    """What a strategy costs by itself."""
+    """The cost of a strategy by itself."""
     known = {(row["strategy"], row["what"]): row for row in overhead_rows([r])}
     rows = [
         (s, *(number(known[s, what]["median"]) for what in CLOCK))

@@ -26,12 +26,12 @@ class Columns:
 
     @property
     def given(self) -> bool:
-        """Whether anything was said."""
+        """Whether any column was given."""
         return bool(self.labels or self.objectives)
 
 
 def columns_of(texts: Sequence[str]) -> Columns:
-    """What `--column` says: `run=seed`, `key=Sub-network`, `total_ms=Latency (ms)`, `maximize:BLEU`.
+    """Columns by `--column`: `run=seed`, `key=Sub-network`, `total_ms=Latency (ms)`, `maximize:BLEU`.
 
     Raises:
         UsageError: another form, or a name twice.
@@ -66,7 +66,7 @@ class Volume:
     best: FloatArray
     worst: FloatArray
 
-    def of(self, values: FloatArray) -> float:
+    def hypervolume(self, values: FloatArray) -> float:
         """Volume that a front (n, m) dominates, its objectives linear, each in units of its bounds; of too many points approximate."""
         extent = self.worst - self.best
         points, at = (values - self.best) / extent, (self.reference - self.best) / extent

@@ -57,7 +57,7 @@ class Answers:
     fits: IntArray | None
 
     @property
-    def said(self) -> str:
+    def proof(self) -> str:
         """How the answers were proved."""
         size = f"{self.answers[0].case.problem.space.size:,}"
         if self.fits is not None:
@@ -66,7 +66,7 @@ class Answers:
 
 
 def answered(cases: Sequence[Case], report: Report) -> Answers:
-    """The exact answers; `report` is told how many more architectures are settled.
+    """The exact answers; `report` receives how many more architectures are settled.
 
     A small space is evaluated whole, once for all cases of a format and device; a larger one is solved case by case.
 
@@ -94,7 +94,7 @@ def within(evaluations: Evaluations, budgets: Sequence[Budget]) -> BoolArray:
 
 def _among(case: Case, everything: Evaluations) -> Answer:
     """The answer of a space that was evaluated whole."""
-    rule = PickRule.of(case.question)
+    rule = PickRule.for_query(case.question)
     frontier, row = everything[frontier_rows(everything)], rule.row(everything)
     if row is None:
         return Answer(case, frontier, None, {}, diagnose(replace(everything, budgets=case.budgets)))
@@ -115,7 +115,7 @@ def _others(case: Case, budget: Budget) -> tuple[Budget, ...]:
 def _solved(case: Case, report: Report) -> Answer:
     """The answer of a space that is too large to hold: its frontier and pick, then the picks without each limit."""
     problem = case.problem
-    solution = solve(problem, (PickRule.of(case.question),), report)
+    solution = solve(problem, (PickRule.for_query(case.question),), report)
     pick = solution.picks[0]
     without, why = {}, None
     if pick is None:

@@ -32,7 +32,7 @@ def architecture(answer: Answer) -> Architectures:
 
 def changed(before: Architectures, after: Architectures) -> list[str]:
     """Axes on which two designs differ, in words with both values: `wider (2048 → 2304)`."""
-    said = []
+    lines = []
     free = any(int(design.query_dim[0]) != int(design.width[0]) for design in (before, after))
     mixed = any(int(design.n_full[0]) != int(design.depth[0]) for design in (before, after))
     for axis, words in CHANGES.items():
@@ -40,22 +40,22 @@ def changed(before: Architectures, after: Architectures) -> list[str]:
             continue
         old, new = (float(getattr(design, axis)[0]) for design in (before, after))
         if old != new:
-            said.append(f"{words[new > old]} ({old:.4g} → {new:.4g})")
-    return said
+            lines.append(f"{words[new > old]} ({old:.4g} → {new:.4g})")
+    return lines
 
 
 def reasons(answers: Sequence[Answer], optima: Sequence[Optimum], transfer: Transfer) -> list[str]:
     """A sentence per distinct optimum: the circumstances of its cases, and what differs from the commonest one."""
     several = len({answer.binding for answer in answers if answer.pick is not None}) > 1
-    said = [_circumstances(answers, optimum, binding=several) for optimum in optima]
+    lines = [_circumstances(answers, optimum, binding=several) for optimum in optima]
     for i, other in enumerate(optima[1:], 1):
         axes = changed(architecture(answers[optima[0].cases[0]]), architecture(answers[other.cases[0]]))
-        said[i] = f"{', '.join(axes)}; {said[i]}; {_moved(answers, transfer, optima[0].cases[0], other.cases)}"
-    return said
+        lines[i] = f"{', '.join(axes)}; {lines[i]}; {_moved(answers, transfer, optima[0].cases[0], other.cases)}"
+    return lines
 
 
 def _circumstances(answers: Sequence[Answer], optimum: Optimum, *, binding: bool) -> str:
-    """What binds, the ridge point, and the share of time in prefill, over the cases of an optimum."""
+    """The binding constraint, the ridge point, and the share of time in prefill, over the cases of an optimum."""
     members = [answers[i] for i in optimum.cases]
     limits = list(dict.fromkeys(" and ".join(answer.binding) or "no limit" for answer in members))
     verb = "binds" if len(limits) == 1 and " and " not in limits[0] else "bind"
@@ -79,7 +79,7 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _moved(answers: Sequence[Answer], transfer: Transfer, row: int, columns: Sequence[int]) -> str:
-    """What the other design does in these cases: how far over which limit, or how much loss."""
+    """The other design in these cases: how far over which limit, or how much loss."""
     violation = transfer.violation[row, columns]
     if (violation > 0.0).all():
         metrics = dict.fromkeys(answers[i].case.budgets[int(transfer.missed[row, i])].metric for i in columns)
@@ -100,7 +100,7 @@ def _nats(values: FloatArray) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def what_is_short(answer: Answer) -> str:
+def shortage(answer: Answer) -> str:
     """Why nothing fits a case: the limit whose least relaxation opens it, and by how much; or all of them together."""
     why = answer.diagnosis
     assert why is not None

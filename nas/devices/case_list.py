@@ -143,7 +143,7 @@ def _recorded(
 def _crossed(
     config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str], applications: list[str]
 ) -> tuple[list[Row], list[str], dict[str, Device]]:
-    """Every device in every precision and workload under every application; what a device cannot do is left out and said."""
+    """Every device in every precision and workload under every application; what a device cannot do is left out with a note."""
     devices = _devices(config, raw, origins)
     precisions = _precisions(config, raw)
     workloads = [_workload(text) for text in config.workloads or []] or [{}]
@@ -164,8 +164,8 @@ def _crossed(
         flag = "--devices" if ENERGY in left_out else "--precisions"
         got = "; ".join(f"{kind} ({why})" for kind, why in without)
         raise UsageError(f"{flag}: expected one that a device has, got {got}; choose another")
-    said = [f"{kind} is left out where the device has none: {why}" for kind, why in without]
-    return rows, said, dict(devices)
+    lines = [f"{kind} is left out where the device has none: {why}" for kind, why in without]
+    return rows, lines, dict(devices)
 
 
 def _lacking(kind: str) -> str:
@@ -261,7 +261,7 @@ def _workload(text: str) -> dict[str, int]:
 
 
 def _can(device: Device, kind: str) -> bool:
-    """Whether a device states the peak that a precision's linear operators run at; what is no precision is said later."""
+    """Whether a device states the peak that a precision's linear operators run at; an unknown precision is refused later."""
     if kind not in PRECISIONS:
         return True
     peak = precision(kind).linear_peak

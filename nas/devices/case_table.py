@@ -28,12 +28,12 @@ def table_rows(path: Path) -> tuple[list[Row], list[tuple[str, str]]]:
     try:
         sheet = read_sheet(path, lambda name: _named(name) in COLUMNS, MOST_ROWS)
     except ValueError as error:
-        said = (
+        message = (
             str(error)
             .replace("a row per trained model", "a row per case")
             .replace("; keep the final loss of each model", "")
         )
-        raise UsageError(said) from None
+        raise UsageError(message) from None
     faults = Faults()
     names = _columns(path, sheet, faults)
     faults.raise_if_any()

@@ -35,7 +35,7 @@ NEUTRAL: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem on a device with the question that is asked of it.
+    """A problem on a device with its query.
 
     `question` adds at most one limit to the problem's budgets, that of an application or of a reference model, which
     the pick meets and the frontier does not know. `named` is how the device was named, `note` how its speed is known.
@@ -61,7 +61,7 @@ class Case:
 
     @property
     def format(self) -> tuple[Any, ...]:
-        """What the costs depend on besides the device: equal formats share operators, counts and losses."""
+        """Quantities that the costs depend on besides the device: equal formats share operators, counts and losses."""
         return tuple(getattr(self.config, name) for name in CASE_KEYS)
 
 
@@ -184,7 +184,7 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
 def _question(
     asked: CaseList, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
 ) -> PickQuery:
-    """An application's limit; else, where a case has no limit of its own or it was asked for, the reference's time."""
+    """An application's limit; else, where a case has no limit of its own or names a reference, the reference's time."""
     if row.application:
         return PickQuery(row.application, limit_on_cost(*asked.shared.applications[row.application], problem.scenario))
     limited = any(limit is not None for limit in limits.values())

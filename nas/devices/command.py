@@ -65,7 +65,7 @@ def _models(request: DevicesRequest, wanted: CaseList) -> Models:
     """Published models under their own conventions, each with its own vocabulary unless one was given."""
     given = {*request.flags, *parsed_settings(request.settings)}
     cases = priced_cases(wanted.for_models()).cases
-    models, left_out = Priced.of(wanted.config.models).covered(cases)
+    models, left_out = Priced.from_items(wanted.config.models).covered(cases)
     if left_out and not request.quiet:
         notice(
             f"Warning: the closed form does not cover {', '.join(left_out)}: left out, --latency operator prices them"

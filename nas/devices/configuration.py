@@ -44,7 +44,7 @@ class DevicesConfig(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One case as asked: study keys, its own budgets, an application's name; each with where it was given."""
+    """One case as given: study keys, its own budgets, an application's name; each with its place."""
 
     values: dict[str, Any]
     budgets: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class CaseList:
 
     @property
     def referred(self) -> bool:
-        """Whether a reference model was asked for, so that it also limits cases that have limits of their own."""
+        """Whether a reference model is given, so that it also limits cases that have limits of their own."""
         return "as_fast_as" in self.config.model_fields_set
 
     def for_models(self) -> "CaseList":

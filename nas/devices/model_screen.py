@@ -66,22 +66,22 @@ def largest(rows: Sequence[ModelRow], limits: bool) -> list[str]:
         least = min(rows, key=lambda row: row.metrics["resident_gb"])
         return [f"None fits; {least.model} needs least, {least.metrics['resident_gb']:.3g} GB resident."]
     found = max(fitting, key=lambda row: row.metrics["params_total"])
-    said = [f"Largest that fits: {found.model}, {found.tokens_per_second:.3g} tokens/s."]
+    lines = [f"Largest that fits: {found.model}, {found.tokens_per_second:.3g} tokens/s."]
     able = [row for row in fitting if not row.missed]
     if limits and able:
         best = max(able, key=lambda row: row.metrics["params_total"])
-        said.append(f"Largest within all limits: {best.model}, {best.tokens_per_second:.3g} tokens/s.")
+        lines.append(f"Largest within all limits: {best.model}, {best.tokens_per_second:.3g} tokens/s.")
     elif limits:
-        said.append("None is within all limits.")
-    return said
+        lines.append("None is within all limits.")
+    return lines
 
 
 def model_notes(rows: Sequence[ModelRow]) -> list[str]:
-    """What the losses are, and which are extrapolations or cannot be told."""
+    """Note on the losses, and on which are extrapolations or missing."""
     law = rows[0].case.problem.scenario.law
     tokens = f" after {law.tokens / 1e9:g} B training tokens" if law.tokens else ""
     return [
-        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - it cannot tell (queries wider or narrower than the width, layers of several kinds)."
+        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - no value (queries wider or narrower than the width, layers of several kinds)."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Published models on each device: how fast, how much memory, whether they fit, and the loss where the law can tell it."""
+"""Published models on each device: how fast, how much memory, whether they fit, and the loss where the law has one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,8 +61,8 @@ class Priced:
     architectures: Architectures
 
     @classmethod
-    def of(cls, items: Sequence[str | dict[str, Any]]) -> "Priced":
-        """The models that were asked for.
+    def from_items(cls, items: Sequence[str | dict[str, Any]]) -> "Priced":
+        """The models by names or mappings.
 
         Raises:
             UsageError: an unknown one.

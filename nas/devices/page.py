@@ -8,7 +8,7 @@ import numpy as np
 from nas.answer.palette import label
 from nas.answer.sentences import count, describe
 from nas.devices.answers import Answer
-from nas.devices.binding_constraints import architecture, what_is_short
+from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
 from nas.devices.minimax_design import Optimum
 from nas.devices.models import ModelRow
@@ -52,11 +52,11 @@ def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved:
 
 
 def _answer(study: DeviceStudy) -> str:
-    """What is to be read from the study, and a row per case."""
+    """The summary of the study, and a row per case."""
     design = study.design_of()
     header = ("case", "device", "precision", "workload", "loss", "binds", "design", "architecture")
     rows = [(*_on(a.case), *_found(a, design.get(i))) for i, a in enumerate(study.rows)]
-    why = [f"Design {number}: {said}." for number, said in enumerate(study.reasons, 1)]
+    why = [f"Design {number}: {reason}." for number, reason in enumerate(study.reasons, 1)]
     cases = [answer.case for answer in study.rows]
     speeds = [line for line in speed_lines(cases) if len(cases) <= MOST_CASES]
     return section(
@@ -75,18 +75,23 @@ def _on(case: Case) -> tuple[str, ...]:
 def _found(answer: Answer, design: int | None) -> tuple[str, ...]:
     """The pick of a case: loss, what binds, its number and shape; else why nothing fits."""
     if answer.pick is None:
-        return "none fits", what_is_short(answer), "", ""
+        return "none fits", shortage(answer), "", ""
     chosen = architecture(answer)
     star = "*" * bool(answer.case.problem.scenario.law.extrapolates(chosen)[0])
-    return f"{answer.loss:.4f}{star}", binding(answer), str(design), describe(chosen)
+    return (
+        f"{answer.loss:.4f}{star}",
+        binding(answer),
+        str(design),
+        describe(chosen, answer.case.problem.space.settings),
+    )
 
 
 def _frontiers(study: DeviceStudy) -> str:
     """The chart of all frontiers; drawn by the page's script."""
-    said = (
+    sentence = (
         "The exact frontier of every case: loss over cost; the picks are marked. cases.csv and frontiers.csv hold it."
     )
-    chart = element("div", id="frontiers", class_="chart", role="img", aria_label=said)
+    chart = element("div", id="frontiers", class_="chart", role="img", aria_label=sentence)
     legend = element("div", id="legend", class_="legend", role="group", aria_label="Cases shown")
     hint = "A name hides and shows its case, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
     more = f"The first {MOST_CASES} of {len(study.rows):,} cases." if len(study.rows) > MOST_CASES else ""
@@ -114,10 +119,12 @@ def _designs(study: DeviceStudy) -> str:
         cells = (_cell(study, optimum, at, highest) for at in range(len(study.rows)))
         body.append(element("tr", element("th", text(title), scope="row"), *cells))
     inside = element("table", element("thead", element("tr", *named)), element("tbody", *body), class_="heat")
-    said = (
+    sentence = (
         "Nats lost against the design picked there (=), the darker the more; hatched: by how much a limit is exceeded."
     )
-    return section("Designs in each other's place", paragraphs([said], "quiet"), element("div", inside, class_="wide"))
+    return section(
+        "Designs in each other's place", paragraphs([sentence], "quiet"), element("div", inside, class_="wide")
+    )
 
 
 def _cell(study: DeviceStudy, optimum: Optimum, at: int, highest: float) -> str:
@@ -138,8 +145,8 @@ def _models(models: Models) -> str:
         element("details", element("summary", text(_title(rows))), _ranking(rows), open=rows is models[0])
         for rows in models
     )
-    said = "Loss: what the law predicts of a shape, not the published model's own; * extrapolates; empty where it cannot tell."
-    return section("Published models", *shown, paragraphs([said] if models else [], "quiet"))
+    sentence = "Loss: what the law predicts of a shape, not the published model's own; * extrapolates; empty where it has no value."
+    return section("Published models", *shown, paragraphs([sentence] if models else [], "quiet"))
 
 
 def _title(rows: Sequence[ModelRow]) -> str:
@@ -173,7 +180,7 @@ def _repeat(name: str, resolved: Mapping[str, Any]) -> str:
 
 
 def frontier_data(study: DeviceStudy) -> dict[str, Any]:
-    """Cost and loss of every case's frontier, dearer last, and of its pick, for the chart."""
+    """Cost and loss of every case's frontier, costlier last, and of its pick, for the chart."""
     cost = study.transfer.cost
     cases = []
     for answer in study.rows[:MOST_CASES]:

@@ -133,7 +133,7 @@ def frontiers_figure(study: DeviceStudy) -> Figure:
 
 
 def _stroke(i: int, n: int) -> tuple[str, Any]:
-    """Colours that the colour-blind can tell, first solid, then dashed; one grey where lines are too many to name."""
+    """Colours that colour-blind readers can distinguish, first solid, then dashed; one grey where lines are too many to name."""
     if n > MOST_LINES:
         return COLOURS[-1], "-"
     return COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]

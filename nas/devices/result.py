@@ -37,7 +37,7 @@ class DeviceStudy:
 
 
 def studied(cases: Cases, report: Callable[[int], None]) -> DeviceStudy:
-    """Solve every case and compare; `report` is told how many more architectures are settled.
+    """Solve every case and compare; `report` receives how many more architectures are settled.
 
     Raises:
         UsageError: a space that cannot be covered.
@@ -46,8 +46,8 @@ def studied(cases: Cases, report: Callable[[int], None]) -> DeviceStudy:
     known = best_for_all(answers)
     transfer = transferred(answers.answers, [] if known is None else [known])
     found = optima(answers.answers)
-    said = reasons(answers.answers, found, transfer)
-    return DeviceStudy(cases, answers, transfer, found, universal(answers, transfer, known), tuple(said))
+    sentences = reasons(answers.answers, found, transfer)
+    return DeviceStudy(cases, answers, transfer, found, universal(answers, transfer, known), tuple(sentences))
 
 
 def perplexity_percent(nats: FloatArray | float) -> Any:
@@ -70,20 +70,20 @@ def spread(study: DeviceStudy) -> dict[str, Any]:
         "pairs": int(pairs.sum()),
         "pairs_with_the_same_design": same,
         "pairs_over_a_limit": int(over.sum()),
-        "median_percent_over": _of(np.median, 100 * t.violation[over]),
-        "largest_percent_over": _of(np.max, 100 * t.violation[over]),
-        "mean_regret_within_nats": _of(np.mean, t.regret[within]),
-        "worst_regret_within_nats": _of(np.max, t.regret[within]),
+        "median_percent_over": _statistic(np.median, 100 * t.violation[over]),
+        "largest_percent_over": _statistic(np.max, 100 * t.violation[over]),
+        "mean_regret_within_nats": _statistic(np.mean, t.regret[within]),
+        "worst_regret_within_nats": _statistic(np.max, t.regret[within]),
         "cost": t.cost,
-        "worst_pick_at_equal_cost_nats": _of(np.max, t.at_equal_cost[pairs]),
-        "least_frontier_shared": _of(np.min, t.shared[pairs]),
-        "mean_frontier_shared": _of(np.mean, t.shared[pairs]),
-        "mean_frontier_at_equal_cost_nats": _of(np.mean, t.mean[pairs]),
-        "worst_frontier_at_equal_cost_nats": _of(np.max, t.worst[pairs]),
+        "worst_pick_at_equal_cost_nats": _statistic(np.max, t.at_equal_cost[pairs]),
+        "least_frontier_shared": _statistic(np.min, t.shared[pairs]),
+        "mean_frontier_shared": _statistic(np.mean, t.shared[pairs]),
+        "mean_frontier_at_equal_cost_nats": _statistic(np.mean, t.mean[pairs]),
+        "worst_frontier_at_equal_cost_nats": _statistic(np.max, t.worst[pairs]),
     }
 
 
-def _of(function: Callable[[Any], Any], values: FloatArray) -> float | None:
+def _statistic(function: Callable[[Any], Any], values: FloatArray) -> float | None:
     known = values[np.isfinite(values)]
     return float(function(known)) if len(known) else None
 

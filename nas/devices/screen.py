@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.answer.sentences import WORKLOAD_WORDS
 from nas.devices.answers import Answer
-from nas.devices.binding_constraints import architecture, what_is_short
+from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
 from nas.devices.layout import HEIGHT, columns, cut, cut_end, fitted, wrapped
 from nas.devices.models import speed_note
@@ -44,7 +44,7 @@ def head(study: DeviceStudy) -> list[str]:
     """How many cases over which space, in which format, and what a pick is."""
     problem, n = study.cases.base.problem, len(study.rows)
     objectives = ", ".join(o.name for o in problem.objectives)
-    said = [
+    lines = [
         f"{n:,} {'case' if n == 1 else 'cases'}: {problem.space.name} space, {problem.space.size:,} architectures, law "
         f"{problem.scenario.law.name}; {objectives}",
         formats([answer.case for answer in study.rows]),
@@ -52,10 +52,10 @@ def head(study: DeviceStudy) -> list[str]:
     references = {a.case.question.baseline for a in study.rows}
     if references - {""}:
         where = ", where a case has no limit" if "" in references else ""
-        said.append(
+        lines.append(
             f"Pick: lowest loss in memory and total_ms at most {'/'.join(sorted(references - {''}))}'s there{where}"
         )
-    return said
+    return lines
 
 
 def formats(cases: Sequence[Case]) -> str:
@@ -83,7 +83,7 @@ def speed_lines(cases: Sequence[Case]) -> list[str]:
 
 
 def warnings(cases: Sequence[Case]) -> list[str]:
-    """What has to be known of cases, each once: by letters where it concerns some of a few, by number of many."""
+    """Notes on cases, each once: by letters where it concerns some of a few, by number of many."""
     found: dict[str, list[str]] = {}
     for i, case in enumerate(cases):
         for text in case.notices:
@@ -116,9 +116,7 @@ def _cases(study: DeviceStudy) -> list[str]:
     alike = len(metrics) == 1 and metrics != {()}
     for i, answer in enumerate(study.rows):
         if answer.pick is None:
-            rows.append(
-                [ascii_lowercase[i], answer.case.label, "none", *("" for _ in energies), "", what_is_short(answer)]
-            )
+            rows.append([ascii_lowercase[i], answer.case.label, "none", *("" for _ in energies), "", shortage(answer)])
             continue
         law = answer.case.problem.scenario.law
         star = "*" if law.extrapolates(architecture(answer))[0] else ""
@@ -158,7 +156,7 @@ def _designs(study: DeviceStudy) -> list[str]:
     found += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []
     lost = [answer for answer in study.rows if answer.pick is None]
     if lost:
-        why = f"{lost[0].case.label}: {what_is_short(lost[0])}"
+        why = f"{lost[0].case.label}: {shortage(lost[0])}"
         found += wrapped(f"Nothing fits in {len(lost):,} of {len(study.rows):,} cases, see cases.csv: {why}")
     return found
 
@@ -182,7 +180,7 @@ def _matrix(study: DeviceStudy) -> list[str]:
 
 
 def cell(study: DeviceStudy, row: int, column: int, own: bool) -> str:
-    """What a case's design does in another case: `.036` nats lost, `+19%` over a limit, `=` its own."""
+    """A case's design in another case: `.036` nats lost, `+19%` over a limit, `=` its own."""
     t = study.transfer
     if study.rows[column].pick is None:
         return ""
@@ -199,16 +197,16 @@ def reading(study: DeviceStudy) -> list[str]:
     numbers = spread(study)
     n, given = numbers["optima"], numbers["answered"]
     if not n:
-        return [f"Nothing fits in any case; {study.answers.said}."]
+        return [f"Nothing fits in any case; {study.answers.proof}."]
     of = f"{numbers['cases']:,}" if given == numbers["cases"] else f"{given:,} of {numbers['cases']:,}"
-    said = [
-        f"{n:,} distinct {'optimum' if n == 1 else 'optima'} in {of} {'case' if of == '1' else 'cases'}; {study.answers.said}."
+    lines = [
+        f"{n:,} distinct {'optimum' if n == 1 else 'optima'} in {of} {'case' if of == '1' else 'cases'}; {study.answers.proof}."
     ]
     if n > 1 and study.universal is not None:
-        said.append(_for_all(study))
+        lines.append(_for_all(study))
     if n > 1 and numbers["worst_pick_at_equal_cost_nats"] is not None:
-        said.append(_equal(numbers))
-    return said + unknowns(study)
+        lines.append(_equal(numbers))
+    return lines + unknowns(study)
 
 
 def _members(study: DeviceStudy, number: int) -> str:
@@ -233,7 +231,7 @@ def _for_all(study: DeviceStudy) -> str:
 
 
 def _equal(n: Mapping[str, Any]) -> str:
-    """What designs lose elsewhere against those that cost no more there."""
+    """Losses of designs in other cases against those that cost no more there."""
     lost = n["worst_pick_at_equal_cost_nats"]
     picks = f"a pick loses up to {lost:.3f} nats elsewhere" if lost > TIE else "no pick loses anything elsewhere"
     return (
@@ -243,14 +241,14 @@ def _equal(n: Mapping[str, Any]) -> str:
 
 
 def unknowns(study: DeviceStudy) -> list[str]:
-    """What law and latency cannot tell between these cases."""
-    said = []
+    """Differences between these cases that law and latency cannot see."""
+    lines = []
     configs = [answer.case.config for answer in study.rows]
     if len({config.precision for config in configs}) > 1:
-        said.append("Losses do not know the precision: what quantisation costs is not in them.")
+        lines.append("Losses do not know the precision: what quantisation costs is not in them.")
     starred = any(
         a.pick is not None and a.case.problem.scenario.law.extrapolates(architecture(a))[0] for a in study.rows
     )
     if starred:
-        said.append("* outside what the law was fitted on: an extrapolation.")
-    return said
+        lines.append("* outside what the law was fitted on: an extrapolation.")
+    return lines

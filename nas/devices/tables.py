@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.outcome_files import file_columns
-from nas.devices.binding_constraints import architecture, what_is_short
+from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
 from nas.devices.models import ModelRow, memory_limit, speed_note
 from nas.devices.result import DeviceStudy, Models, perplexity_percent, spread
@@ -40,7 +40,7 @@ def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row.get(name, NAN) for row in rows] for name in names}
 
 
-def on_what(case: Case) -> dict[str, Any]:
+def setting_of(case: Case) -> dict[str, Any]:
     """The device, precision and workload of a case."""
     config, device = case.config, case.device
     where = {"device": case.named, "device_name": device.name, "mode": device.mode, "precision": config.precision}
@@ -69,12 +69,12 @@ def case_columns(study: DeviceStudy) -> dict[str, list[Any]]:
         state = {
             "frontier": len(answer.frontier),
             "state": "ok" if answer.pick is not None else "infeasible",
-            "reason": "" if answer.pick is not None else what_is_short(answer),
+            "reason": "" if answer.pick is not None else shortage(answer),
         }
         rows.append(
             {
                 "case": case.label,
-                **on_what(case),
+                **setting_of(case),
                 **conventions,
                 **question,
                 **limits,
@@ -161,7 +161,7 @@ def model_columns(models: Models) -> dict[str, list[Any]]:
 def _model(rank: int, row: ModelRow) -> dict[str, Any]:
     limit = memory_limit(row.case)
     return {
-        **on_what(row.case),
+        **setting_of(row.case),
         "rank": rank,
         "model": row.id,
         "model_name": row.model,
@@ -190,14 +190,14 @@ def summary(study: DeviceStudy) -> dict[str, Any]:
     best = study.universal
     return {
         "space": {"name": study.cases.base.problem.space.name, "architectures": study.cases.base.problem.space.size},
-        "proof": study.answers.said,
+        "proof": study.answers.proof,
         "spread": spread(study),
         "optima": [
             {"design": number, "cases": [labels[i] for i in optimum.cases], "why": why}
             for number, (optimum, why) in enumerate(zip(study.optima, study.reasons, strict=True), 1)
         ],
         "one_for_all": None if best is None else _universal(study),
-        "infeasible": {answer.case.label: what_is_short(answer) for answer in study.rows if answer.pick is None},
+        "infeasible": {answer.case.label: shortage(answer) for answer in study.rows if answer.pick is None},
     }
 
 

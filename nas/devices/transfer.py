@@ -51,14 +51,14 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class _Designs:
-    """What is evaluated everywhere: keys, and where the picks (−1: none) and the frontiers stand among them."""
+    """Designs that are evaluated everywhere: keys, and where the picks (−1: none) and the frontiers stand among them."""
 
     keys: IntArray
     picks: IntArray
     fronts: list[IntArray]
 
     @classmethod
-    def of(cls, answers: Sequence[Answer], further: Sequence[int]) -> "_Designs":
+    def from_answers(cls, answers: Sequence[Answer], further: Sequence[int]) -> "_Designs":
         fronts = [answer.frontier.keys for answer in answers]
         if sum(map(len, fronts)) > MOST_MEMBERS:
             fronts = [front[:0] for front in fronts]
@@ -70,7 +70,7 @@ class _Designs:
 
 def transferred(answers: Sequence[Answer], further: Sequence[int] = ()) -> Transfer:
     """Every pick and every frontier in every case; `further` keys are evaluated with them."""
-    cases, designs, n = [answer.case for answer in answers], _Designs.of(answers, further), len(answers)
+    cases, designs, n = [answer.case for answer in answers], _Designs.from_answers(answers, further), len(answers)
     objectives = [o.name for o in cases[0].problem.objectives]
     cost, ordered = cost_among(objectives), {"loss", "perplexity"} & set(objectives)
     found = {name: np.full((n, n), np.nan) for name in (*OF_PICKS, *OF_FRONTIERS)}

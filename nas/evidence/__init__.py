@@ -1,1 +1,1 @@
-"""What published trainings, or a table of the user's, say of loss laws and of rules that need none, question by question."""
+"""Accuracy of loss laws and of rules that need none on published trainings, or on a table of the user's, question by question."""

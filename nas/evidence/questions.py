@@ -150,7 +150,7 @@ QUESTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Comparable], BoolArray]
 
 
 def questions_of(table: Table, group: AnyArray) -> dict[str, Pairs]:
-    """The questions that a table has any pair for, with these pairs; `group` tells rows that may be compared, (n,)."""
+    """The questions that a table has any pair for, with these pairs; `group` marks rows that may be compared, (n,)."""
     comparable = Comparable(table, group)
     by_question = {
         name: comparable.chosen(which(comparable))

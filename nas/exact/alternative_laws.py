@@ -39,15 +39,15 @@ class WorstRatio:
     over_tokens: bool = False
 
     def __call__(self, architectures: Architectures) -> FloatArray:
-        return np.minimum(self._of([law.loss(architectures) for law in self.laws]), LARGEST_RATIO)
+        return np.minimum(self._ratio([law.loss(architectures) for law in self.laws]), LARGEST_RATIO)
 
     def composition(self, scenario: Scenario) -> Composition:
         """It rises with each of the losses."""
         laws = [law.at(scenario.precision.name) for law in self.laws]
         tokens = scenario.law.tokens if self.over_tokens else None
-        return composition_of_all(laws if tokens is None else [trained_on(law, tokens) for law in laws], self._of)
+        return composition_of_all(laws if tokens is None else [trained_on(law, tokens) for law in laws], self._ratio)
 
-    def _of(self, losses: list[FloatArray]) -> FloatArray:
+    def _ratio(self, losses: list[FloatArray]) -> FloatArray:
         regrets = [loss - least for loss, least in zip(losses, self.least, strict=True)]
         with np.errstate(over="ignore"):
             return np.asarray(np.minimum(np.exp(np.maximum.reduce(np.broadcast_arrays(*regrets))), LARGEST_RATIO))
@@ -81,7 +81,7 @@ def regrets(laws: tuple[Law, ...], least: FloatArray, architectures: Architectur
 
 
 def verdicts(problem: Problem, laws: tuple[Law, ...], rules: tuple[PickRule, ...]) -> tuple[Verdict, ...]:
-    """What each law picks by each rule, exactly, and the design that is least wrong if any of them is right.
+    """The exact pick of each law by each rule, and the design of the least worst regret.
 
     Raises:
         UsageError: a user's own metric has a budget, or the space is too large for a law that is no function of sums.
@@ -129,7 +129,7 @@ def _least_worst(problem: Problem, rule: PickRule, ratio: WorstRatio) -> Evaluat
 
 @dataclass(frozen=True, eq=False)
 class Staircase:
-    """What a law could have at most at a cost: its exact frontier of loss and cost, costs ascending, columns (n,)."""
+    """The exact frontier of a law in loss and cost, costs ascending, columns (n,)."""
 
     law: Law
     costs: FloatArray

@@ -101,7 +101,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
 
 
 def gain(problem: Problem, pick: Evaluations, found: Evaluations, change: str, at: float) -> Gain:
-    """A found design against the pick; what it takes of the law's range is said."""
+    """An evaluated design against the pick, marked where it extrapolates the law."""
     design = problem.architectures(found.genotypes)
     shape = {name: column.tolist()[0] for name, column in design.columns().items()}
     outside = bool(problem.scenario.law.extrapolates(design)[0])

@@ -17,7 +17,7 @@ from nas.problem.head_steps import VOCABULARIES
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
-from nas.problem.settings import of_all_settings
+from nas.problem.settings import in_all_settings
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -66,7 +66,7 @@ def _by_parts(problem: Problem) -> Diagnosis:
         best = sums.frontier((built_in(budget.metric),), others)
         limit = None if best is None else float(best.metrics[budget.metric].min())
         relaxations.append(Relaxation(budget, limit, 0 if best is None else len(best), None))
-    misses = (of_all_settings(_closest(sums.at(number)), number, problem) for number in range(len(sums.problems)))
+    misses = (in_all_settings(_closest(sums.at(number)), number, problem) for number in range(len(sums.problems)))
     nearest = closest(distinct(misses))
     together = float(nearest.violations.max(axis=1).min())
     least = beyond(problem.budgets, lambda metric: _least(sums, metric))

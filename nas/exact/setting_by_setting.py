@@ -18,7 +18,7 @@ from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget, Objective
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
-from nas.problem.settings import each_setting, of_all_settings
+from nas.problem.settings import each_setting, in_all_settings
 
 FEW = 2000  # architectures of each setting that say which to solve first
 
@@ -112,13 +112,13 @@ class SettingBySetting:
         names: tuple[str, ...],
         ask: Callable[[SumsOfParts, Evaluations | None], Evaluations | None],
     ) -> Evaluations | None:
-        """The settings' answers with some of their metrics; each is asked with those before it."""
+        """The settings' answers with some of their metrics; each is solved after those before it."""
         found: Evaluations | None = None
         for number in order:
             answer = ask(self.at(number), found)
             if answer is not None:
                 kept = replace(answer, metrics={name: answer.metrics[name] for name in dict.fromkeys(names)})
-                part = of_all_settings(kept, number, self.problem)
+                part = in_all_settings(kept, number, self.problem)
                 found = part if found is None else joined(found, part)
         return found
 

@@ -75,7 +75,7 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
 
 def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if unknown := [name for name in problem.space.settings if name not in SCENARIOS]:
-        return f"{' and '.join(unknown)} as a gene has no scenario of its own"
+        return f"{' and '.join(unknown)} as a gene {'is' if len(unknown) == 1 else 'are'} in no sum of parts"
     asked = metrics_of(problem, rules)
     missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:
@@ -100,7 +100,7 @@ def solve(
     report: Callable[[int], None] = lambda covered: None,
     checkpoint: SolverCheckpoint | None = None,
 ) -> ExactSolution:
-    """The exact answers; `report` is told how many more architectures are settled. Without objectives the picks alone.
+    """The exact answers; `report` receives how many more architectures are settled. Without objectives the picks alone.
 
     Raises:
         UsageError: more architectures than can be covered.
@@ -116,8 +116,8 @@ def solve(
             settled(-settled.total)
     frontier, picks = enumerate_all(problem, rules, metrics_of(problem, rules), settled, checkpoint)
     because = f", since {obstacle}" if obstacle else ""
-    said = f"every one of {problem.space.size:,} architectures was evaluated{because}"
-    return _solution(problem, frontier, picks, "enumeration", said)
+    text = f"every one of {problem.space.size:,} architectures was evaluated{because}"
+    return _solution(problem, frontier, picks, "enumeration", text)
 
 
 class Tally:
@@ -156,15 +156,15 @@ def _by_parts(
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
     picks = tuple(_pick(sums, frontier, rule) for rule in rules)
     effort = sums.effort
-    said = (
+    text = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
         f"architectures evaluated whole; sums and wholes differ by at most {effort.difference:.0e} of the value"
     )
     declared = [name for name in own_functions(problem) if name in metrics_of(problem, rules)]
     if declared:
-        said += f"; the parts of {', '.join(declared)} were checked there and taken from the declaration elsewhere"
+        text += f"; the parts of {', '.join(declared)} were checked there and taken from the declaration elsewhere"
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
-    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", said)
+    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", text)
 
 
 def _pick(sums: SettingBySetting, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
@@ -192,9 +192,9 @@ def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
 
 
 def _solution(
-    problem: Problem, frontier: Evaluations, picks: tuple[Evaluations | None, ...], way: Way, said: str
+    problem: Problem, frontier: Evaluations, picks: tuple[Evaluations | None, ...], way: Way, explanation: str
 ) -> ExactSolution:
     """Final values, every metric, from the ordinary code on whole architectures."""
     whole = problem.evaluate(frontier.genotypes)
     found = tuple(None if pick is None else problem.evaluate(pick.genotypes) for pick in picks)
-    return ExactSolution(whole, found, problem.space.size, way, said)
+    return ExactSolution(whole, found, problem.space.size, way, explanation)

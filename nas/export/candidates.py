@@ -89,7 +89,9 @@ def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
     found = Evaluations(numbers[:, None], numbers, metrics, None, names, problem.budgets)
     if not found.feasible.any():
         return np.zeros(0, dtype=np.int64)
-    return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)]), problem.scenario)
+    return select(
+        found, how, Scale.from_frontier(problem.objectives, found.values[frontier_rows(found)]), problem.scenario
+    )
 
 
 def with_vocabulary(architectures: Architectures, flag: int | None, tokenizer: int | None) -> Architectures:

@@ -43,7 +43,7 @@ def chosen(
 
 
 def _buildable(name: str, architecture: Architectures) -> Architectures:
-    """What backends build: attention to the whole context in every layer.
+    """The designs as backends build them: attention to the whole context in every layer.
 
     Raises:
         UsageError: layers that they do not have.

@@ -47,14 +47,14 @@ class Export:
 
     def cautions(self) -> dict[tuple[str, str], list[str]]:
         """Every caution once, by stack (or every one) and text, with the candidates that it concerns."""
-        said: dict[tuple[str, str], list[str]] = {}
+        texts: dict[tuple[str, str], list[str]] = {}
         for model in self.models:
             for text in tokenizer_cautions(model):
-                said.setdefault((EVERY_STACK, text), []).append(model.id)
+                texts.setdefault((EVERY_STACK, text), []).append(model.id)
             for name in self.stacks:
                 for text in stack(name).cautions(model):
-                    said.setdefault((shown(name), text), []).append(model.id)
-        return said
+                    texts.setdefault((shown(name), text), []).append(model.id)
+        return texts
 
     @property
     def headless(self) -> bool:
@@ -96,7 +96,7 @@ def export(request: ExportRequest) -> None:
         page = readme(prepared.models, prepared.stacks, prepared.cautions(), [*_every(prepared), *_doubts(prepared)])
         write(folder / README, page)
         write_json(
-            folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _said(prepared))
+            folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _notes(prepared))
         )
     _show(request, prepared)
     if not request.json:
@@ -104,7 +104,7 @@ def export(request: ExportRequest) -> None:
 
 
 def prepare(request: ExportRequest, source: Path) -> Export:
-    """Everything but the files, so that whatever is wrong is said before anything is written.
+    """Prepare everything but the files, so that every fault is reported before anything is written.
 
     Raises:
         UsageError: unknown names, an architecture that no class holds, a tokenizer that does not fit.
@@ -175,7 +175,7 @@ def write_model(folder: Path, stacks: tuple[str, ...], model: Model) -> None:
         stack(name).emit(model, place)
 
 
-def _said(prepared: Export) -> dict[str, Any]:
+def _notes(prepared: Export) -> dict[str, Any]:
     """Cautions, roundings and orders of layers for the manifest."""
     rounded = {m.id: r.mapping() for m, r in zip(prepared.models, prepared.rounded, strict=True) if r}
     cautions = [{"stack": s, "text": t, "candidates": ids} for (s, t), ids in prepared.cautions().items()]
@@ -189,7 +189,7 @@ def _show(request: ExportRequest, prepared: Export) -> None:
             dict(zip(prepared.columns, row, strict=True))
             for row in zip(*map(list, prepared.columns.values()), strict=True)
         ]
-        say_json({"candidates": [{k: _plain(v) for k, v in row.items()} for row in rows], **_said(prepared)})
+        say_json({"candidates": [{k: _plain(v) for k, v in row.items()} for row in rows], **_notes(prepared)})
         return
     recipe, models = prepared.models[0].recipe, prepared.models
     names = ", ".join(shown(name) for name in prepared.stacks)
@@ -248,21 +248,21 @@ def _outside(prepared: Export) -> list[bool]:
 
 def _doubts(prepared: Export) -> list[str]:
     """Times without the head, extrapolated losses, budgets that candidates exceed."""
-    problem, said = prepared.chosen.study.problem, []
+    problem, lines = prepared.chosen.study.problem, []
     if prepared.headless:
-        said.append(
+        lines.append(
             "Predicted times and memory_gb leave out embedding and LM head, which the parameters count; --preset device or "
             "--vocabulary N includes them in the times"
         )
     law = problem.scenario.law
-    said += [line for line in (origin_line(law), verdict_line(law)) if line]
+    lines += [line for line in (origin_line(law), verdict_line(law)) if line]
     if any(_outside(prepared)):
-        said.append(f"* outside the range that law {law.name} was fitted on")
+        lines.append(f"* outside the range that law {law.name} was fitted on")
     for budget in problem.budgets:
         over = int((budget.violation(prepared.columns[budget.metric]) > 0).sum())
         if over:
-            said.append(f"Over budget {budget}: {over:,} of {len(prepared.models):,}")
-    return said
+            lines.append(f"Over budget {budget}: {over:,} of {len(prepared.models):,}")
+    return lines
 
 
 def _plain(value: Any) -> Any:

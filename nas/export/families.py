@@ -7,13 +7,20 @@ from nas.errors import UsageError
 from nas.export.layer_order import mixers, sharing_within
 from nas.export.stack_sizes import unlike
 from search_spaces.architectures import Architectures
-from search_spaces.columns import QK_NORMS
+from search_spaces.columns import NOT_OF_A_MODEL, QK_NORMS
+from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.mixes import in_words
 
 #: Stacks that read the model directory as transformers does, beside it.
 DIRECTORY = ("hf", "trainer", "llamafactory")
 TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
 EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
+
+#: Columns beyond the shape that a class may hold; an architecture with any other is refused by the column's name.
+HELD = {
+    *("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary"),
+    *(*KIND_DEFAULTS, *NOT_OF_A_MODEL),
+}
 
 
 @dataclass(frozen=True)
@@ -158,12 +165,12 @@ def family_of(architecture: Architectures) -> Family:
 
 
 def _faults(family: Family, architecture: Architectures) -> list[tuple[str, str, int]]:
-    """What a class has otherwise: wanted, given, and how far that is; kinds of layers weigh more than experts, these more than flags."""
+    """Differences of a class: wanted, given, and how far that is; kinds of layers weigh more than experts, these more than flags."""
     a = architecture
     kinds, sparse = mixers(a), bool(a.n_experts[0] > 1)
     shared = ("gated" if a.shared_gate[0] else "plain") if a.shared_expert_size[0] else "no"
     wanted_kinds = family.mixers[0] or "every layer full"
-    said = [
+    lines = [
         (kinds in [(m,) if m else () for m in family.mixers], f"layers {wanted_kinds}", in_words(a)[0], 100),
         (sparse == family.sparse, _experts(family.sparse), _experts(sparse), 10),
         (_qk(a) == family.qk_norm, f"qk_norm {family.qk_norm}", f"qk_norm {_qk(a)}", 1),
@@ -189,9 +196,10 @@ def _faults(family: Family, architecture: Architectures) -> list[tuple[str, str,
         (bool(a.n_kv_shared[0]) == family.kv_shared, *_sharing(family, a), 5),
         (family.dense_first or not a.n_dense[0], "n_dense 0", f"n_dense {a.n_dense[0]}", 1),
         (not a.further_parameters[0], "further_parameters 0", f"further_parameters {a.further_parameters[0]}", 1),
+        *((False, f"no {name}", f"{name} {c[0]}", 1) for name, c in a.further_columns().items() if name not in HELD),
         *_shape_faults(family, a),
     ]
-    return [(want, got, weight) for good, want, got, weight in said if not good]
+    return [(want, got, weight) for good, want, got, weight in lines if not good]
 
 
 def _sharing(family: Family, a: Architectures) -> tuple[str, str]:
@@ -201,22 +209,24 @@ def _sharing(family: Family, a: Architectures) -> tuple[str, str]:
 
 def _shape_faults(family: Family, a: Architectures) -> list[tuple[bool, str, str, int]]:
     """Sizes that a class derives from others, and routing that would be dead in it."""
-    said = [(bool(a.n_full[0]) or not mixers(a), "a layer of full attention", "none", 1)]
+    lines = [(bool(a.n_full[0]) or not mixers(a), "a layer of full attention", "none", 1)]
     if family.model_type == "granitemoehybrid":
         inner, width = int(a.linear_heads[0] * a.linear_value_dim[0]), int(a.width[0])
-        said.append((inner % width == 0, f"Mamba2 features a multiple of width {width}", f"{inner}", 1))
+        lines.append((inner % width == 0, f"Mamba2 features a multiple of width {width}", f"{inner}", 1))
         # the softmax over the chosen expert alone is 1: its router would not learn
-        said.append((not family.sparse or a.top_k[0] > 1, "top_k above 1", f"top_k {a.top_k[0]}", 1))
+        lines.append((not family.sparse or a.top_k[0] > 1, "top_k above 1", f"top_k {a.top_k[0]}", 1))
     if family.model_type == "olmoe":
         size, width = int(a.query_dim[0]), int(a.width[0])
-        said.append((size == width, f"heads that fill the width of {width}", f"{size} features", 1))
+        lines.append((size == width, f"heads that fill the width of {width}", f"{size} features", 1))
     if family.model_type in ("gemma2", "gemma3_text"):
         whole = a.width[0] % a.n_heads[0] == 0
-        said.append((bool(whole), f"n_heads a divisor of width {a.width[0]}", f"n_heads {a.n_heads[0]}", 1))
+        lines.append((bool(whole), f"n_heads a divisor of width {a.width[0]}", f"n_heads {a.n_heads[0]}", 1))
     if family.kv_shared:
         local, found = int(a.n_kv_shared_local[0]), sharing_within(a)
-        said.append((found == local, f"n_kv_shared_local {found} of the last {a.n_kv_shared[0]} layers", f"{local}", 1))
-    return said
+        lines.append(
+            (found == local, f"n_kv_shared_local {found} of the last {a.n_kv_shared[0]} layers", f"{local}", 1)
+        )
+    return lines
 
 
 def _qk(a: Architectures) -> str:

@@ -5,8 +5,7 @@ from typing import Any
 
 from nas.export.model import Model
 from search_spaces.architectures import Architectures
-
-NOT_OF_A_MODEL = ("precision", "tokens")  # but of how it is trained or run
+from search_spaces.columns import NOT_OF_A_MODEL
 
 
 def architecture_fields(architecture: Architectures) -> dict[str, Any]:
@@ -16,7 +15,7 @@ def architecture_fields(architecture: Architectures) -> dict[str, Any]:
 
 
 def training_fields(model: Model) -> dict[str, Any]:
-    """What every trainer must be told of the recipe."""
+    """The recipe's figures that every trainer needs."""
     recipe, plan = model.recipe, model.schedule
     return {
         "steps": plan.steps,

@@ -69,7 +69,7 @@ def entries(model: Model) -> list[Entry]:
 
 
 def mixture(model: Model) -> Mixture:
-    """What decides the types of its tensors."""
+    """The quantities that decide the types of its tensors."""
     tied, layers = bool(model.architecture.tied[0]), attention_layers(model)
     return Mixture(model.gguf, model.column("depth"), model.column("n_experts"), tied, class_name(model), layers)
 
@@ -210,7 +210,7 @@ def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:
 
 
 def _taken(file: BinaryIO, size: int) -> bytes:
-    """The next bytes, no more of which are asked for than are there."""
+    """The next bytes, never more than are there."""
     if size > os.fstat(file.fileno()).st_size - file.tell():
         raise ValueError("expected a whole GGUF file, got one cut short")
     return file.read(size)

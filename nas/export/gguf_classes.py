@@ -172,7 +172,7 @@ def shaped(name: str, shape: tuple[int, ...], piece: Piece) -> tuple[int, ...]:
 
 
 def class_name(model: Model) -> str:
-    """What llama.cpp calls the class."""
+    """llama.cpp's name of the class."""
     return NAMES[family_of(model.architecture).model_type]
 
 

@@ -40,7 +40,7 @@ EIGHT = 8  # experts, with which llama-quantize spares keys and values
 
 @dataclass(frozen=True)
 class Mixture:
-    """What decides the types of a model's tensors besides their shapes; `attention`: places of the layers with keys and values."""
+    """The quantities that decide the types of a model's tensors besides their shapes; `attention`: places of the layers with keys and values."""
 
     format: str
     depth: int

@@ -107,7 +107,7 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
 
 
 def _family(config: Mapping[str, Any]) -> Family:
-    """The class of a config.json; one whose keys are two classes' is told by the kinds of its layers."""
+    """The class of a config.json; the kinds of its layers decide between classes with equal keys."""
     sparse = bool(config.get("num_experts") or config.get("num_local_experts"))
     return family_in(config.get("model_type"), sparse=sparse, windows=bool(config.get("use_sliding_window")))
 

@@ -22,7 +22,7 @@ MANIFEST = "export.json"
 LAYOUT = 1
 
 
-def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: dict[str, Any]) -> dict[str, Any]:
+def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: dict[str, Any]) -> dict[str, Any]:
     """The content of export.json."""
     first, scenario = models[0], study.problem.scenario
     return {
@@ -50,13 +50,13 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], said: d
             "law_origin": origin_line(scenario.law) or None,
             "scenario": section(study.resolved(), ALWAYS.name),
         },
-        **said,
+        **notes,
     }
 
 
 @dataclass(frozen=True)
 class Written:
-    """What export.json says of the files beside it: our stacks, and those of installed packages with their distributions."""
+    """The entry of the files in export.json: our stacks, and those of installed packages with their distributions."""
 
     stacks: tuple[str, ...]
     plugins: dict[str, str]
@@ -68,7 +68,7 @@ class Written:
 
 
 def read_manifest(folder: Path) -> Written:
-    """What verification needs of export.json.
+    """The part of export.json that verification needs.
 
     Raises:
         UsageError: no export, one of another layout, or with stacks that this version does not have.

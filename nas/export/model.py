@@ -9,7 +9,7 @@ from search_spaces.architectures import Architectures
 
 @dataclass(frozen=True)
 class Workload:
-    """What inference benches run: sequences at once, tokens in, tokens out."""
+    """The workload of inference benches: sequences at once, tokens in, tokens out."""
 
     batch: int
     input_tokens: int

@@ -10,7 +10,7 @@ def literal(content: dict[str, Any]) -> str:
 
 
 def assigned(text: str) -> dict[str, ast.expr]:
-    """What a file assigns to names at its top, as syntax."""
+    """Values that a file assigns to names at its top, as syntax."""
     found = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

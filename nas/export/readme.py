@@ -58,12 +58,12 @@ def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
 
 def _orders(models: Sequence[Model]) -> list[str]:
     """In which order each candidate's layers of several kinds stand; columns only count them."""
-    said = [
+    lines = [
         f"- `{m.folder}`, {family_of(m.architecture).class_name}: {order}."
         for m in models
         if (order := order_in_words(m.architecture))
     ]
-    return [*said, ""] if said else []
+    return [*lines, ""] if lines else []
 
 
 def _start(first: Model) -> list[str]:
@@ -98,9 +98,9 @@ def _stack(name: str, models: Sequence[Model], cautions: Mapping[tuple[str, str]
     """A stack's commands for the first candidate, then what to mind, naming candidates where it is not all of them."""
     first, every = models[0], {model.id for model in models}
     lines = [f"**{shown(name)}**", "", "```bash", f"cd {first.folder}", stack(name).launch(first), "```"]
-    said = [(text, ids) for (whose, text), ids in cautions.items() if whose == shown(name)]
-    lines += [""] * bool(said)
-    for text, ids in said:
+    sentences = [(text, ids) for (whose, text), ids in cautions.items() if whose == shown(name)]
+    lines += [""] * bool(sentences)
+    for text, ids in sentences:
         lines.append(f"- {text}" + ("" if set(ids) == every else f" ({', '.join(map(_cell, ids))})"))
     return lines
 

@@ -38,7 +38,7 @@ def to_multiple(architectures: Architectures, multiple: int) -> Architectures:
 
 
 def changes(problem: Problem, asked: Architectures, exported: Architectures) -> list[Rounded | None]:
-    """What rounding changed per candidate in the study's conventions; None where nothing did."""
+    """Changes by rounding per candidate in the study's conventions; None where nothing changed."""
     before, after = (problem.assess(problem.headed(a)) for a in (asked, exported))
     found: list[Rounded | None] = []
     for i in range(len(asked)):

@@ -37,10 +37,10 @@ class Stack(Protocol):
         """Bytes of its large files, to compare with the free space."""
 
     def cautions(self, model: Model) -> list[str]:
-        """What the stack cannot represent or will do otherwise."""
+        """Limits of the stack: what it cannot represent or will do otherwise."""
 
     def fields(self, model: Model) -> dict[str, Any]:
-        """What `read` must find."""
+        """The fields that `read` must return."""
 
     def read(self, folder: Path) -> dict[str, Any]:
         """Every field, parsed back from the written files; ValueError where they are none."""
@@ -91,7 +91,7 @@ def stack(name: str) -> Stack:
 
 
 class _Foreign:
-    """An installed package's stack, whose exceptions are said in one line with their place and distribution."""
+    """An installed package's stack, whose exceptions become one line with their place and distribution."""
 
     def __init__(self, module: ModuleType, whose: str) -> None:
         self.module, self.whose = module, whose

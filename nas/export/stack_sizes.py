@@ -1,4 +1,4 @@
-"""What a stack's own form of a class fixes that the class leaves open: sizes, tied embeddings, experts."""
+"""Sizes, tied embeddings and experts that a stack's own form of a class fixes and the class leaves open."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ GEMMA3_27B = 62  # layers by which llama.cpp tells that model
 
 
 def unlike(a: Architectures, model_type: str, stack: str) -> Iterator[tuple[str, str, str]]:
-    """What a stack has otherwise of an architecture (n = 1): wanted, given, whose code it is."""
+    """Differences between a stack and an architecture (n = 1): wanted, given, whose code it is."""
     if stack == "llama_bench":
         yield from ((want, got, "llama.cpp") for holds, want, got in _llama(a).get(model_type, []) if not holds)
     if stack == "vllm":

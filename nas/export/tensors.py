@@ -74,7 +74,7 @@ def _norm(model: Model, name: str, size: int) -> Tensor:
 
 
 def _scalar(model: Model) -> Iterator[Tensor]:
-    """What Gemma 4 multiplies a layer's features with, 1."""
+    """The factor of a layer's features in Gemma 4, 1."""
     if family_of(model.architecture).model_type == "gemma4_text":
         yield Tensor("layer_scalar", (1,), 0.0, 1.0, buffer=True)
 

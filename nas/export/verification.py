@@ -58,8 +58,8 @@ def verify(folder: Path, to: str = "", *, as_json: bool) -> None:
     found = findings(folder, written, typed)
     wrong = [f for f in found if f.faults]
     if as_json:
-        said = {"transformers": transformers_version(), "findings": [f.__dict__ for f in found]}
-        say_json({**said, "unchecked": left} if left else said)
+        content = {"transformers": transformers_version(), "findings": [f.__dict__ for f in found]}
+        say_json({**content, "unchecked": left} if left else content)
     else:
         _show(found)
     for name, distribution in left.items():

@@ -22,9 +22,7 @@ class Right(Enum):
 RIGHTS = {
     **dict.fromkeys(("run", "compare", "devices"), Right.STUDY),
     **dict.fromkeys(("theory", "explain", "export", "schema"), Right.TYPED),
-    **dict.fromkeys(("select", "report", "watch", "open", "fit", "measure", "calibrate"), Right.NONE),
-    **dict.fromkeys(("train", "blocks", "reproduce", "evidence", "list", "init"), Right.NONE),
-}
+}  # every other command: nothing
 _command: ContextVar[str] = ContextVar(
     "command", default=""
 )  # none: a program of the user's own, which says what it wants
@@ -32,12 +30,17 @@ _command: ContextVar[str] = ContextVar(
 
 @contextmanager
 def command(name: str) -> Iterator[None]:
-    """What is imported inside the block is imported for a command."""
+    """Name the command for which modules are imported inside the block."""
     token = _command.set(name)
     try:
         yield
     finally:
         _command.reset(token)
+
+
+def right_of(name: str) -> Right:
+    """Whose word is enough for a command."""
+    return RIGHTS.get(name, Right.NONE)
 
 
 def refuse_import(what: str, *, typed: bool) -> None:
@@ -47,7 +50,7 @@ def refuse_import(what: str, *, typed: bool) -> None:
         UsageError: it may not.
     """
     name = _command.get()
-    right = RIGHTS[name] if name else Right.STUDY
+    right = right_of(name) if name else Right.STUDY
     if right is Right.STUDY or (right is Right.TYPED and typed):
         return
     hint = f"name it yourself: --set objectives=loss,{what}" if right is Right.TYPED else "use plas run"

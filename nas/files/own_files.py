@@ -1,4 +1,4 @@
-"""Files and folders of ours inside a folder that may be a stranger's: no link is followed, nothing is written through.
+"""Files and folders of ours inside a folder of others: no link is followed, nothing is written through.
 
 A folder from elsewhere can hold a link under any name that we are going to write. New files therefore get names that
 nobody can guess and are created exclusively; existing ones are opened only where they are plain files.
@@ -20,7 +20,7 @@ ENDING = ".part"
 
 @contextmanager
 def drawing(folder: Path, kept: str = "results") -> Iterator[Path]:
-    """The folder of a run's pictures; where they cannot be written it is said what is kept all the same.
+    """The folder of a run's pictures; where they cannot be written, a notice names what is kept all the same.
 
     Raises:
         PlasError: the disk is full, the folder cannot be written.

@@ -1,4 +1,4 @@
-"""report.json: what is said of a fit or a calibration, as content that its page is made of again."""
+"""report.json: the content of a fit's or a calibration's page, from which it is made again."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def stamped(kind: str, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """The report in a folder, maybe a stranger's.
+    """The report in a folder, which may come from outside.
 
     Raises:
         UsageError: there is none, or a link.

@@ -90,7 +90,7 @@ def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
 
 @lru_cache(maxsize=128)
 def _kept(text: str, label: str) -> tuple[Any, dict[Path, str]]:
-    """What `parse` copies."""
+    """Copy of the nodes that `parse` returns."""
     return _parsed(text, label)
 
 

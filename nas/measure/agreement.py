@@ -23,16 +23,16 @@ class Agreement:
 
     def changes(self, questions: Mapping[str, tuple[str, float]]) -> list[str]:
         """Per question (metric ≤ limit) whose pick among these differs, what measurement says instead."""
-        said = []
+        lines = []
         for label, (metric, limit) in questions.items():
             column = TIMES.index(metric)
             by_model, by_clock = (self._pick(times[:, column], limit) for times in (self.predicted, self.measured))
             if by_model != by_clock:
                 took = "" if by_model is None else f", which takes {self.measured[by_model, column]:.4g} ms measured"
-                said.append(
+                lines.append(
                     f"{label} ({metric} <= {limit:g}): {self._name(by_clock)} instead of {self._name(by_model)}{took}"
                 )
-        return said
+        return lines
 
     def _pick(self, ms: FloatArray, limit: float) -> int | None:
         within = ms <= limit

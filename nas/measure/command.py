@@ -136,7 +136,7 @@ def plan_of(request: MeasureRequest) -> Plan:
 
 
 def _power(request: MeasureRequest) -> str:
-    """What meters the energy: as asked, else what is here; "" is nothing.
+    """The meter of the energy: the given one, else what is here; "" without any.
 
     Raises:
         UsageError: what was asked for is not here.

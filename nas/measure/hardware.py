@@ -84,7 +84,7 @@ def _unmeasured(found: dict[str, Any]) -> str:
 
 
 def _refuse_implausible(rates: dict[str, float], best: str) -> None:
-    """Refuse a device whose INT8 is slower than its half precision by more than any is: one that nobody has.
+    """Refuse a device whose INT8 is slower than its half precision by more than on any device.
 
     Raises:
         PlasError: naming both rates.

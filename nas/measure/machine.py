@@ -15,7 +15,7 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def machine() -> dict[str, Any]:
-    """Plain content; what the system does not tell is left out."""
+    """The machine as plain content; what the system does not report is left out."""
     known = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "system": platform.platform(),
@@ -30,7 +30,7 @@ def machine() -> dict[str, Any]:
 
 
 def busy_cores() -> float | None:
-    """How many processors other programs have at the moment, over a quarter of a second; None where the system does not tell."""
+    """Processors that other programs use at the moment, over a quarter of a second; None where the system does not report it."""
     first, begin = busy_s(), time.monotonic()
     time.sleep(LOOK_S)
     second = busy_s()
@@ -43,7 +43,7 @@ def processor() -> str:
 
 
 def last_level_cache() -> int:
-    """Bytes of the processor's last-level cache; 0 where the system does not tell.
+    """Bytes of the processor's last-level cache; 0 where the system does not report it.
 
     Source: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: `level` and `size` of every cache, the latter in KiB ("32768K").
     """

@@ -32,7 +32,7 @@ NAME = "design"
 
 
 def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureSettings, str, list[str]]:
-    """The study's settings with the precision; the shipped metric that approximates it; what is to be said of it.
+    """The study's settings with the precision; the shipped metric that approximates it; notices.
 
     Raises:
         UsageError: what cannot be measured.

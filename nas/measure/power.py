@@ -53,7 +53,7 @@ class Readings:
         self.counted(now, total + (0.0 if before is None else 0.5 * (before + watts) * seconds))
         self._watts = watts
 
-    def of(self, windows: Sequence[Window]) -> float | None:
+    def mean_joules(self, windows: Sequence[Window]) -> float | None:
         """Mean joules of requests from their begins and ends, s; None where one has too few readings or lies outside."""
         times = np.array(self.times)
         for begin, end in windows:
@@ -93,7 +93,7 @@ def present(name: str) -> bool:
 
 
 def source(torch_device: str) -> str:
-    """What can tell the energy of a processor (`cpu`) or of a GPU here; "" where nothing can."""
+    """The meter for the energy of a processor (`cpu`) or of a GPU here; "" without any."""
     able = ("rapl",) if torch_device == "cpu" else ("tegrastats", "nvidia-smi")
     return next((name for name in able if present(name)), "")
 
@@ -163,17 +163,17 @@ def _printing(
         thread.join()
 
 
-def of_nvidia_smi(line: str) -> tuple[str, float] | None:
+def nvidia_smi_watts(line: str) -> tuple[str, float] | None:
     """Watts of the first GPU's board; None of a line without."""
     with suppress(ValueError):
         return "GPU 0, nvidia-smi", float(line)
     return None
 
 
-def of_tegrastats(line: str) -> tuple[str, float] | None:
+def tegrastats_watts(line: str) -> tuple[str, float] | None:
     """Watts of the rail nearest to the whole module; None of a line without."""
     rails = {name: int(milliwatts) for name, milliwatts in _RAIL.findall(line)}
     return next(((name, rails[name] * 1e-3) for name in RAILS if name in rails), None)
 
 
-READERS = {"nvidia-smi": of_nvidia_smi, "tegrastats": of_tegrastats}
+READERS = {"nvidia-smi": nvidia_smi_watts, "tegrastats": tegrastats_watts}

@@ -23,7 +23,7 @@ SCRIPTS = {"torch": "torch_worker.py", "vllm": "vllm_worker.py", "llama-bench": 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, by id, with which settings, in which folder.
+    """A measurement: candidates by id, settings, folder.
 
     settings: everything that a resumed measurement must repeat. interpreter: the Python that has the
     engine; for llama-bench the program itself, with llama-batched-bench beside it for batches, and its model files `<id>.gguf` lie in
@@ -48,7 +48,7 @@ def command(plan: Plan) -> list[str]:
 
 
 def job(plan: Plan, name: str) -> dict[str, Any]:
-    """What a worker is told of one candidate."""
+    """A worker's job for one candidate."""
     extra: dict[str, Any] = {}
     if plan.settings["backend"] == "llama-bench":
         if plan.models is None:
@@ -131,7 +131,7 @@ def with_energy(answer: Answer, readings: Readings) -> Answer:
     """The answer with what a request took, J, where it was metered while the requests ran."""
     windows = answer.content.get("requests_s")
     try:
-        joules = readings.of([(float(begin), float(end)) for begin, end in windows or ()])
+        joules = readings.mean_joules([(float(begin), float(end)) for begin, end in windows or ()])
     except (TypeError, ValueError):
         return answer
     if joules is None:

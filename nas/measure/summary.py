@@ -97,7 +97,7 @@ def quartiles(samples: FloatArray) -> dict[str, Any]:
 
 
 def contended(result: dict[str, Any]) -> bool:
-    """Whether the worker's threads had less than `BUSY` of the processor; never where it does not tell.
+    """Whether the worker's threads had less than `BUSY` of the processor; never where it is not reported.
 
     A worker that spends time on loading says instead how many processors others took that its threads needed.
     """

@@ -1,4 +1,4 @@
-"""What the panel of a page shows of frontier members: `explain` for many architectures, as columns."""
+"""Content of a page's panel for frontier members: `explain` for many architectures, as columns."""
 
 from typing import Any
 

@@ -66,9 +66,9 @@ def section(title: str, *children: str, **attributes: str) -> str:
 
 
 def footer(further: str = "") -> str:
-    """What every page ends with."""
-    said = "Written by PLAS. One file, no network: send it as it is."
-    return element("footer", paragraphs([f"{said} {further}".rstrip()], "quiet"))
+    """The end of every page."""
+    sentence = "Written by PLAS. One file, no network: send it as it is."
+    return element("footer", paragraphs([f"{sentence} {further}".rstrip()], "quiet"))
 
 
 def table(

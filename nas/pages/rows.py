@@ -32,7 +32,7 @@ class Rows:
 
 
 def rows_of(outcome: Outcome) -> Rows:
-    """What the page of a run holds, such that its picks are those that `select --select best` gives."""
+    """Rows of a run's page, such that its picks are those of `select --select best`."""
     found = outcome.evaluations
     usable = np.flatnonzero(found.ok)
     usable = usable[np.argsort(_place(found)[usable])]

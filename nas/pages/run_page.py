@@ -61,8 +61,8 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
 def _answer(outcome: Outcome) -> str:
     """The picks, or why there are none."""
     if outcome.diagnosis is not None:
-        said = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-        return section("No feasible architecture", paragraphs(said))
+        sentences = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
+        return section("No feasible architecture", paragraphs(sentences))
     shown = own_picks(outcome)
     own = [pick for pick in outcome.picks if not pick.question.baseline]
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
@@ -118,13 +118,13 @@ def _along_the_context(outcome: Outcome) -> str:
     device = outcome.study.problem.scenario.device
     alt = "Prefill, time per output token and resident memory over prompts of 1k to 128k tokens; the table below holds the figures."
     rows = [(curve.label, *cells(row)) for curve in found for row in curve.rows]
-    said = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
+    sentence = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
     shown = element("details", element("summary", "The figures"), table(("compared", *OF_CONTEXTS), rows))
     return section(
         "Along the context",
         image(curves_png(found, device.memory_gb), alt),
         shown,
-        paragraphs([said, UNSEEN], "quiet"),
+        paragraphs([sentence, UNSEEN], "quiet"),
     )
 
 
@@ -133,13 +133,13 @@ def _under_laws(outcome: Outcome) -> str:
     answers, problem = outcome.under_laws, outcome.study.problem
     if answers is None or outcome.diagnosis is not None:
         return ""
-    said = paragraphs(verdict_lines(problem, answers))
+    sentences = paragraphs(verdict_lines(problem, answers))
     shown = table(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
-    return section("If another law is right", said, shown, paragraphs(notes(answers.laws), "quiet"))
+    return section("If another law is right", sentences, shown, paragraphs(notes(answers.laws), "quiet"))
 
 
 def _learned(outcome: Outcome) -> str:
-    """What the strategy learned: sentences, the answers of the whole space as it is now believed to be, residuals."""
+    """Section on what the strategy learned: sentences, the expected answers of the whole space, residuals."""
     if (lessons := outcome.lessons) is None:
         return ""
     from nas.answer.correction_pictures import learned_png
@@ -176,10 +176,10 @@ def _certain(outcome: Outcome) -> str:
     """Convergence, and every sentence on what the answer rests on."""
     scenario = outcome.study.problem.scenario
     warnings = [f"Warning: {text}" for text in outcome.study.notices]
-    said = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
+    sentences = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
     drawn = convergence(outcome) is not None
     chart = element("div", id="convergence", class_="chart") if drawn else ""
-    return section("How sure", paragraphs([*said, *warnings]), chart)
+    return section("How sure", paragraphs([*sentences, *warnings]), chart)
 
 
 def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:

@@ -44,15 +44,15 @@ def laws_apart(runs: Sequence[NamedRun]) -> list[str]:
 def differing(runs: Sequence[NamedRun]) -> list[str]:
     """A sentence a section of the configuration that is not the same in all runs: which runs have which."""
     prints = [fingerprints(run.resolved) for run in runs]
-    said = []
+    lines = []
     for name in prints[0]:
         groups: dict[str, list[NamedRun]] = {}
         for run, each in zip(runs, prints, strict=True):
             groups.setdefault(each[name], []).append(run)
         if len(groups) > 1:
             parts = [f"{_described(name, same[0].resolved)} ({_names(same)})" for same in groups.values()]
-            said.append(f"{name.capitalize()}: {'; '.join(parts)}.")
-    return said or ["Nothing: the same study, the same strategy and the same seed."]
+            lines.append(f"{name.capitalize()}: {'; '.join(parts)}.")
+    return lines or ["Nothing: the same study, the same strategy and the same seed."]
 
 
 def _names(runs: Sequence[NamedRun]) -> str:
@@ -81,7 +81,7 @@ def _described(section: str, resolved: Mapping[str, Any]) -> str:
 
 
 def _answered(resolved: Mapping[str, Any]) -> str:
-    """What an answer is made for besides the frontier, in a few words."""
+    """The targets of an answer besides the frontier, in a few words."""
     listed = (resolved.get(key, []) for key in ("laws", "baselines", "applications"))
     names = [[str(each.get("name", each)) if isinstance(each, dict) else str(each) for each in some] for some in listed]
     laws, baselines, applications = (", ".join(some) or "none" for some in names)

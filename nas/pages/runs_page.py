@@ -70,7 +70,7 @@ def _judged(runs: Sequence[NamedRun]) -> tuple[list[str], list[str]]:
     every = np.concatenate(values)
     joint = np.zeros(len(every), dtype=bool)
     joint[non_dominated(every)] = True
-    scale = Scale.of(runs[0].outcome.study.problem.objectives, every)
+    scale = Scale.from_frontier(runs[0].outcome.study.problem.objectives, every)
     ends = np.cumsum([len(part) for part in values])[:-1]
     volumes = [_volume(scale, part) for part in values]
     return volumes, [f"{int(part.sum()):,} of {len(part):,}" for part in np.split(joint, ends)]
@@ -81,21 +81,21 @@ def _volume(scale: Scale, values: FloatArray) -> str:
 
 
 def _meaning(runs: Sequence[NamedRun]) -> list[str]:
-    said = (
+    sentence = (
         "Hypervolume is on the scale that all these frontiers span together (1.1 in every objective is the reference)."
     )
     if len({tuple(run.outcome.frontier.objectives) for run in runs}) > 1:
-        said = "No hypervolume: these runs minimise different objectives."
+        sentence = "No hypervolume: these runs minimise different objectives."
     elif laws := laws_apart(runs):
-        said = (
+        sentence = (
             f"No hypervolume: losses of the laws {', '.join(laws)} are of different tokenizers and data and are not compared; "
             "what each would pick, and the regret of these picks, says run --algo exact --laws."
         )
     if comparable(runs):
-        return [said]
+        return [sentence]
     return [
-        said,
-        "These runs differ in what their figures mean, as said below: read loss and time of each under its own conditions.",
+        sentence,
+        "These runs differ in what their figures mean, as listed below: read loss and time of each under its own conditions.",
     ]
 
 

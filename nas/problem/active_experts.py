@@ -1,4 +1,4 @@
-"""What a loss law says of more active experts at equal all else, and what published trainings say."""
+"""The effect of more active experts at equal all else by a loss law, and by published trainings."""
 
 from dataclasses import dataclass, replace
 
@@ -69,10 +69,10 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str, *, bri
     place = int(np.argmax(found.not_lowered[row]))
     k, own, more = int(found.top_k[row]), found.own[row], found.more[row, place]
     many = "this design" if len(architectures) == 1 else f"{len(rows):,} of {len(architectures):,} {of}"
-    said = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
+    text = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
     if brief:
-        return [f"{said} in {many}; all 12 published steps of K lower the measured loss (--verbose)"]
+        return [f"{text} in {many}; all 12 published steps of K lower the measured loss (--verbose)"]
     return [
-        f"{said} of them for {many} "
+        f"{text} of them for {many} "
         f"(K {k} {own:.4f}, K {FACTORS[place] * k} {more:.4f} at equal E and expert size); {MEASURED}."
     ]

@@ -57,5 +57,5 @@ def _alone(own: IntArray, moved: IntArray) -> BoolArray:
 
 
 def blind_lines(law: Law, axes: tuple[str, ...], so: str = "on these axes the cheapest was taken") -> list[str]:
-    """What an answer must say of a law that does not see these axes; nothing of one that sees all."""
+    """Lines on a law that does not see these axes; empty for one that sees all."""
     return [f"The law {law.name} does not see {', '.join(axes)}: {so}."] if axes else []

@@ -123,7 +123,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             "value": metrics[b.metric],
             "limit": b.limit,
             "violation": metrics[b.metric] / b.limit - 1,
-            **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.of(b.limit)}),
+            **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.at(b.limit)}),
         }
         for b in problem.budgets
         if b.metric in metrics
@@ -143,16 +143,16 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
 def outside(problem: Problem, chosen: Architectures) -> list[str]:
     """Where the loss prediction leaves the range that the law was fitted on."""
     law = problem.scenario.law
-    said = []
+    lines = []
     for name in law.outside(chosen):
         low, high = law.fitted_on[name]
-        said.append(
+        lines.append(
             f"{name} {float(law.feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
         )
     if law.few_bits is not None and law.few_bits.extrapolates(chosen)[0]:
         ends = " and ".join(f"{name} {low:.3g} to {high:.3g}" for name, (low, high) in FITTED[law.few_bits.law].items())
-        said.append(f"what its format costs extrapolates: precision law {law.few_bits.law} was fitted on {ends}")
-    return said
+        lines.append(f"what its format costs extrapolates: precision law {law.few_bits.law} was fitted on {ends}")
+    return lines
 
 
 def operators(problem: Problem, chosen: Architectures) -> dict[str, list[OperatorRow]]:
@@ -202,7 +202,7 @@ def _columns(
 
 
 def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:
-    """What must be resident, GB by part, each (n,): the parts of `memory.resident_parts_gb` with the linear weights split.
+    """Resident memory, GB by part, each (n,): the parts of `memory.resident_parts_gb` with the linear weights split.
 
     `experts` are all E experts, shared ones and dense FFNs, `attention` the projections of whatever mixes tokens.
     """

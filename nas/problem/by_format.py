@@ -15,7 +15,7 @@ Named = TypeVar("Named")
 def by_format(
     of: Callable[[Architectures, Scenario], dict[Named, FloatArray]], designs: Architectures, scenario: Scenario
 ) -> dict[Named, FloatArray]:
-    """What a function says of the designs of each format in its own scenario, put together, each (n,)."""
+    """Values of a function for the designs of each format in its own scenario, put together, each (n,)."""
     if not scenario.formats:
         return of(designs, scenario)
     found: dict[Named, FloatArray] = {}

@@ -24,7 +24,7 @@ class AtContext:
     fits: bool
 
 
-def of_long_context(problem: Problem) -> bool:
+def has_long_contexts(problem: Problem) -> bool:
     """Whether contexts are what a study is about: it reads long prompts, or chooses between kinds of layers."""
     return problem.scenario.input_tokens >= LONG or problem.space.specification.axes.layers is not None
 

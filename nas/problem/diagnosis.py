@@ -98,11 +98,11 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
     if whole_space and diagnosis.together <= 0:
         met = [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
         return ["The search evaluated nothing within the budgets, but the space holds designs that are:", *met]
-    said = [f"No architecture satisfies the budgets, among {scope}."]
-    said += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
+    sentences = [f"No architecture satisfies the budgets, among {scope}."]
+    sentences += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
     if np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
-        said.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
-    said += [
+        sentences.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
+    sentences += [
         f"  No design {'of the space' if whole_space else 'evaluated'} takes less than {value:.4g} GB ({metric}): for less "
         "give a space of your own with narrower and shallower designs (--space FILE)."
         for metric, value in diagnosis.least
@@ -110,13 +110,13 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
     if diagnosis.heads is not None:
         own, smaller, opens = diagnosis.heads
         fit = "1 design fits" if opens == 1 else f"{opens:,} designs fit"
-        said.append(
+        sentences.append(
             f"  A vocabulary of {smaller:,} in place of {own:,}: {fit} within the budgets as they are (computed; "
             "that its tokens hold less text each is not modelled)."
         )
-    said.append("Closest misses:")
-    said += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
-    return said
+    sentences.append("Closest misses:")
+    sentences += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
+    return sentences
 
 
 def _opening(diagnosis: Diagnosis) -> float:
@@ -144,7 +144,7 @@ def _relaxation(r: Relaxation) -> str:
 
 
 def at_least(limit: float, digits: int = 6) -> str:
-    """A limit to some digits, rounded up, so that typing it opens what was said."""
+    """A limit to some digits, rounded up, so that typing it opens the design."""
     exact = Decimal(limit)
     up = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding=ROUND_CEILING)
     return f"{float(up):.{max(digits, 6)}g}"

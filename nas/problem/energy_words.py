@@ -7,7 +7,7 @@ METRICS = ("energy_j", "power_w", "tokens_per_joule")
 
 
 def about_energy(scenario: Scenario, *, experts: bool) -> list[str]:
-    """What the energy of a scenario's requests is known from; nothing where it is not known at all."""
+    """The source of the energy of a scenario's requests; empty where it is not known."""
     energy = scenario.energy
     if energy is None or scenario.calibration is None:
         return []

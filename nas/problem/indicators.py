@@ -24,7 +24,7 @@ class Scale:
     worst: FloatArray
 
     @classmethod
-    def of(cls, objectives: tuple[Objective, ...], values: FloatArray) -> "Scale":
+    def from_frontier(cls, objectives: tuple[Objective, ...], values: FloatArray) -> "Scale":
         """The scale whose ends are the extremes of a frontier's values (n, m), n at least 1."""
         scaled = _on_scale(objectives, values)
         return cls(objectives, scaled.min(axis=0), scaled.max(axis=0))

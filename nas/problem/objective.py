@@ -56,7 +56,7 @@ class Objective:
         return self.function is not None and takes_scenario(self.function)
 
     def values(self, architectures: Any, scenario: Any) -> Any:
-        """What the user's function returns of architectures, given the scenario where it takes one, settings, and a fidelity."""
+        """Values of the user's function for architectures, given the scenario where it takes one, settings, and a fidelity."""
         assert self.function is not None
         given = (architectures, scenario) if self.wants_scenario else (architectures,)
         named: dict[str, Any] = {} if self.settings is None else {"settings": self.settings}
@@ -86,12 +86,12 @@ class Budget:
         return values / self.limit - 1.0
 
     def __str__(self) -> str:
-        least = "" if self.rate is None else f" ({self.rate.name} >= {self.rate.of(self.limit):.6g})"
+        least = "" if self.rate is None else f" ({self.rate.name} >= {self.rate.at(self.limit):.6g})"
         return f"{self.metric} <= {self.limit:g}{least}"
 
     def in_rates(self, cost: float) -> str:
-        """` (tokens_per_second 20)` of a cost, "" where no rate was asked for."""
-        return "" if self.rate is None else f" ({self.rate.name} {self.rate.of(cost):.4g})"
+        """` (tokens_per_second 20)` of a cost, "" without a rate."""
+        return "" if self.rate is None else f" ({self.rate.name} {self.rate.at(cost):.4g})"
 
 
 def takes_scenario(function: Callable[..., Any]) -> bool:

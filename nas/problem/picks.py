@@ -57,7 +57,7 @@ class PickRule:
     least: str = "loss"
 
     @classmethod
-    def of(cls, question: PickQuery) -> "PickRule":
+    def for_query(cls, question: PickQuery) -> "PickRule":
         """The rule that answers a question."""
         return cls(question.budget, question.within, question.dense)
 
@@ -120,7 +120,7 @@ def answers(problem: Problem, evaluations: Evaluations) -> tuple[Pick, ...]:
         asked = [q for q in problem.queries if problem.with_vocabulary(q.vocabulary).vocabulary == vocabulary]
         best: list[Evaluations | None] = [None] * len(asked)
         for block in _blocks(problem, evaluations, vocabulary):
-            best = [PickRule.of(question).better(old, block) for question, old in zip(asked, best, strict=True)]
+            best = [PickRule.for_query(question).better(old, block) for question, old in zip(asked, best, strict=True)]
         found |= dict(zip(asked, best, strict=True))
     return tuple(Pick(question, found[question]) for question in problem.queries)
 

@@ -57,7 +57,7 @@ class Problem:
 
     @property
     def asked_besides(self) -> tuple[str, ...]:
-        """Shipped metrics that are computed because something asks for them."""
+        """Shipped metrics that are computed because an objective, a budget or a column needs them."""
         return self.metric_names[len(METRIC_ORDER) : len(self.metric_names) - len(self.functions)]
 
     @property
@@ -67,7 +67,7 @@ class Problem:
 
     @property
     def of_energy(self) -> bool:
-        """Whether something asks for energy."""
+        """Whether an energy metric is computed."""
         return any(name.partition("@")[0] in ENERGY for name in self.asked_besides)
 
     @property
@@ -197,14 +197,14 @@ def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(sum(metrics.values())).all() and (metrics["loss"] <= LARGEST_LOSS).all():
             return None  # as of nearly every batch: a sum is finite only where everything in it is
-    said = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
+    message = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
     beyond = f"beyond {LARGEST_LOSS:g} nats no perplexity is finite"
     beyond = f"{law.name} prices {law.priced_designs} alone" if law.partial else beyond
-    said["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), beyond)
-    if not any(rows.any() for rows, _ in said.values()):
+    message["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), beyond)
+    if not any(rows.any() for rows, _ in message.values()):
         return None
     reasons = [""] * len(metrics["loss"])
-    for name, (rows, why) in said.items():
+    for name, (rows, why) in message.items():
         for row in np.flatnonzero(rows).tolist():
             reasons[row] = reasons[row] or f"{name}: {metrics[name][row]:g}, {why}"
     return reasons
@@ -250,8 +250,8 @@ def reason_against(metric: Objective, value: float) -> str:
 
 def failure(name: str, error: BaseException) -> str:
     """The reason of a metric that raised."""
-    said = one_line(error)
-    return f"{name}: {said}" if isinstance(error, PlasError) else f"{name}: {type(error).__name__}: {said}"
+    message = one_line(error)
+    return f"{name}: {message}" if isinstance(error, PlasError) else f"{name}: {type(error).__name__}: {message}"
 
 
 def one_line(error: BaseException) -> str:

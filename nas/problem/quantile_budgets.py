@@ -53,7 +53,7 @@ def plain_limits(
     Raises:
         UsageError: no held-out errors to take a quantile of, or of too few models; energy at a batch not metered.
     """
-    limits, said = {name: limit for name, limit in budgets.items() if metric_of(name) == name}, []
+    limits, lines = {name: limit for name, limit in budgets.items() if metric_of(name) == name}, []
     for name, limit in budgets.items():
         metric = metric_of(name)
         if metric == name:
@@ -69,11 +69,11 @@ def plain_limits(
             wider = _wider(metric, calibration, asked)
             dense = _wider(metric, calibration, asked and replace(asked, experts=False))
         limits[metric] = min(limit / (factor * wider), limits.get(metric, math.inf))
-        said.append(
+        lines.append(
             f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
             f"most {factor:.3g} with probability {written} %, from {models} models held out" + _in_words(wider, dense)
         )
-    return limits, said
+    return limits, lines
 
 
 def _in_words(wider: float, dense: float) -> str:
@@ -133,7 +133,7 @@ def _claimed(name: str, ratios: Sequence[float], models: int, share: Fraction, n
 
 
 def conformal_factor(ratios: Sequence[float], models: int, share: Fraction) -> float | None:
-    """What measured / predicted of an unseen model does not exceed with probability `share`, None of too few models.
+    """The bound on measured / predicted of an unseen model with probability `share`, None of too few models.
 
     Of n models the rank k = ceil((n + 1) share) covers a further one with probability k/(n + 1) >= share [Vovk et al.
     2005]. A model may have several rows, one of each phase in total time: the largest ratio that at most n - k rows

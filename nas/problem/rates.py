@@ -19,7 +19,7 @@ class Rate:
     cost: str
     amount: float
 
-    def of(self, cost: float) -> float:
+    def at(self, cost: float) -> float:
         """The rate of a cost, in floating point as the metric's module divides."""
         return self.amount / cost
 
@@ -30,9 +30,9 @@ class Rate:
         it by a few last digits at most.
         """
         cost = min(max(self.amount / least, 5e-324), sys.float_info.max)
-        while self.of(cost) < least:
+        while self.at(cost) < least:
             cost = nextafter(cost, 0.0)
-        while (further := nextafter(cost, inf)) < inf and self.of(further) >= least:
+        while (further := nextafter(cost, inf)) < inf and self.at(further) >= least:
             cost = further
         return cost
 
@@ -68,12 +68,12 @@ def rates_by_cost(names: Iterable[str], workload: Workload) -> dict[str, Rate]:
 
 def as_costs(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Objectives with the cost in place of each rate, and what to say of them."""
-    said = [
+    lines = [
         f"{name} is greatest where {costs()[name]} is least, which is minimised: the frontier is the same"
         for name in names
         if name in costs()
     ]
-    return list(dict.fromkeys(costs().get(name, name) for name in names)), said
+    return list(dict.fromkeys(costs().get(name, name) for name in names)), lines
 
 
 def limits_of_costs(limits: Mapping[str, float], workload: Workload) -> tuple[dict[str, float], list[str]]:
@@ -82,13 +82,13 @@ def limits_of_costs(limits: Mapping[str, float], workload: Workload) -> tuple[di
     A quantile stays: `tokens_per_second@q90 >= 20` is `tpot_ms@q90 <= 50`. Of two limits on one cost the tighter holds.
     """
     found = {name: limit for name, limit in limits.items() if not is_rate(name)}
-    said = []
+    lines = []
     for name, least in limits.items():
         base, at, level = name.partition("@")
         rate = rate_of(base, workload)
         if rate is None:
             continue
         limited, most = f"{rate.cost}{at}{level}", rate.largest_cost(least)
-        said.append(f"{name} >= {least:g} is {limited} <= {most:.6g}")
+        lines.append(f"{name} >= {least:g} is {limited} <= {most:.6g}")
         found[limited] = min(most, found.get(limited, inf))
-    return found, said
+    return found, lines

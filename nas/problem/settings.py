@@ -55,7 +55,7 @@ def tokens_of(problem: Problem) -> list[float]:
     return axis.astype(float).tolist() if axis is not None else [] if own is None else [own]
 
 
-def of_all_settings(found: Evaluations, number: int, problem: Problem) -> Evaluations:
+def in_all_settings(found: Evaluations, number: int, problem: Problem) -> Evaluations:
     """Rows of the problem that is the number-th of `each_setting`, as rows of the whole problem."""
     keys = found.keys * problem.space.n_settings + number
     return replace(found, keys=keys, genotypes=problem.space.genotypes(keys))

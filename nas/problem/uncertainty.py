@@ -112,7 +112,7 @@ def cost_among(objectives: Sequence[str]) -> str:
 
 
 def tied(law: Law, architectures: Architectures) -> IntArray | None:
-    """Group of each design, (n,): in a group the law cannot tell the others from its best one.
+    """Group of each design, (n,): within a group the law cannot distinguish the others from its best one.
 
     Two designs are tied while 90 % of the draws' differences of their losses hold zero or, for a law with
     a residual sd alone, while they differ by less than 1.645 √2 sd. Groups are numbered from the lowest

@@ -1,4 +1,4 @@
-"""A store's SQLite file: opened so that no file of others runs anything, its errors said in one line, its content hashed."""
+"""A store's SQLite file: opened so that no file of others runs anything, its errors in one line, its content hashed."""
 
 import hashlib
 import itertools

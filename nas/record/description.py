@@ -1,4 +1,4 @@
-"""What a store says of its study, checked before anything is made of it: who can write a store can write its digest."""
+"""A store's description of its study, checked before it is used: who can write a store can write its digest."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

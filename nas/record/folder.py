@@ -196,7 +196,7 @@ def open_run(path: Path) -> OpenRun:
 
 
 def current(run: OpenRun) -> dict[str, Any]:
-    """The run's study with the limits that it was last asked for, from its config.yaml.
+    """The run's study with the limits of its last call, from its config.yaml.
 
     Raises:
         UsageError: a config.yaml that says something else than the run.

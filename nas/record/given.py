@@ -58,14 +58,14 @@ def read_given(source: str) -> Given:
         hint = near_file(path, "name a table, a run folder or an Optuna storage")
         raise UsageError(f"{path}: expected a file, got {error.strerror}; {hint}") from None
     if path.suffix in TABLES:
-        return of_table(path)
+        return given_table(path)
     if beginning == SQLITE and path.name == FILE:
-        return of_run(path.parent)
-    from nas.record.optuna_trials import of_storage
+        return given_run(path.parent)
+    from nas.record.optuna_trials import read_trials
 
     if beginning == SQLITE:
         connect(path, readonly=True).close()  # refuses what would compute
-    return Given(*of_storage(path, name, database=beginning == SQLITE))
+    return Given(*read_trials(path, name, database=beginning == SQLITE))
 
 
 def _split(source: str) -> tuple[Path, str]:
@@ -77,21 +77,21 @@ def _split(source: str) -> tuple[Path, str]:
 
 def _in_folder(path: Path) -> Given:
     if (path / FILE).is_file():
-        return of_run(path)
+        return given_run(path)
     if (path / TRAININGS).is_file():
-        return of_table(path / TRAININGS)
+        return given_table(path / TRAININGS)
     raise UsageError(
         f"{path}: expected the folder of a run ({FILE}) or of trainings ({TRAININGS}), got neither in it; name a file"
     )
 
 
-def of_table(path: Path) -> Given:
+def given_table(path: Path) -> Given:
     """A candidate file with further columns."""
     architectures, _ = read_candidates(path)
     return Given(architectures, read_numbers(path), np.array(read_failed(path)))
 
 
-def of_run(path: Path) -> Given:
+def given_run(path: Path) -> Given:
     """Everything that a run evaluated, and what it knew before."""
     run = open_run(path)
     recorded = run.store.read()

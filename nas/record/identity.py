@@ -83,7 +83,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 
 def section(resolved: Mapping[str, Any], part: str) -> Any:
-    """What a part of a study's identity consists of; what a run of an earlier version lacks is at its default."""
+    """The content of a part of a study's identity; what a run of an earlier version lacks is at its default."""
     content = {key: deciding(key, resolved.get(key, _defaults()[key])) for key in parts()[part]}
     if part not in DOCUMENTS:
         return content

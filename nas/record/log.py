@@ -1,4 +1,4 @@
-"""What a run's log says: evaluations in order, the batch of each, and what failed rows gave when tried again."""
+"""A run's log: evaluations in order, the batch of each, and results of failed rows that were tried again."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ class BatchRecord:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """What a store holds: evaluations in order, the batch of each, and the batches."""
+    """The content of a store: evaluations in order, the batch of each, and the batches."""
 
     evaluations: Evaluations
     batches: IntArray

@@ -21,7 +21,7 @@ from search_spaces.arrays import BoolArray, FloatArray
 MOST_BYTES = 1_000 * outside.MB  # of a journal
 
 
-def of_storage(path: Path, name: str, *, database: bool) -> tuple[Architectures, Mapping[str, FloatArray], BoolArray]:
+def read_trials(path: Path, name: str, *, database: bool) -> tuple[Architectures, Mapping[str, FloatArray], BoolArray]:
     """Architectures of a study's finished trials, their values and attributes by name, each (n,), and which failed, (n,).
 
     Parameters are called as columns of architectures are. Values are called as the study calls its objectives, else
@@ -57,9 +57,9 @@ def _study(path: Path, name: str, *, database: bool) -> Study:
     except UsageError:
         raise
     except Exception as error:  # whatever a storage raises of a file that is none
-        said = " ".join(str(error).split())[:200] or type(error).__name__
+        message = " ".join(str(error).split())[:200] or type(error).__name__
         raise UsageError(
-            f"{path}: expected a table (.csv, .jsonl), a run's folder or store, or an Optuna storage, got none of these ({said}); "
+            f"{path}: expected a table (.csv, .jsonl), a run's folder or store, or an Optuna storage, got none of these ({message}); "
             "name another file"
         ) from None
     finally:

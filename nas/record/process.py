@@ -81,7 +81,7 @@ class Worker:
             return False
         return True
 
-    def said(self) -> str:
+    def output(self) -> str:
         """The end of what it has printed so far."""
         return _tail(self.out)
 

@@ -1,4 +1,4 @@
-"""Run a command and take it down, with all that it started, when the process that asked for it is gone.
+"""Run a command and end it, with all that it started, when the process that started it is gone.
 
 `process_watchdog.py WATCH COMMAND…`: WATCH is the reading end of a pipe whose other end only the asking process holds, so that
 its end, a kill too, is the end of the pipe. Leads its process group. Needs nothing but Python's standard library.

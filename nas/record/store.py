@@ -168,7 +168,7 @@ class RunStore:
         return np.repeat(numbers, counts)
 
     def retry(self, rows: IntArray, found: Evaluations) -> None:
-        """Note what failed rows gave when they were evaluated again; the log of what was told stays as it is."""
+        """Record results of failed rows that were evaluated again; the log of evaluations stays as it is."""
         places = ", ".join("?" * (3 + len(self.metrics)))
         content = [
             (
@@ -224,9 +224,11 @@ class RunStore:
     def check(self) -> None:
         """Refuse a file whose structure is damaged before anything is added to it."""
         with explained(self.path):
-            said = self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-        if said != "ok":
-            raise PlasError(f"{self.path}: expected an intact store, got {said}; it cannot be trusted, start a new run")
+            state = self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if state != "ok":
+            raise PlasError(
+                f"{self.path}: expected an intact store, got {state}; it cannot be trusted, start a new run"
+            )
 
     def _verify(self, found: Evaluations, batches: IntArray) -> None:
         """Every batch must still hash to what was written: a flipped bit is never taken for a result."""

@@ -1,4 +1,4 @@
-"""Evaluations under way in a run's store: what was asked, and what arrived and is not in the log yet."""
+"""Evaluations under way in a run's store: proposals, and results that are not in the log yet."""
 
 import json
 import math
@@ -72,7 +72,7 @@ class UnderWay:
                 self.connection.execute("DELETE FROM arrived WHERE reason != ''")
 
     def ask(self, number: int, ask: Ask) -> None:
-        """Note what was asked before anybody works on it."""
+        """Record an ask before a worker takes it."""
         keys = json.dumps(ask.keys)
         with explained(self.path), self.connection:
             if number == 0:

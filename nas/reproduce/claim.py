@@ -18,7 +18,7 @@ FILE = "statements.yaml"
 
 @dataclass(frozen=True)
 class Statement:
-    """What the paper says: `label` is a label of paper.tex; `printed` its value, `formula` what it stands on, `how` we recompute it.
+    """A claim of the paper: `label` is a label of paper.tex; `printed` its value, `formula` its basis, `how` we recompute it.
 
     `corrected` is the form that holds where the printed one does not, `corrections` its rows in the list of corrections, from 1.
     """
@@ -72,8 +72,8 @@ def statements() -> dict[str, Statement]:
     label = f"nas/reproduce/{FILE}"
     content, _ = yaml_source.parse(files("nas.reproduce").joinpath(FILE).read_text(encoding="utf-8"), label)
     return {
-        key: Statement(key, **{**said, "corrections": tuple(said.get("corrections", ()))})
-        for key, said in content.items()
+        key: Statement(key, **{**fields, "corrections": tuple(fields.get("corrections", ()))})
+        for key, fields in content.items()
     }
 
 

@@ -113,7 +113,7 @@ def projections() -> Claim:
 
 def qwen() -> Claim:
     """19.42 % lower perplexity at equal latency."""
-    known, said, numbers = baseline(MODEL), [], list[Number]()
+    known, clauses, numbers = baseline(MODEL), [], list[Number]()
     for vocabulary in (0, HEAD):
         made = problem(vocabulary=vocabulary)
         theirs = made.assess(made.headed(known.architecture))
@@ -123,7 +123,7 @@ def qwen() -> Claim:
         lower = 1 - math.exp(every.metrics["loss"][row] - theirs["loss"][0])
         name = f"LM head of {vocabulary:,} on both" if vocabulary else "layers alone"
         numbers.append(Number(f"% lower perplexity, {name}", PRINTED_GAIN, 100 * lower))
-        said.append(
+        clauses.append(
             f"{name}: {100 * lower:.1f} % lower at {theirs['total_ms'][0]:.1f} ms ({describe(made.architectures(every.genotypes[row : row + 1]))})"
         )
     loss = float(made.scenario.law.loss(known.architecture)[0])
@@ -131,7 +131,7 @@ def qwen() -> Claim:
         stated("qwen"),
         UNKNOWN,
         f"The arithmetic holds: 1 − 50.88/63.14 = {100 * (1 - 50.88 / 63.14):.2f} %. Measured perplexity needs the trained models. Predicted "
-        f"by the law: {'; '.join(said)}. Qwen's r of 5.43 is outside the law's range, and its predicted perplexity {math.exp(loss):.1f} is on "
+        f"by the law: {'; '.join(clauses)}. Qwen's r of 5.43 is outside the law's range, and its predicted perplexity {math.exp(loss):.1f} is on "
         "another data set.",
         "python -m nas.run --algo exact",
         tuple(numbers),

@@ -59,15 +59,15 @@ def _verdicts(record: Record) -> str:
 def _charts() -> str:
     """The pictures of numbers; drawn by the page's script."""
     drawn = (
-        element("div", element("h3", title), _chart(name, said), class_="picture")
-        for name, (title, said) in _CHARTS.items()
+        element("div", element("h3", title), _chart(name, label), class_="picture")
+        for name, (title, label) in _CHARTS.items()
     )
     hint = "Click a mark to read its claim; drag to zoom, point to read."
     return element("div", *drawn, class_="pictures") + paragraphs([hint], "quiet keys")
 
 
-def _chart(name: str, said: str) -> str:
-    return element("div", id=name, class_="chart", role="img", aria_label=said)
+def _chart(name: str, label: str) -> str:
+    return element("div", id=name, class_="chart", role="img", aria_label=label)
 
 
 def _filters(record: Record) -> str:
@@ -75,10 +75,10 @@ def _filters(record: Record) -> str:
     sections = list(dict.fromkeys(claim.section for claim in record.claims))
     verdicts = [(v, f"{SIGNS[v]} {SHORT.get(v, v)}", sum(c.verdict == v for c in record.claims)) for v in SIGNS]
     places = [(name, name, sum(c.section == name for c in record.claims)) for name in sections]
-    said = element("p", id="shown", class_="quiet", aria_live="polite")
+    label = element("p", id="shown", class_="quiet", aria_live="polite")
     every = element("button", "Show all", type="button", id="all")
     boxes = _boxes("Verdict", "verdict", verdicts) + _boxes("Section", "section", places)
-    return element("div", boxes, element("div", every, said, class_="controls"), class_="filters")
+    return element("div", boxes, element("div", every, label, class_="controls"), class_="filters")
 
 
 def _boxes(legend: str, kind: str, choices: list[tuple[str, str, int]]) -> str:
@@ -133,7 +133,7 @@ def _how(claim: ClaimRow) -> str:
         if claim.designs
         else "no designs: formulas, the geometric program or single designs"
     )
-    said = {
+    label = {
         "in the paper": element("code", text(claim.label)),
         "formula": text(claim.formula),
         "computed": text(claim.how),
@@ -144,7 +144,7 @@ def _how(claim: ClaimRow) -> str:
     return element(
         "details",
         element("summary", "Formula, how it was computed, what it took"),
-        _facts(said),
+        _facts(label),
         numbers,
         element("pre", text(claim.command)),
     )
@@ -181,7 +181,7 @@ def _corrections(record: Record) -> str:
 
 
 def _data(record: Record) -> dict[str, Any]:
-    """What the pictures draw: numbers with their claims, frontiers, exponents, gains."""
+    """The data of the pictures: numbers with their claims, frontiers, exponents, gains."""
     p = record.pictures
     numbers = [
         {

@@ -1,4 +1,4 @@
-"""What the paper says its theory predicts: frontiers, depth, marginal returns, device times, the worked designs."""
+"""The paper's claims about its theory's predictions: frontiers, depth, marginal returns, device times, the worked designs."""
 
 from dataclasses import replace
 from math import log
@@ -53,11 +53,11 @@ def exact_loss(metric: str, limit: float) -> float:
 
 def alignment() -> Claim:
     """Predictions against the exact frontiers."""
-    said = []
+    lines = []
     for metric in PHASES:
         gaps = [exact_loss(metric, t) - predicted_loss(metric, t) for t in budgets_along(metric).tolist()]
         over = [overrun(metric, t) for t in budgets_along(metric).tolist()[::4]]
-        said.append(
+        lines.append(
             f"{NAMES[metric]} {np.median(gaps):.3f} nats in the median, {max(gaps):.2f} at most, and the design that it "
             f"leads to takes {np.median(over):.2f} times the budget"
         )
@@ -65,14 +65,14 @@ def alignment() -> Claim:
     return Claim(
         stated("alignment"),
         CONDITIONS,
-        f"Summary of the section. Loss that the closed forms promise below the exact frontier of the operator model, over {POINTS} budgets: {'; '.join(said)}. "
+        f"Summary of the section. Loss that the closed forms promise below the exact frontier of the operator model, over {POINTS} budgets: {'; '.join(lines)}. "
         f"At {FASTEST} ms of prefill they promise {at:.2f} nats too much. Close for decoding alone: the prefill reads more experts and scores than its closed form counts.",
         "python -m nas.theory --budget prefill_ms=5.39 --latency closed_form",
     )
 
 
 def overrun(metric: str, limit: float) -> float:
-    """What the best design by closed-form costs takes under the operator model, as a share of the budget."""
+    """The cost of the best design by closed form under the operator model, as a share of the budget."""
     made = problem(latency="closed_form")
     rounded = round_off(TheoryProblem(replace(made, budgets=(Budget(metric, limit),))))
     if rounded.design is None:
@@ -114,7 +114,7 @@ def saturation() -> Claim:
         every = whole()
         best = [every.best(**{metric: t}) for t in budgets_along(metric).tolist()]
         spent[metric] = [every.metrics[metric][row] / t for row, t in zip(best, budgets_along(metric), strict=True)]
-    said = ", ".join(f"{NAMES[m]} {percent(float(np.median(s)))} (from {percent(min(s))})" for m, s in spent.items())
+    text = ", ".join(f"{NAMES[m]} {percent(float(np.median(s)))} (from {percent(min(s))})" for m, s in spent.items())
     limit = COSTS["decode_ms"](setting()).times(1.0 / 400.0)
     point = solve(Program(theory_problem().loss, {"decode_ms": limit}, theory_problem().box())).point
     free = optimum(unbounded(1024), decode=0.5e9)
@@ -123,14 +123,14 @@ def saturation() -> Claim:
         stated("saturation"),
         CONDITIONS,
         f"Without bounds the budget is used up ({100 * np.exp(used):.4f} % at d = 1024, 0.5 GB a step), by all variables together. On the grid the exact optimum uses "
-        f"{said} of its budget. With depth at its bound it saturates nothing: at 400 ms of decoding l {point['depth']:.0f}, and r {point['ffn_ratio']:.2f} takes the rest.",
+        f"{text} of its budget. With depth at its bound it saturates nothing: at 400 ms of decoding l {point['depth']:.0f}, and r {point['ffn_ratio']:.2f} takes the rest.",
         "python -m nas.theory --budget decode_ms=400 --latency closed_form",
     )
 
 
 def marginal_returns() -> Claim:
     """One step wider against one step deeper, per ms."""
-    said, strict = [], list[float]()
+    clauses, strict = [], list[float]()
     for metric in PHASES:
         rows = whole().frontier(metric)
         wider, deeper = (returns(metric, rows, gene) for gene in (1, 0))
@@ -139,11 +139,11 @@ def marginal_returns() -> Claim:
         second = both.nonzero()[0][len(first) :]
         shares = [float((wider[part] > deeper[part]).mean()) for part in (first, second)]
         strict.append(shares[0])
-        said.append("{} {} of the faster half, {} of the slower".format(NAMES[metric], *map(percent, shares)))
+        clauses.append("{} {} of the faster half, {} of the slower".format(NAMES[metric], *map(percent, shares)))
     return Claim(
         stated("marginal-returns"),
         HOLDS if min(strict) > MOSTLY else FAILS,
-        f"Share of the exact frontier's designs of which one step wider on the grid, everything else kept, buys more nats per ms than one step deeper: {'; '.join(said)}. "
+        f"Share of the exact frontier's designs of which one step wider on the grid, everything else kept, buys more nats per ms than one step deeper: {'; '.join(clauses)}. "
         "Under strict budgets it is a toss; width leads under the looser ones. At an optimum between the bounds both buy the same.",
         "python -m nas.run --algo exact",
     )
@@ -171,7 +171,7 @@ def prefill_bound() -> Claim:
     """How much of the prefill is compute-bound."""
     rows = whole().frontier("prefill_ms")
     settings = {"scores in memory": {}, "fused attention": {"attention": "fused"}, "int8": {"precision": "int8"}}
-    said = [f"{name} {percent(float(np.median(compute_share(rows, **s))))}" for name, s in settings.items()]
+    lines = [f"{name} {percent(float(np.median(compute_share(rows, **s))))}" for name, s in settings.items()]
     shapes, shares = whole().shapes[rows], compute_share(rows, attention="fused")
     dense = shapes.n_experts == 1
     lengths = [float(compute_share(None, input_tokens=n, attention="fused")[0]) for n in (256, 1024, 4096, 16_384)]
@@ -180,7 +180,7 @@ def prefill_bound() -> Claim:
     return Claim(
         stated("compute-bound"),
         CONDITIONS,
-        f"Share of the prefill's time in operators bound by compute, median over its exact frontier at 1,024 tokens: {', '.join(said)}; fused, dense designs {percent(float(np.median(shares[dense])))}, "
+        f"Share of the prefill's time in operators bound by compute, median over its exact frontier at 1,024 tokens: {', '.join(lines)}; fused, dense designs {percent(float(np.median(shares[dense])))}, "
         f"sparse ones {percent(float(np.median(shares[~dense])))}. The example design, fused, at 256, 1,024, 4,096, 16,384 tokens: {', '.join(map(percent, lengths))}; its prefill takes "
         f"{example:.1f} ms where the compute-bound closed form says {float(plain):.1f}. With scores in memory, or experts that few tokens share, it is bound by memory.",
         "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
@@ -205,7 +205,7 @@ def deviation() -> Claim:
     device = load_device(MEASURED)
     profile, _ = calibration_for(device, Conditions(PRECISIONS["int4"].name))
     assert profile is not None
-    said, numbers = [], list[Number]()
+    clauses, numbers = [], list[Number]()
     for name, shapes in (("Qwen3-0.6B", baseline("qwen3_0.6b").architecture), ("the example design", EXAMPLE)):
         ideal, real = (
             problem(
@@ -217,12 +217,12 @@ def deviation() -> Claim:
         numbers += [
             Number(f"% more {phase}, {name}", 20, 100 * x) for phase, x in zip(("prefill", "decode"), more, strict=True)
         ]
-        said.append("{} {} more prefill and {} more decode time".format(name, *map(percent, more)))
+        clauses.append("{} {} more prefill and {} more decode time".format(name, *map(percent, more)))
     return Claim(
         stated("deviation"),
         FAILS,
         f"{device.name}, {profile.engine}, {profile.precision}: factors fitted to published measurements are {profile.compute_efficiency:.2f} of the peak, {profile.bandwidth_efficiency:.2f} of the bandwidth, "
-        f"{1e6 * profile.overhead_s('decode'):.1f} µs a launch. Layers alone, against the idealised roofline: {'; '.join(said)}.",
+        f"{1e6 * profile.overhead_s('decode'):.1f} µs a launch. Layers alone, against the idealised roofline: {'; '.join(clauses)}.",
         "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4 --preset device",
         tuple(numbers),
     )

@@ -81,7 +81,7 @@ def speedups(phase: str) -> FloatArray:
 def int8() -> list[Claim]:
     """INT8 helps, below 2×."""
     found = {phase: speedups(phase) for phase in PHASES}
-    said = ", ".join(
+    text = ", ".join(
         f"{SHORT[phase]} {np.median(s):.2f} (from {s.min():.2f} to {s.max():.2f})" for phase, s in found.items()
     )
     least, most = min(s.min() for s in found.values()), max(s.max() for s in found.values())
@@ -89,7 +89,7 @@ def int8() -> list[Claim]:
         Claim(
             stated("int8-gain"),
             HOLDS if most < 2 else FAILS,
-            f"Median speed-up at equal loss along the FP16 frontier: {said}. Decoding comes close to 2, since weights dominate "
+            f"Median speed-up at equal loss along the FP16 frontier: {text}. Decoding comes close to 2, since weights dominate "
             "its traffic; the loss of INT8 weights themselves is not in the law.",
             "python -m nas.run --algo exact --precision int8",
         ),
@@ -233,16 +233,16 @@ def compact_ffn() -> Claim:
 
 def applications() -> Claim:
     """The application table."""
-    every, said = whole(), []
+    every, clauses = whole(), []
     for name, limit in PAPER_APPLICATIONS.items():
         row = every.best(**limit, memory_gb=64.0)
         assert row is not None
         (metric, most), shape = next(iter(limit.items())), describe(every.shapes[row : row + 1])
-        said.append(f"{name} ({metric} ≤ {most}): {shape}, loss {every.metrics['loss'][row]:.4f}")
+        clauses.append(f"{name} ({metric} ≤ {most}): {shape}, loss {every.metrics['loss'][row]:.4f}")
     return Claim(
         stated("applications"),
         HOLDS,
-        "; ".join(said) + ". The budgets count layers alone on datasheet peaks; a device takes longer (README).",
+        "; ".join(clauses) + ". The budgets count layers alone on datasheet peaks; a device takes longer (README).",
         "python -m nas.run --algo exact",
     )
 
@@ -250,12 +250,12 @@ def applications() -> Claim:
 def equal_memory() -> Claim:
     """The headline at equal latency, with memory looked at as well."""
     gains, theirs = gains_at_equal_latency()
-    said = [f"{g.name} {g.percent:.1f} % lower with {g.memory_gb:.3g} GB ({g.design})" for g in gains]
+    lines = [f"{g.name} {g.percent:.1f} % lower with {g.memory_gb:.3g} GB ({g.design})" for g in gains]
     return Claim(
         stated("equal-memory"),
         CONDITIONS,
         f"Qwen2.5-0.5B holds {theirs:.3g} GB of weights without embeddings. Predicted perplexity at its total time, "
-        f"layers alone: {'; '.join(said)}. Most of the headline is bought with memory.",
+        f"layers alone: {'; '.join(lines)}. Most of the headline is bought with memory.",
         "python -m nas.run --algo exact",
         tuple(Number(f"% lower perplexity, {g.name}", PRINTED_GAIN, g.percent) for g in gains),
     )

@@ -1,4 +1,4 @@
-"""What the paper leaves open, varied: how far its findings depend on it."""
+"""Choices that the paper leaves open, varied: how far its findings depend on them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the pictures of a reproduction's page draw: exact frontiers, exponents over input length, gains at equal latency."""
+"""Data of the pictures of a reproduction's page: exact frontiers, exponents over input length, gains at equal latency."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ class Gains:
 
 @dataclass(frozen=True)
 class Pictures:
-    """What is drawn; `lengths` in tokens, one more than each series has exponents."""
+    """The data of the pictures; `lengths` in tokens, one more than each series has exponents."""
 
     frontiers: tuple[Frontier, ...]
     names: dict[str, str]

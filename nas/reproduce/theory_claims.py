@@ -226,12 +226,12 @@ def _capped() -> str:
 
 def _cached() -> str:
     """gqa* at d = 1024 with a cache of several contexts in a 4 GB budget."""
-    said = []
+    lines = []
     for context in (0, 1_000, 8_000, 32_000, 131_000):
-        stored = weight_bytes(setting()) + Posynomial.of([(4.0 * context, (1, 1, 0, -1, 0))])
+        stored = weight_bytes(setting()) + Posynomial.from_terms([(4.0 * context, (1, 1, 0, -1, 0))])
         point = solve(Program(theory_problem().loss, {"memory": stored.times(1 / 4e9)}, unbounded(1024))).point
-        said.append(f"{point['gqa']:.2g} at {context // 1000}k")
-    return ", ".join(said)
+        lines.append(f"{point['gqa']:.2g} at {context // 1000}k")
+    return ", ".join(lines)
 
 
 def regimes() -> list[Claim]:
@@ -242,12 +242,12 @@ def regimes() -> list[Claim]:
     etas = (0.05, 0.2, 0.8, 4.0)
     unit = COSTS["decode_ms"](s)(np.zeros(5)) / decode_bytes(s)(np.zeros(5)) * 1e9  # ms per GB a step
     found = [regime(f.loss, box, s, "decode_ms", float(eta * 4.0 * unit), 4.0).binds for eta in etas]
-    said = "; ".join(f"η {eta:g}: {ours} (paper: {paper_rule(eta)})" for eta, ours in zip(etas, found, strict=True))
+    text = "; ".join(f"η {eta:g}: {ours} (paper: {paper_rule(eta)})" for eta, ours in zip(etas, found, strict=True))
     return [
         Claim(
             stated("regimes"),
             FAILS,
-            f"Inverted. d = 2048, 4 GB, numerical optimum: {said}. Latency alone binds up to η_lo = {low:.4f}, memory alone from η_hi = {high:.4f}.",
+            f"Inverted. d = 2048, 4 GB, numerical optimum: {text}. Latency alone binds up to η_lo = {low:.4f}, memory alone from η_hi = {high:.4f}.",
             THEORY,
         ),
         example(),

@@ -1,4 +1,4 @@
-"""What no training and no measurement can do, refused by name before any runs."""
+"""Refusals, by name, of spaces that no training or measurement supports, before any runs."""
 
 from nas.errors import UsageError
 from search_spaces.layer_kinds import COUNTS

@@ -44,12 +44,12 @@ class AsynchronousSearch(Search):
         self.unlooked: list[int] = []  # keys of those that may be complete from the start
 
     def _restore(self) -> None:
-        """Nothing shortens a replay: what a strategy was told depends on what it was waiting for."""
+        """A replay cannot be shortened: a strategy's state depends on what it was waiting for."""
 
     def _step(self, remaining: int | None) -> str | None:
         """Ask for what idle workers can begin with, then take what arrives; a reason when the search ends here."""
         while self.asks and self.asks[0].batch == self.progress.batch:
-            self._asked_again(self.asks.popleft())
+            self._replay_ask(self.asks.popleft())
         ended = None if self._left() else self._ask(remaining)
         if not self.pending:
             return self._unreplayed() or ended
@@ -99,7 +99,7 @@ class AsynchronousSearch(Search):
         self._spent("strategy", start)
         return genotypes[rows], keys[rows].tolist()
 
-    def _asked_again(self, ask: Ask) -> None:
+    def _replay_ask(self, ask: Ask) -> None:
         """One recorded ask, which must propose what it proposed then."""
         genotypes, keys = self._proposed(ask.at_most)
         wanted = len(ask.keys)
@@ -128,7 +128,7 @@ class AsynchronousSearch(Search):
         return keys
 
     def _arrived(self) -> list[int]:
-        """Wait until designs are complete, and log them, in the order they were asked for."""
+        """Wait until designs are complete, and log them in the order of their proposal."""
         start = time.perf_counter()
         looked, self.unlooked = self.unlooked, []
         while not (keys := self._complete(looked)):
@@ -138,6 +138,6 @@ class AsynchronousSearch(Search):
         return keys
 
     def _complete(self, keys: Sequence[int]) -> list[int]:
-        """Those that are waited for and complete, in the order they were asked for; for one alone nobody goes through all of these."""
+        """Pending designs that are complete, in the order of their proposal; a single one is looked up directly."""
         found = {key for key in keys if key in self.pending and self.delegated.complete(key)}
         return list(found) if len(found) < 2 else [key for key in self.pending if key in found]

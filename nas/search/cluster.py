@@ -103,7 +103,7 @@ class Cluster(Executor):
         return ""
 
     def description(self) -> str:
-        """What was connected to, in a line."""
+        """The address of the cluster, in a line."""
         workers, slots = len(self._workers()), self.slots()
         needed = "".join(f" with {name} {amount:g}" for name, amount in self.needs.items())
         waits = "" if slots else f"; evaluations wait for a worker{needed}"
@@ -112,12 +112,12 @@ class Cluster(Executor):
         return f"Cluster {self.client.scheduler.address}: {workers} worker{several}, {slots} evaluations at once{waits}{seen}"
 
     def versions(self) -> dict[str, str | BaseException]:
-        """Version of this project on each worker, or what happened when it was asked."""
+        """Version of this project on each worker, or the error of the request."""
         found: dict[str, str | BaseException] = self.client.run(version_here, on_error="return")
         return found
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster, which drops what it was asked; its workers stay."""
+        """Leave the cluster, which drops pending tasks; its workers stay."""
         with suppress(Exception):
             self.client.close(timeout=CONNECT_S)
 
@@ -165,7 +165,7 @@ def connected(address: str, needs: Mapping[str, float], patience_s: float) -> Cl
 
 
 def refuse_other_versions(cluster: Cluster) -> None:
-    """Refuse workers that could not do what this driver asks.
+    """Refuse workers that lack what this driver needs.
 
     Raises:
         UsageError: with the first such worker.

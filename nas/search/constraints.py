@@ -16,7 +16,7 @@ ConstraintHandling = Literal["native", "penalty", "reject"]
 
 
 def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> ConstraintHandling:
-    """Native where the strategy can, else penalty, said so; an explicit native that cannot be is refused."""
+    """Native where the strategy can, else penalty, with a notice; an explicit native that cannot be is refused."""
     able = traits.constraints or not problem.budgets
     if not traits.takes_evaluations and config.constraints not in (None, "native"):
         raise UsageError(
@@ -44,7 +44,7 @@ def penalised_problem(problem: Problem, handling: ConstraintHandling) -> Problem
 
 
 def penalised(evaluations: Evaluations, handling: ConstraintHandling, weight: float) -> Evaluations:
-    """Evaluations as a strategy is told them.
+    """Evaluations as the strategy receives them.
 
     native: unchanged. penalty: every objective f becomes f + weight · V · max(|f|, 1), where
     V = Σ max(violation, 0). reject: an infeasible row is a failed one.

@@ -135,7 +135,7 @@ class Delegated:
         return going
 
     def _placed(self, keys: Sequence[int], own: dict[str, FloatArray]) -> tuple[FloatArray, BoolArray]:
-        """Values of all objectives of designs on their scales, (n, m), and whether they hold the budgets that can be told, (n,)."""
+        """Values of all objectives of designs on their scales, (n, m), and whether they hold the budgets that are known, (n,)."""
         assert self.halving is not None
         assessment = self.problem.assess(Architectures.concatenate([self.designs[key] for key in keys]))
         named = [*(o.name for o in self.problem.objectives), *(budget.metric for budget in self.problem.budgets)]

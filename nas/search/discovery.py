@@ -118,7 +118,7 @@ class ChosenStrategy:
 
     @property
     def traits(self) -> Traits:
-        """What the strategy can do."""
+        """The traits of the strategy."""
         found: Traits = self.module.TRAITS
         return found
 

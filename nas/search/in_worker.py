@@ -200,5 +200,5 @@ def _as_the_driver(place: Place) -> None:
 
 
 def version_here() -> str:
-    """This project's version, asked of every worker."""
+    """This project's version on every worker."""
     return version_of(DISTRIBUTION)

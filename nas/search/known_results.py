@@ -1,4 +1,4 @@
-"""Results from before a run, checked against its study: given to the strategy, charged to nobody."""
+"""Results from before a run, checked against its study: given to the strategy, not charged."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ SAME = 1e-6  # relative; a shipped metric that a source tells otherwise is of an
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What was known before a run, each design once; per source how much was taken, and what was left out and why."""
+    """Results from before a run, each design once; per source how many were taken, and what was left out and why."""
 
     evaluations: Evaluations
     sources: tuple[dict[str, Any], ...] = ()
 
-    def said(self) -> list[str]:
+    def lines(self) -> list[str]:
         """A line per source."""
         return [
-            f"known: {source['source']}: {source['used']:,} results taken, charged to nobody"
+            f"known: {source['source']}: {source['used']:,} results taken, not charged"
             + "".join(f"; {n:,} left out: {why}" for why, n in source["left_out"].items())
             + "".join(f"; {note}" for note in source["notes"])
             for source in self.sources
@@ -48,7 +48,7 @@ def known_columns(found: Evaluations, problem: Problem) -> dict[str, AnyArray]:
 
 
 def known_of(config: StudyConfig, problem: Problem) -> Known | None:
-    """What a study says is known; None where it says nothing.
+    """Known results of a study; None where it names none.
 
     A user's own metrics are taken as they were told. Shipped ones cost nothing and are computed again. Of a design that is told
     several times the mean counts.
@@ -167,9 +167,9 @@ def _reasons(given: Given, problem: Problem, keys: IntArray, own: Mapping[str, F
 def _refuse_mixed_tokens(given: Given, problem: Problem) -> None:
     counts = np.unique(given.architectures.tokens[given.architectures.tokens > 0])
     if len(counts) > 1 and "tokens" not in problem.space.place:
-        said = ", ".join(f"{count:g}" for count in counts[:4].astype(float))
+        text = ", ".join(f"{count:g}" for count in counts[:4].astype(float))
         raise UsageError(
-            f"known: expected results of one number of training tokens where tokens are no axis, got {len(counts)} ({said}); "
+            f"known: expected results of one number of training tokens where tokens are no axis, got {len(counts)} ({text}); "
             "keep the rows of one, or search over them with --tokens"
         )
 
@@ -177,7 +177,7 @@ def _refuse_mixed_tokens(given: Given, problem: Problem) -> None:
 def _compared(
     source: str, given: Given, found: Evaluations, used: IntArray, problem: Problem, own: set[str]
 ) -> list[str]:
-    """What is to be said of shipped metrics that a source tells otherwise than this study computes them.
+    """Notes on shipped metrics that a source has with other values than this study computes.
 
     Raises:
         UsageError: they are all that it tells, or a function that takes the scenario was called in another one.
@@ -201,7 +201,7 @@ def _compared(
 
 
 def _joined(parts: Sequence[Evaluations], problem: Problem) -> Evaluations:
-    """Every design once, in the order of its first row, with the mean of what was told of it."""
+    """Every design once, in the order of its first row, with the mean of its values."""
     keys = np.concatenate([part.keys for part in parts])
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     order = np.sort(first)

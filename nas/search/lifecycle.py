@@ -143,7 +143,7 @@ def search_of(
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
-    """Evaluate failed architectures again, not those that a fidelity step stopped; the strategy keeps what it was told then.
+    """Evaluate failed architectures again, not those that a fidelity step stopped; the strategy keeps its earlier values.
 
     Raises:
         AllFailedError: nothing was ever evaluated, and the first of them fail for one reason again.
@@ -171,7 +171,7 @@ def try_update(manifest: Manifest, **changes: Any) -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM ends a search as Ctrl-C does, where nobody has said what it does: commands have, and a program around us may."""
+    """SIGTERM ends a search as Ctrl-C does, where it has no handler yet: commands have one, and a program around us may."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

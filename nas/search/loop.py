@@ -116,7 +116,7 @@ class Search:
         return ""
 
     def _improved(self) -> int:
-        """Evaluations at the last change of the frontier; updated only when somebody asks."""
+        """Evaluations at the last change of the frontier; updated on access."""
         return self.front.update(self.archive)
 
     def _left(self) -> int:

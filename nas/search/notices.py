@@ -35,5 +35,5 @@ def extrapolated(profiles: Mapping[str, Calibration | None], asked: Conditions) 
     found: dict[str, list[str]] = {}
     for name, calibration in profiles.items():
         for transfer in extrapolations(calibration, replace(asked, precision=name)) if calibration else []:
-            found.setdefault(f"times are extrapolated: {transfer.said}", []).append(name)
+            found.setdefault(f"times are extrapolated: {transfer.sentence}", []).append(name)
     return [said if len(names) == len(profiles) else f"{' and '.join(names)}: {said}" for said, names in found.items()]

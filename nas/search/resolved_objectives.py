@@ -17,7 +17,7 @@ from search_spaces.space import SearchSpace
 def resolve_expensive_objectives(
     config: StudyConfig, objectives: dict[str, Objective], space: SearchSpace
 ) -> tuple[StudyConfig, dict[str, Objective], list[str]]:
-    """Configuration and metrics with settings that are complete, and what is to be said of them.
+    """Configuration and metrics with settings that are complete, and notices.
 
     Raises:
         UsageError: settings that are missing or of nothing, or what a metric cannot do in this study.
@@ -25,12 +25,12 @@ def resolve_expensive_objectives(
     notices: list[str] = []
     for name in EXPENSIVE:
         if name in objectives:
-            settings, prior, said = _module(name).resolved_settings(config, space)
+            settings, prior, lines = _module(name).resolved_settings(config, space)
             config = config.model_copy(update={name: settings})
             given = settings.model_dump(mode="json")
             metric = replace(objectives[name], prior=prior, settings=given)
             objectives = objectives | {name: replace(metric, fidelities=settings.fidelities, keep=settings.share)}
-            notices += said
+            notices += lines
         elif getattr(config, name) is not None:
             asked = ", ".join(objectives)
             raise UsageError(
@@ -41,7 +41,7 @@ def resolve_expensive_objectives(
 
 
 def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]) -> None:
-    """Refuse fidelities that nobody could choose by: of two metrics at once, or of none that is minimised.
+    """Refuse fidelities that cannot rank designs: of two metrics at once, or of none that is minimised.
 
     Raises:
         UsageError: naming the metrics.
@@ -64,7 +64,7 @@ def _module(name: str) -> ModuleType:
 def compared_with(
     published: list[Baseline], axis: Sequence[float] | None, objectives: Mapping[str, Objective]
 ) -> tuple[list[Baseline], list[str]]:
-    """The models to compare with, and what is said where an axis of tokens, or evaluating everything once more, leaves them out."""
+    """The models to compare with, and a notice where an axis of tokens, or evaluating everything once more, leaves them out."""
     again = ", ".join(name for name, metric in objectives.items() if metric.settings is not None)
     if not published or not (again or axis):
         return published, []
@@ -78,7 +78,7 @@ def compared_with(
 
 
 def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:
-    """Refuse to begin where nobody could evaluate: an answer is kept as it arrives from a worker.
+    """Refuse to begin where no evaluation is possible: an answer is kept as it arrives from a worker.
 
     Raises:
         UsageError: no workers, or this machine lacks what they need.

@@ -18,7 +18,7 @@ from objectives.transfers import Conditions
 
 
 def conditions_of(config: StudyConfig, *, experts: bool = False) -> Conditions:
-    """What a configuration asks a profile for, in a space with experts or without."""
+    """Conditions for the choice of a profile, in a space with experts or without."""
     context = config.input_tokens + config.output_tokens
     return Conditions(config.precision, config.batch, config.input_tokens, context, experts)
 

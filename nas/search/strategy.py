@@ -1,4 +1,4 @@
-"""The interface of a search strategy: ask for genotypes, be told their values."""
+"""The interface of a search strategy: ask for genotypes, tell their values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Traits:
-    """What the study must know about a strategy; a module states it as `TRAITS`.
+    """Properties of a strategy that the study must know; a module states them as `TRAITS`.
 
     evaluations: distinct architectures when the user says nothing (None: as many as it asks for);
     takes_evaluations: whether a number of evaluations means anything to it;
@@ -42,7 +42,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class StrategyContext:
-    """What a strategy is built from: the problem as it sees it, its seed, designs to start from, the horizon.
+    """The context of a strategy: the problem as it sees it, its seed, designs to start from, the horizon.
 
     start: canonical genotypes (k, g), distinct, possibly none; evaluations: the distinct
     evaluations that the run is asked for, if any; a strategy that solves before it asks keeps its progress in `checkpoint` and
@@ -68,7 +68,7 @@ class StrategyContext:
         return 0 if self.known is None else len(self.known)
 
     def seen(self) -> KeyIndex:
-        """A fresh index of what is known, to which a strategy adds what it asks for."""
+        """A fresh index of known results, to which a strategy adds what it proposes."""
         index = KeyIndex()
         if self.known is not None:
             index.add(self.known.keys)
@@ -168,7 +168,7 @@ class Restorable(Strategy, Protocol):
         ...
 
     def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
-        """Be where `state` was taken, in a fresh strategy; `evaluations` are the distinct rows told until then.
+        """Restore the state where `state` was taken, in a fresh strategy; `evaluations` are the distinct rows until then.
 
         False, and nothing done, when they are not.
         """

@@ -27,7 +27,7 @@ def build_strategy(module: ModuleType, context: StrategyContext, parameters: Bas
         strategy: Strategy = module.build(context, parameters)
     if not (callable(getattr(strategy, "ask", None)) and callable(getattr(strategy, "tell", None))):
         raise ForeignError(
-            f"{_whose(module.__name__)}: build: expected a strategy with ask and tell, got {type(strategy).__name__}; return one"
+            f"{_owner(module.__name__)}: build: expected a strategy with ask and tell, got {type(strategy).__name__}; return one"
         )
     return strategy
 
@@ -43,14 +43,14 @@ def ask_strategy(strategy: Strategy, at_most: int, genes: int) -> IntArray:
     shape, kind = np.shape(genotypes), getattr(genotypes, "dtype", type(genotypes).__name__)
     if not isinstance(genotypes, np.ndarray) or genotypes.ndim != 2 or shape[1] != genes or genotypes.dtype.kind != "i":
         raise ForeignError(
-            f"{_whose(type(strategy).__module__)}: ask: expected an array of integers (k, {genes}), got {kind} {shape}; "
+            f"{_owner(type(strategy).__module__)}: ask: expected an array of integers (k, {genes}), got {kind} {shape}; "
             "return genotypes, as context.problem.space.genotypes(keys) gives them"
         )
     return genotypes
 
 
 def tell_strategy(strategy: Strategy, evaluations: Evaluations) -> None:
-    """Tell a strategy what it asked for is worth.
+    """Tell a strategy the values of its proposals.
 
     Raises:
         PlasError: a strategy that is not ours raised something.
@@ -73,7 +73,7 @@ def state_of(strategy: Restorable) -> dict[str, Any]:
             json.dumps(state, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ForeignError(
-            f"{_whose(module)}: state: expected what JSON holds, got {type(state).__name__} ({error}); "
+            f"{_owner(module)}: state: expected what JSON holds, got {type(state).__name__} ({error}); "
             "return numbers, texts, lists and dictionaries"
         ) from None
     return state
@@ -113,14 +113,14 @@ def lessons_of(strategy: Strategy, evaluations: Evaluations) -> Lessons | None:
 
 def _blamed(module: str, what: str) -> AbstractContextManager[None]:
     """Name the place of an error raised by a user's module; an error of our own keeps its traceback."""
-    return nullcontext() if _ours(module) else naming_user_code(_whose(module), what, sys.modules.get(module))
+    return nullcontext() if _ours(module) else naming_user_code(_owner(module), what, sys.modules.get(module))
 
 
 def _ours(module: str) -> bool:
     return module.partition(".")[0] == "nas"
 
 
-def _whose(module: str) -> str:
+def _owner(module: str) -> str:
     """A strategy of an installed package by its name and distribution, any other by its module."""
     theirs = (plug_in for plugs in entry_points.offered("strategies").values() for plug_in in plugs)
     return next((str(plug_in) for plug_in in theirs if plug_in.place == module), module)

@@ -31,7 +31,7 @@ TRIES = 3  # of a task that did not come to run, and of connections without an a
 
 
 class UnreachableError(BrokenExecutor):
-    """The connection to the workers is gone; no task is to blame."""
+    """The connection to the workers is lost; no task is the cause."""
 
 
 class WorkerDiedError(Exception):
@@ -40,7 +40,7 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A metric of one architecture; `key` tells it from every other task: the architecture's, and the metric's label."""
+    """A metric of one architecture; `key` identifies it among all tasks: the architecture's, and the metric's label."""
 
     key: tuple[int, str]
     metric: Objective
@@ -66,7 +66,7 @@ def process_pool(workers: int) -> Executor:
 
 
 def end_at_once(executor: Executor) -> None:
-    """Kill an executor's processes, if it has any, and forget what it was asked.
+    """Kill an executor's processes, if it has any, and drop its tasks.
 
     The thread that minds them is waited for: while it closes its pipe, the end of this process must not write to that.
     """

@@ -12,7 +12,7 @@ from nas.study.configuration import StudyConfig
 
 
 def pool_of(config: StudyConfig) -> WorkerPool | None:
-    """The workers that a study asks for, if any; processes start when they are needed, a cluster is connected to now.
+    """The workers of a study, if any; processes start when they are needed, a cluster is connected to now.
 
     Raises:
         UsageError: the cluster cannot be used.
@@ -49,7 +49,7 @@ def refuse_misplaced(config: StudyConfig, problem: Problem) -> None:
 
 
 def refuse_unasynchronous(config: StudyConfig, traits: Traits) -> None:
-    """Say so when a strategy must be told everything before it is asked again.
+    """Refuse a strategy that must receive everything before it is asked again.
 
     Raises:
         UsageError: with those that need not.

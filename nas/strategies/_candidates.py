@@ -1,4 +1,4 @@
-"""The designs that a model is asked about: the whole space where it is small, else a pool grown towards what it likes."""
+"""Candidates of a model: the whole space where it is small, else a pool grown towards its best."""
 
 from collections.abc import Callable
 

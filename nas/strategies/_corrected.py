@@ -1,4 +1,4 @@
-"""The problem as it is believed to be: shipped metrics as they are, expensive ones by models of what was told."""
+"""The problem as the models expect it: shipped metrics as they are, expensive ones by models of the evaluations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Model:
     values: FloatArray
 
     def mean(self, designs: Designs, near: FloatArray) -> FloatArray:
-        """Expected values, (k,); `near` is the correlation of designs with all that were told, `rows` of which taught."""
+        """Expected values, (k,); `near` is the correlation of designs with all evaluated ones, `rows` of which taught."""
         return self.posterior.predicted(self.columns.matrix(designs), near[:, self.rows])
 
     def sd(self, designs: Designs, near: FloatArray) -> FloatArray:
@@ -61,7 +61,7 @@ class Model:
 
 
 class Nearness:
-    """Correlations of designs with those that were told; of the reference they are kept, a column for each."""
+    """Correlations of designs with evaluated ones; of the reference they are kept, a column for each."""
 
     def __init__(self, reference: Designs) -> None:
         self.reference, self.variables = reference, Variables(reference)
@@ -69,15 +69,15 @@ class Nearness:
         self.kept: FloatArray = np.zeros((len(reference), 0))
 
     def __call__(self, designs: Designs, told: Designs) -> FloatArray:
-        """The correlation of designs (k) with those told (n), (k, n)."""
+        """The correlation of designs (k) with evaluated ones (n), (k, n)."""
         if designs is not self.reference:
-            return self._of(designs, told)
+            return self._correlations(designs, told)
         known = len(self.keys) if np.array_equal(self.keys, told.keys[: len(self.keys)]) else 0
-        self.kept = np.concatenate([self.kept[:, :known], self._of(designs, told[known:])], axis=1)
+        self.kept = np.concatenate([self.kept[:, :known], self._correlations(designs, told[known:])], axis=1)
         self.keys = told.keys
         return self.kept
 
-    def _of(self, designs: Designs, told: Designs) -> FloatArray:
+    def _correlations(self, designs: Designs, told: Designs) -> FloatArray:
         blocks = [slice(start, start + BLOCK) for start in range(0, len(designs), BLOCK)]
         variables, others = self.variables(designs), self.variables(told)
         return np.concatenate([np.zeros((0, len(told))), *(correlation(variables[block], others) for block in blocks)])
@@ -85,7 +85,7 @@ class Nearness:
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """Models by metric, learned from designs that were told, the first `before` of them known before.
+    """Models by metric, learned from evaluated designs, the first `before` of them known before.
 
     failure: how often designs like this one failed, where any did.
     """
@@ -98,7 +98,7 @@ class Corrected:
     before: int = 0
 
     def guess(self, designs: Designs) -> Guess:
-        """What is expected of designs."""
+        """Expected values of designs."""
         near = self.nearness(designs, self.told)
         means = {name: model.mean(designs, near) for name, model in self.models.items()}
         holds = np.where(designs.ok, 1.0, 0.0)
@@ -154,7 +154,7 @@ def _limit(budget: Budget, model: Model) -> float:
 
 
 def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objective]:
-    """The metrics to be learned: the user's own that are minimised or limited, and what was told otherwise than it is known."""
+    """The metrics to be learned: the user's own that are minimised or limited, and those whose values differ from our formulas'."""
     own = [metric for metric in problem.functions if metric.name in asked_of(problem)]
     shipped = [o for o in problem.objectives if o.name in asked.known]
     penalised = [
@@ -164,7 +164,7 @@ def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objec
 
 
 class Learner:
-    """Learns models again from everything told and known besides; keeps what only depends on the space.
+    """Learns models again from all evaluations and known results; keeps what only depends on the space.
 
     before: how many of the evaluations told, the first, are results from before the search.
     """
@@ -189,7 +189,7 @@ class Learner:
         return all(np.isfinite(self._values(metric, told)).sum() >= LEAST for metric in own)
 
     def learned(self, told: Evaluations, designs: Designs) -> Corrected:
-        """The problem as these evaluations let it appear; `designs` hold all that were told."""
+        """The problem as these evaluations predict it; `designs` hold all that were evaluated."""
         own = designs[np.searchsorted(designs.keys, told.keys)]
         taught = own if self.known is None else self.known.designs.followed_by(own)
         evidence = len(taught) - len(own)
@@ -227,7 +227,7 @@ def stopped_of(told: Evaluations) -> BoolArray:
 
 
 def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], Guess]:
-    """The problem before anything is told: priors in the place of expensive metrics; those without a prior are left out.
+    """The problem before any evaluation: priors in the place of expensive metrics; those without a prior are left out.
 
     rival: the law that says them, where it is not the problem's own.
     """

@@ -40,14 +40,14 @@ class Projection:
 
     @property
     def holds(self) -> bool:
-        """Whether the correction has this form, as far as anybody can tell."""
+        """Whether the correction has this form, within its uncertainty."""
         return self.apart <= self.sure
 
 
 def files_of(corrected: Corrected, best: Designs) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
     """Content by file name, and a line on every user's metric that corrects a shipped one."""
     files: dict[str, Mapping[str, Any]] = {}
-    said: list[str] = []
+    lines: list[str] = []
     own = {metric.name for metric in corrected.problem.functions}
     for name, model in corrected.models.items():
         metric = model.columns.metric
@@ -56,17 +56,17 @@ def files_of(corrected: Corrected, best: Designs) -> tuple[dict[str, Mapping[str
         kind, refused = _kind(metric, corrected.problem.scenario)
         file = f"corrected_{kind}.yaml"
         if refused or file in files:
-            said.append(f"No file of the correction of {name}: {refused or f'{file} holds another one'}.")
+            lines.append(f"No file of the correction of {name}: {refused or f'{file} holds another one'}.")
             continue
         rows = _compared(corrected, model, best)
         content, found = (_law if kind == "law" else _device)(corrected, model, rows)
         files |= {file: content} if found.holds else {}
-        said.append(_sentence(metric, kind, file, found))
-    return files, said
+        lines.append(_sentence(metric, kind, file, found))
+    return files, lines
 
 
 def _kind(metric: Objective, scenario: Scenario) -> tuple[str, str]:
-    """What file could hold a correction, and why none can ("" where one can)."""
+    """The kind of file that could hold a correction, and why none can ("" where one can)."""
     unit, of = metric.unit, unit_of(metric.prior)
     if metric.prior in OF_LAW:
         wrong = metric.prior != "loss" or metric.log_scale or unit not in ("", of)
@@ -120,13 +120,15 @@ def _law(corrected: Corrected, model: Model, rows: Designs) -> tuple[Mapping[str
     law = corrected.problem.scenario.law
     names = [name for name in law.coefficients if name != UNIQUE]
 
-    def of(logs: FloatArray) -> Law:
+    def law_at(logs: FloatArray) -> Law:
         changed = dict(zip(names, logs.tolist(), strict=True))
-        values = {name: value * np.exp(changed[name]) if value else changed[name] for name, value in _of(law, names)}
+        values = {
+            name: value * np.exp(changed[name]) if value else changed[name] for name, value in _coefficients(law, names)
+        }
         return law.model_copy(update={"coefficients": law.coefficients | {n: float(v) for n, v in values.items()}})
 
     zero = np.zeros(len(names))
-    found = projected(corrected, model, rows, zero, zero + FARTHEST, lambda logs, a: of(logs).loss(a))
+    found = projected(corrected, model, rows, zero, zero + FARTHEST, lambda logs, a: law_at(logs).loss(a))
     taught = corrected.told[model.rows].architectures
     ranges = {n: ends if n == "tokens" else _range(law.feature(taught, n)) for n, ends in law.fitted_on.items()}
     metric = model.columns.metric.name
@@ -135,16 +137,16 @@ def _law(corrected: Corrected, model: Model, rows: Designs) -> tuple[Mapping[str
         "description": f"{law.name}, corrected by {len(model.values)} values of {metric}",
         "fitted_on": ranges,
         "runs": len(model.values),
-        "residual_sd": _rms(of(found.logs).loss(taught) - model.values),
+        "residual_sd": _rms(law_at(found.logs).loss(taught) - model.values),
         "covariance": (),
         "draws": (),
         "rivals": (),
         "provenance": {},
     }
-    return of(found.logs).model_copy(update=changed).mapping(), found
+    return law_at(found.logs).model_copy(update=changed).mapping(), found
 
 
-def _of(law: Law, names: list[str]) -> list[tuple[str, float]]:
+def _coefficients(law: Law, names: list[str]) -> list[tuple[str, float]]:
     return [(name, law.coefficients[name]) for name in names]
 
 
@@ -160,19 +162,19 @@ def _device(corrected: Corrected, model: Model, rows: Designs) -> tuple[Mapping[
     names = [*STARTS, *(["expert_bandwidth"] if sparse else [])]
     start = np.log([max(getattr(before, name), 1e-4) for name in names])
 
-    def of(logs: FloatArray) -> Calibration:
+    def profile_at(logs: FloatArray) -> Calibration:
         changed = dict(zip(names, np.exp(logs).tolist(), strict=True))
         return before.model_copy(update={**changed, "held_out_error": None, "held_out": {}, "held_out_models": None})
 
     def predicted(logs: FloatArray, architectures: Architectures) -> FloatArray:
-        there = replace(problem, scenario=replace(scenario, calibration=of(logs)))
+        there = replace(problem, scenario=replace(scenario, calibration=profile_at(logs)))
         return there.assess(architectures)[model.columns.metric.prior]
 
     most = np.log([MOST[name] for name in names])
     found = projected(corrected, model, rows, np.minimum(start, most), most, predicted)
     key = {"mode": scenario.device.mode, "precision": scenario.precision.name, "batch": scenario.batch}
-    said = f"corrected by {len(model.values)} values of {model.columns.metric.name}"
-    profile = of(found.logs).model_copy(update={**key, "source": said, "experts": sparse})
+    text = f"corrected by {len(model.values)} values of {model.columns.metric.name}"
+    profile = profile_at(found.logs).model_copy(update={**key, "source": text, "experts": sparse})
     return _with(scenario.device, profile).mapping(), found
 
 

@@ -31,7 +31,7 @@ class Seen:
     means: Mapping[str, FloatArray]
 
     def model_of(self, metric: str) -> Model | None:
-        """What was learned of a metric: of itself, or of the user's own that it approximates in the same unit."""
+        """The model of a metric: of itself, or of the user's own that it approximates in the same unit."""
         models = self.corrected.models
         if metric in models:
             return models[metric]
@@ -52,7 +52,7 @@ class Seen:
         return found
 
     def within(self, limits: tuple[Budget, ...], *, dense: bool) -> BoolArray:
-        """Whether each design holds all limits as far as formulas tell, (n,)."""
+        """Whether each design holds all limits that formulas predict, (n,)."""
         found: BoolArray = self.designs.ok & ((not dense) | (self.designs.architectures.n_experts == 1))
         own = {metric.name: metric for metric in self.corrected.problem.functions}
         for limit in limits:
@@ -69,7 +69,7 @@ def _stands_for(metric: Objective, shipped: str) -> bool:
 
 
 def picks_of(corrected: Corrected, told: Evaluations, pool: Designs, confidence: float) -> tuple[CorrectedPick, ...]:
-    """An answer to each question of the study that is asked beside no baseline; none where budgets are hidden from the strategy."""
+    """An answer to each query of the study without a baseline; none where budgets are hidden from the strategy."""
     own = {metric.name for metric in corrected.problem.functions}
     if not own.issuperset(corrected.models) or "infeasible" in (told.reasons or ()):
         return ()
@@ -130,7 +130,7 @@ def _pick(seen: Seen, question: PickQuery, confidence: float, told: Evaluations)
 
 
 def _ends(model: Model, one: Designs, near: FloatArray) -> tuple[float, float, float]:
-    """What is expected of a design, and the ends between which one measurement lies with 90 %."""
+    """The expected value of a design, and the ends between which one measurement lies with 90 %."""
     mean, sd = float(model.mean(one, near)[0]), float(model.sd(one, near)[0])
     ends = np.array([mean, mean - TAIL * sd, mean + TAIL * sd])
     low, middle, high = sorted((np.exp(ends) if model.columns.metric.log_scale else ends).tolist())

@@ -56,7 +56,7 @@ class Posterior:
 
     @property
     def left_out(self) -> FloatArray:
-        """By how much each value told differs from what all others say of it, at the same scales, in units of y, (n,).
+        """The leave-one-out residual of each value, at the same scales, in units of y, (n,).
 
         Source: Rasmussen and Williams 2006, equation 5.12.
         """
@@ -68,7 +68,7 @@ class Posterior:
         return self.scales["smooth"] ** 2
 
     def predicted(self, columns: FloatArray, near: FloatArray) -> FloatArray:
-        """The expected value of each of k designs, (k,); `near` is their correlation with those told, (k, n)."""
+        """The expected value of each of k designs, (k,); `near` is their correlation with the evaluated ones, (k, n)."""
         return self.offset + self.scale * np.asarray(columns @ self.weights + near @ (self._smooth * self.alpha))
 
     def sd(self, columns: FloatArray, near: FloatArray) -> FloatArray:
@@ -91,14 +91,14 @@ class Posterior:
         return found
 
     def _whitened(self, columns: FloatArray, near: FloatArray) -> FloatArray:
-        """The factor's inverse times the covariance of the rows told with other designs, (n, k)."""
+        """The factor's inverse times the covariance of the evaluated rows with other designs, (n, k)."""
         covariance = (self.columns * self.variances) @ columns.T + self._smooth * near.T
         found: FloatArray = solve_triangular(self.factor, covariance, lower=True, overwrite_b=True, check_finite=False)
         return found
 
 
 def root_of(covariance: FloatArray) -> FloatArray:
-    """A lower triangle whose product with its transpose is a covariance, but for as little on its diagonal as rounding asks for."""
+    """A lower triangle whose product with its transpose is a covariance, with as little on its diagonal as rounding needs."""
     for share in (1e-9, 1e-7, 1e-5, 1e-3):
         with suppress(np.linalg.LinAlgError):
             spare = share * (1.0 + np.abs(covariance.diagonal()).max())
@@ -115,7 +115,7 @@ def correlation(variables: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def fitted(columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, values: FloatArray) -> Posterior:
-    """What values (n,) say over columns (n, p), a constant and then each group's; `among` is their correlation, (n, n).
+    """Regression of values (n,) on columns (n, p), a constant and then each group's; `among` is their correlation, (n, n).
 
     Scales and noise maximise their posterior density: the evidence times a log-normal prior of each. n is at least 2.
     """

@@ -35,24 +35,24 @@ def most_improving(points: FloatArray, known: FloatArray, count: int) -> IntArra
 
 
 class Volume:
-    """What some points dominate within the reference point; of one objective, the length below it."""
+    """The volume that some points dominate within the reference point; of one objective, the length below it."""
 
     def __init__(self, points: FloatArray) -> None:
         self.points = self._padded(points)
         if len(self.points):
             self.points = self.points[moocore.is_nondominated(self.points)]
-        self.volume = self._of(self.points)
+        self.volume = self._dominated(self.points)
 
     def gain(self, point: FloatArray) -> float:
         """How much a point adds."""
-        return self._of(np.concatenate([self.points, self._padded(point[None])])) - self.volume
+        return self._dominated(np.concatenate([self.points, self._padded(point[None])])) - self.volume
 
     def add(self, point: FloatArray) -> None:
         """Take a point in."""
         self.points = np.concatenate([self.points, self._padded(point[None])])
-        self.volume = self._of(self.points)
+        self.volume = self._dominated(self.points)
 
-    def _of(self, points: FloatArray) -> float:
+    def _dominated(self, points: FloatArray) -> float:
         reference = np.full(points.shape[1], REFERENCE)
         return float(moocore.hypervolume(points, ref=reference)) if len(points) else 0.0
 

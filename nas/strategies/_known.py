@@ -10,7 +10,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.given import TRAININGS, of_table
+from nas.record.given import TRAININGS, given_table
 from nas.strategies._prior_columns import Designs, Wanted, asked_of
 from objectives.plugins import importable
 from search_spaces.architectures import architectures_of
@@ -45,7 +45,7 @@ def _of_file(place: str, named: Collection[str]) -> list[dict[str, Any]]:
     """The rows of one table as plain content."""
     path = next((Path(place) / name for name in TABLES if (Path(place) / name).is_file()), Path(place))
     try:
-        given = of_table(path)
+        given = given_table(path)
     except UsageError as error:
         raise ValueError(str(error)) from None
     shipped = set(importable("objectives.metrics")) - set(named)
@@ -75,7 +75,7 @@ class Known:
     columns: Mapping[str, str]
 
     def values(self, metric: Objective) -> FloatArray:
-        """What the rows say of a metric, (n,), NaN where they say nothing."""
+        """Values of a metric in the rows, (n,), NaN where they have none."""
         name = self.columns.get(metric.name) or self._by_name(metric)
         values = self.numbers.get(name, np.full(len(self.designs), np.nan))
         usable = self.designs.ok & ((values > 0) | (not metric.log_scale))
@@ -108,8 +108,8 @@ def known_of(problem: Problem, rows: list[dict[str, Any]], columns: Mapping[str,
     return Known(designs, numbers, columns)
 
 
-def refuse_untold(problem: Problem, rows: list[dict[str, Any]], columns: Mapping[str, str]) -> None:
-    """Say so where known results tell nothing of what is to be learned.
+def refuse_without_values(problem: Problem, rows: list[dict[str, Any]], columns: Mapping[str, str]) -> None:
+    """Refuse known results without a value of the metrics to be learned.
 
     Raises:
         UsageError: no column is a value of one of the user's metrics, or one is said to be and is not there.

@@ -1,4 +1,4 @@
-"""What the models of expensive metrics learned: in words, as a table of the corrected frontier, as picks and as files."""
+"""Results of the models of expensive metrics: in words, as a table of the corrected frontier, as picks and as files."""
 
 import numpy as np
 
@@ -23,9 +23,9 @@ def lessons_of(
     pool: designs that stand for the space; best: the corrected frontier's; analytic: keys of the frontier before anything was told.
     """
     figures = {name: figures_of(corrected, model) for name, model in corrected.models.items()}
-    said = [sentence(model.columns.metric, figures[name]) for name, model in corrected.models.items()]
+    lines = [sentence(model.columns.metric, figures[name]) for name, model in corrected.models.items()]
     evaluated, before = np.isin(best.keys, told.keys), np.isin(best.keys, analytic)
-    said.append(
+    lines.append(
         f"Corrected frontier (corrected.csv): {len(best):,} architectures, {int(before.sum()):,} of them on the analytic one "
         f"too, {int(evaluated.sum()):,} evaluated; the others are worth evaluating next."
     )
@@ -37,7 +37,7 @@ def lessons_of(
     left_out = {name: left_out_of(corrected, model) for name, model in corrected.models.items()}
     files, written = files_of(corrected, best)
     picks = picks_of(corrected, told, pool, confidence)
-    return Lessons((*said, *written), figures, best.genotypes, columns, left_out, picks, files)
+    return Lessons((*lines, *written), figures, best.genotypes, columns, left_out, picks, files)
 
 
 def expected(model: Model, designs: Designs, near: FloatArray) -> dict[str, FloatArray]:
@@ -93,23 +93,23 @@ def beside_a_line(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def sentence(metric: Objective, figures: dict[str, object]) -> str:
-    """What was learned of one metric."""
+    """The correction of one metric."""
     known = f" and {figures['known']} known results" if "known" in figures else ""
     left_out, noise = figures["left_out_rmse"], figures["noise"]
     assert isinstance(left_out, float)
     assert isinstance(noise, float)
-    said = f"{metric.name}: {figures['evaluations']} evaluations{known}; left out, one is predicted to {size(metric, left_out)}"
+    text = f"{metric.name}: {figures['evaluations']} evaluations{known}; left out, one is predicted to {size(metric, left_out)}"
     if metric.prior:
         alone, spread = figures["prior_alone_rmse"], figures["spread"]
         assert isinstance(alone, float)
         assert isinstance(spread, float)
-        said += f", by {metric.prior} alone on a straight line to {size(metric, alone)}"
-        said += ": it says little here" * (alone > LITTLE * spread)
+        text += f", by {metric.prior} alone on a straight line to {size(metric, alone)}"
+        text += ": it says little here" * (alone > LITTLE * spread)
     several = figures.get("priors_alone_rmse")
     if isinstance(several, dict):
         nearest = min(several, key=lambda name: several[name])
-        said += f"; of {len(several)} laws {nearest} comes closest, {size(metric, several[nearest])}"
-    return f"{said}; noise about {size(metric, noise)}."
+        text += f"; of {len(several)} laws {nearest} comes closest, {size(metric, several[nearest])}"
+    return f"{text}; noise about {size(metric, noise)}."
 
 
 def _rms(values: FloatArray) -> float:

@@ -6,6 +6,6 @@ from nas.problem.evaluations import Evaluations
 
 
 def content(evaluations: Evaluations) -> bytes:
-    """What a strategy is told, row by row: genotype, values, violations."""
+    """The bytes of what a strategy receives, row by row: genotype, values, violations."""
     columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
     return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()

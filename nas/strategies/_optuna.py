@@ -173,4 +173,4 @@ class OptunaStrategy(ABC):
         """The sampler of the next draw."""
 
     def _learn(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
-        """What a batch leaves behind besides its trials."""
+        """State that a batch leaves besides its trials."""

@@ -1,4 +1,4 @@
-"""Optuna's model-based samplers: one architecture at a time from everything told, begun again from the log alone."""
+"""Optuna's model-based samplers: one architecture at a time from all evaluations, restarted from the log alone."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ DECISIVE = ("numpy", "scipy", "optuna", "torch")
 
 
 class OneByOne(OptunaStrategy):
-    """A sampler that proposes one architecture at a time from everything told; `make(seed)` builds it.
+    """A sampler that proposes one architecture at a time from all evaluations; `make(seed)` builds it.
 
     It is built again from the seed and the number of architectures so far, so that what is asked
     next follows from the seed and the log alone: `restore` needs no generator state and samples
@@ -40,7 +40,7 @@ class OneByOne(OptunaStrategy):
             self._take_over(context.known, 0)
 
     def _take_over(self, evaluations: Evaluations, known: int) -> None:
-        """Evaluations become trials that are finished, but for the first, which are known; all of them are told."""
+        """Evaluations become finished trials, but for the first, which are known; all of them reach the sampler."""
         self.told, self.digest = len(evaluations), hashlib.blake2b(content(evaluations), digest_size=16)
         self.seen.add(evaluations.keys)
         with quiet():
@@ -53,7 +53,7 @@ class OneByOne(OptunaStrategy):
         self.digest.update(content(evaluations))
 
     def state(self) -> dict[str, Any]:
-        """How many rows were told, their hash, and by which versions of what decides the next proposal."""
+        """The number of evaluations, their hash, and the versions of what decides the next proposal."""
         return {"told": self.told, "digest": self.digest.hexdigest(), "versions": self.versions}
 
     def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:

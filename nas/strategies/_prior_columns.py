@@ -1,4 +1,4 @@
-"""What an expensive metric may depend on: its analytic prior, what the prior is made of, and the log variables."""
+"""Variables of an expensive metric: its analytic prior, the parts of the prior, and the log variables."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,7 +75,7 @@ class Designs:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of every design: shipped metrics by name, and the priors that rival laws predict as well."""
+    """Columns that every design has: shipped metrics by name, and the priors that alternative laws predict as well."""
 
     names: tuple[str, ...]
     rivals: tuple[Law, ...] = ()
@@ -98,7 +98,7 @@ def asked_of(problem: Problem) -> set[str]:
 
 
 def under(prior: str, law: Law) -> str:
-    """The name of what a rival law says in the place of a prior."""
+    """The name of an alternative law's prediction in the place of a prior."""
     return f"{prior} ({law.name})"
 
 
@@ -208,13 +208,13 @@ def _means(law: Law, architectures: Architectures) -> dict[str, float]:
 
 
 def _ends(values: FloatArray) -> tuple[float, float]:
-    """Mean and standard deviation of what is finite, 0 and 1 where nothing tells."""
+    """Mean and standard deviation of finite values, 0 and 1 without any."""
     values = values[np.isfinite(values)]
     return (float(values.mean()), float(values.std()) or 1.0) if len(values) else (0.0, 1.0)
 
 
 def quantities(law: Law, term: str) -> tuple[str, ...]:
-    """What a term of a law depends on of an architecture; of no single term, what the whole law does."""
+    """Variables of an architecture that a term of a law depends on; of no single term, those of the whole law."""
     form = law.law_form
     named = form.terms[term].features if term in form.terms else form.features
     plain = (form.bent[name].of if name in form.bent else name for name in named)

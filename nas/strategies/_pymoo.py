@@ -83,7 +83,7 @@ class NewOnly(DuplicateElimination):  # type: ignore[misc]
 
 
 def _nothing() -> None:
-    """What pymoo's own optimum is kept for: a run reads everything it evaluated instead."""
+    """Stands for pymoo's own optimum: a run reads everything it evaluated instead."""
 
 
 class PymooStrategy:

@@ -125,7 +125,7 @@ class AdaptiveLhs:
 
     def _gain(self, before: FloatArray) -> float:
         """Share of the new frontier's hypervolume that the old one lacked."""
-        scale, now = Scale.of(self.objectives, self.front.values), self.front.values
+        scale, now = Scale.from_frontier(self.objectives, self.front.values), self.front.values
         rough = too_many(before) or too_many(now)
         return 1.0 - scale.hypervolume(before, approximate=rough) / (scale.hypervolume(now, approximate=rough) or 1.0)
 

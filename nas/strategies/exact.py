@@ -47,12 +47,12 @@ class Exact:
         return space.genotypes(np.unique(np.concatenate(found)))
 
     def _solved(self) -> Iterator[ExactSolution]:
-        """The frontier with the picks of the study's own vocabulary, then the picks of every other, whose frontier is not asked for."""
+        """The frontier with the picks of the study's own vocabulary, then the picks of every other, without its frontier."""
         problem = self.context.problem
         rules: dict[int, list[PickRule]] = {problem.vocabulary: [PickRule(None)]}
         for question in problem.queries:
             vocabulary = problem.with_vocabulary(question.vocabulary).vocabulary
-            rules.setdefault(vocabulary, []).append(PickRule.of(question))
+            rules.setdefault(vocabulary, []).append(PickRule.for_query(question))
         own = rules.pop(problem.vocabulary)
         yield solve(problem, tuple(dict.fromkeys(own)), self.context.report, self.context.checkpoint)
         for vocabulary, others in rules.items():

@@ -30,7 +30,7 @@ class Parameters(BaseModel):
         40, strict=True, ge=1, le=1_000_000, description="Latin hypercube to start from, besides given designs"
     )
     explored: int = Field(
-        5, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are asked at once, at least"
+        5, strict=True, ge=1, le=100_000, description="Frontier members whose neighbours are proposed at once, at least"
     )
     restart: int = Field(
         50, strict=True, ge=1, le=1_000_000, description="Kicked and random architectures where neighbours do not pay"
@@ -73,7 +73,7 @@ class LocalSearch:
         return self._restart(min(self.parameters.restart, at_most) if self.asynchronous else self.parameters.restart)
 
     def _new(self, genotypes: IntArray, way: int) -> IntArray:
-        """Those that were never asked for, noted with the way in which they are."""
+        """Designs that were never proposed, recorded with the way in which they are."""
         keys = self.space.keys(genotypes)
         new = self.seen.add(keys)
         self.ways.update(dict.fromkeys(keys[new].tolist(), way))

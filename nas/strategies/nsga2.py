@@ -92,7 +92,7 @@ def survivors(
 
 
 class NSGA2:
-    """A population, and the offspring that it was asked for."""
+    """A population, and its current offspring."""
 
     def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
         self.space, self.seen, self.parameters = context.problem.space, context.seen(), parameters
@@ -126,7 +126,7 @@ class NSGA2:
         return self.kept.winners(contenders, self.random_state).reshape(-1, 2)
 
     def tell(self, evaluations: Evaluations) -> None:
-        """Objective values and violations of what was asked; failed rows rank behind everything."""
+        """Objective values and violations of the evaluated rows; failed rows rank behind everything."""
         failed = ~evaluations.ok
         violations = np.where(failed[:, None], FAILED, np.maximum(evaluations.violations, 0.0))
         violation = np.column_stack([violations, FAILED * failed]).sum(axis=1)

@@ -28,7 +28,7 @@ class Parameters(BaseModel):
         strict=True,
         description="Whether the objectives have no noise, so that the models pass through the values",
     )
-    batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures asked for at once")
+    batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures proposed at once")
     repeats: Repeats = Field("neighbour", description=REPEATS)
 
 

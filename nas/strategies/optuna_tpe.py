@@ -24,7 +24,7 @@ class Parameters(BaseModel):
     )
     encoding: Encoding = Field("categories", description="Whether the estimator sees the order of a gene's values")
     multivariate: bool = Field(True, strict=True, description="One density over all genes instead of one for each")
-    batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures asked for at once")
+    batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures proposed at once")
     repeats: Repeats = Field("neighbour", description=REPEATS)
 
 

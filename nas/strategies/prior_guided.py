@@ -18,7 +18,7 @@ from nas.search.strategy import Lessons, StrategyContext, Traits
 from nas.strategies._candidates import Candidates
 from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
 from nas.strategies._improvement import most_improving
-from nas.strategies._known import known_of, known_rows, refuse_untold
+from nas.strategies._known import known_of, known_rows, refuse_without_values
 from nas.strategies._learned_corrections import lessons_of
 from nas.strategies._observed_bytes import content
 from nas.strategies._prior_columns import OF_LAW, Designs, Wanted
@@ -40,7 +40,7 @@ class Parameters(BaseModel):
         9, strict=True, ge=0, le=1000, description="Designs of the analytic frontier to start from, spread along it"
     )
     drawn: int = Field(3, strict=True, ge=0, le=1000, description="Designs of a Latin hypercube to start from besides")
-    batch: int = Field(5, strict=True, ge=1, le=1000, description="Architectures asked for between two fits")
+    batch: int = Field(5, strict=True, ge=1, le=1000, description="Architectures proposed between two fits")
     explored: int = Field(
         1,
         strict=True,
@@ -67,7 +67,7 @@ class Parameters(BaseModel):
 
 
 class PriorGuided:
-    """What it asks follows from the seed and everything told alone: the log is its only state."""
+    """Proposals follow from the seed and the evaluations alone: the log is its only state."""
 
     def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
         self.problem, self.seed, self.start, self.parameters = context.problem, context.seed, context.start, parameters
@@ -108,7 +108,7 @@ class PriorGuided:
         self.told = joined(self.told, evaluations) if len(self.told) else evaluations
 
     def state(self) -> dict[str, Any]:
-        """How many rows were told, and their hash."""
+        """The number of evaluations, and their hash."""
         digest = hashlib.blake2b(content(self.told), digest_size=16).hexdigest() if len(self.told) else ""
         return {"told": len(self.told), "digest": digest}
 
@@ -133,7 +133,7 @@ class PriorGuided:
         return np.concatenate([start, self.space.genotypes(found), cube])
 
     def _analytic(self, wanted: int, rival: Law | None) -> IntArray:
-        """Keys of designs spread along the frontier before anything is told, under a law of several (None: the study's own)."""
+        """Keys of designs spread along the frontier before any evaluation, under a law of several (None: the study's own)."""
         guess = as_known(self.problem, rival)
         pool = self.candidates.grown(self.candidates.reference, lambda designs: front(guess(designs)))
         known = guess(pool)
@@ -143,7 +143,7 @@ class PriorGuided:
         return pool.keys[picked]
 
     def _improving(self, taken: IntArray, most: int, generator: np.random.Generator) -> IntArray:
-        """Keys of a batch, or of what of it improves anything; of designs that are not told yet what is expected counts.
+        """Keys of a batch, or of its part that improves anything; of pending designs the expected values count.
 
         What a fidelity step stopped has reached nothing: what is near it may still improve the frontier.
         """
@@ -167,7 +167,7 @@ class PriorGuided:
         return self.learner.learned(told, self.candidates.holding(told.keys))
 
     def lessons(self, told: Evaluations) -> Lessons | None:
-        """What these evaluations teach of expensive metrics, and the frontier of the whole space as it is then expected to be."""
+        """Corrections of expensive metrics from these evaluations, and the frontier of the whole space that they predict."""
         if not self.learner.enough(told):
             return None
         corrected = self.learned(told)
@@ -180,14 +180,14 @@ class PriorGuided:
         return lessons_of(corrected, whole, pool, pool[rows], analytic, self.parameters.confidence)
 
     def _pool(self, taken: IntArray, corrected: Corrected) -> Designs:
-        """Designs that may be asked for, and those that were."""
+        """Designs that may be proposed, and those that were."""
         liked = lambda designs: front(corrected.guess(designs), self.parameters.confidence)  # noqa: E731
         return self.candidates.grown(self.candidates.holding(taken), liked)
 
     def _worth_a_draw(
         self, guess: Guess, known: BoolArray, chosen: IntArray, generator: np.random.Generator
     ) -> IntArray:
-        """Rows of what was told, of unseen designs near the corrected frontier, and of others, without those chosen."""
+        """Rows of the evaluated designs, of unseen ones near the corrected frontier, and of others, without those chosen."""
         unseen = np.setdiff1d(np.flatnonzero(~known & (guess.holds > 0)), chosen)
         best = guess.values[front(guess, self.parameters.confidence)]
         best = best if len(best) <= COMPARED else generator.choice(best, COMPARED, replace=False)
@@ -219,7 +219,7 @@ class PriorGuided:
 
 
 def wanted_of(context: StrategyContext) -> Wanted:
-    """What the search needs of every design: objectives, budgets and priors that are shipped, and what rival laws say."""
+    """Columns that the search needs of every design: objectives, budgets and priors that are shipped, and predictions of alternative laws."""
     problem = context.problem
     own = {metric.name for metric in problem.functions}
     asked = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets), *problem.priors)
@@ -256,7 +256,7 @@ def build(context: StrategyContext, parameters: Parameters) -> PriorGuided:
     Raises:
         UsageError: evidence or laws that tell nothing of what is to be learned.
     """
-    refuse_untold(context.problem, parameters.evidence, parameters.evidence_as)
+    refuse_without_values(context.problem, parameters.evidence, parameters.evidence_as)
     if context.rivals and not set(context.problem.priors) & set(OF_LAW):
         raise UsageError(
             "laws: expected a metric of your own whose PRIOR is loss with several laws, got none; drop them, or add --algo exact"

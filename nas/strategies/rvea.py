@@ -81,7 +81,7 @@ class Scheduled(RVEA):  # type: ignore[misc]
 
     @property
     def progress(self) -> float:
-        """Evaluations told, as a share of the horizon."""
+        """Evaluations so far, as a share of the horizon."""
         return min(int(self.evaluator.n_eval) / self.horizon, 1.0)
 
     def _advance(self, infills: Any = None, **kwargs: Any) -> None:

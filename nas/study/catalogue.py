@@ -74,7 +74,7 @@ def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Fault
 
 
 def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, str]:
-    """The file that a name means, and what faults in it begin with: an installed package's is said with its distribution.
+    """The file of a name, and the beginning of messages about it: an installed package's with its distribution.
 
     Raises:
         UsageError: an unknown name, or one that is not unique.

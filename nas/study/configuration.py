@@ -33,7 +33,7 @@ class DefaultBudget(BaseModel):
 
 
 class TrainingConfig(BaseModel):
-    """What `train_hours` and `lifetime_flops` are of."""
+    """The training that `train_hours` and `lifetime_flops` price."""
 
     model_config = ConfigDict(extra="forbid")
     device: Annotated[
@@ -91,7 +91,7 @@ class StudyConfig(BaseModel):
         float | None,
         Field(ge=0),
         BeforeValidator(none_word),
-        Field(description="Residual sd of the law in nats: designs closer than it tells apart are tied"),
+        Field(description="Residual sd of the law in nats: designs closer than it can distinguish are tied"),
         ANSWER,
     ] = None
     device: Annotated[
@@ -108,7 +108,7 @@ class StudyConfig(BaseModel):
     precision_law: Annotated[
         list[Literal["qat", "multiplier", "kumar"]],
         BeforeValidator(lambda value: [] if value == "none" else split_names(value)),
-        Field(description="What few bits cost in loss; further ones are rivals; none: nothing"),
+        Field(description="What few bits cost in loss; further ones are alternatives; none: nothing"),
     ] = []
     deltas: Annotated[
         str | dict[str, Any], Field(description="kind of layers: nats where all are of it, as you measured; or a file")
@@ -241,7 +241,7 @@ class StudyConfig(BaseModel):
     asynchronous: Annotated[
         bool,
         Field(
-            strict=True, description="Ask whenever a worker is idle; the order of arrival decides what is asked next"
+            strict=True, description="Ask whenever a worker is idle; the order of arrival decides what is proposed next"
         ),
         Part("strategy", always=False),
     ] = False

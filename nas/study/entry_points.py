@@ -1,4 +1,4 @@
-"""What installed packages add by entry points: strategies, metrics, forms of laws, laws, devices, stacks.
+"""Entry points of installed packages: strategies, metrics, forms of laws, laws, devices, stacks.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported by `nas/study/user_code.py`.
@@ -79,7 +79,7 @@ def shipped(kind: str) -> tuple[str, ...]:
 
 
 def offered(kind: str) -> dict[str, tuple[PlugIn, ...]]:
-    """What installed packages offer under each name; a name that is shipped is ours and left out."""
+    """Entry points of installed packages under each name; a name that is shipped is ours and left out."""
     names: dict[str, tuple[PlugIn, ...]] = {}
     for plug_in in read().plug_ins:
         if plug_in.kind == kind and plug_in.name not in shipped(kind):

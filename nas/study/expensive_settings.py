@@ -30,7 +30,7 @@ def _some_tokens(value: Any) -> float:
 
 
 class CostlySettings(BaseModel):
-    """What the settings of every objective that costs have in common."""
+    """Settings that every expensive objective has in common."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +46,7 @@ class CostlySettings(BaseModel):
 
 
 class TrainSettings(CostlySettings):
-    """How the objective `train` trains a design; where texts lie is free to differ, the hash `text` tells what they held."""
+    """How the objective `train` trains a design; where texts lie is free to differ, the hash `text` identifies their content."""
 
     data: Annotated[
         Texts, Field(min_length=1, description="Files, folders, patterns, saved data sets, or stdlib"), FREE

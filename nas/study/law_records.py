@@ -48,7 +48,7 @@ def records_of(name: str) -> dict[str, Record]:
 
 
 def record_line(law: Law) -> str:
-    """What a law's record is, beginning with RIGHT; "" where it is no shipped one with its own constants."""
+    """A law's record, beginning with RIGHT; "" where it is no shipped one with its own constants."""
     if law.name not in documents(entry_points.SHIPPED["laws"]) or law.coefficients != load_law(law.name).coefficients:
         return ""
     found = records_of(law.name)

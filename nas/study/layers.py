@@ -72,10 +72,10 @@ def located(config: str, inside: str = "config.yaml") -> FilePath:
     if not exists(path) and config in shipped:
         path = shipped[config]
     elif not exists(path):
-        said = unknown("a file or a shipped study", config, shipped)
-        if said.endswith(CHOOSE):
-            said = said.removesuffix(CHOOSE) + near_file(path, CHOOSE)
-        raise UsageError(f"config: {said}")
+        message = unknown("a file or a shipped study", config, shipped)
+        if message.endswith(CHOOSE):
+            message = message.removesuffix(CHOOSE) + near_file(path, CHOOSE)
+        raise UsageError(f"config: {message}")
     return path / inside if path.is_dir() and (path / inside).exists() else path
 
 

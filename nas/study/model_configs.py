@@ -29,7 +29,7 @@ MIXERS = ("n_conv", "n_linear", "n_kv_shared")
 
 @dataclass(frozen=True)
 class Family:
-    """What a model_type of transformers fixes: norms and biases, layer kinds, what its keys default to.
+    """Properties of a model_type of transformers: norms and biases, layer kinds, defaults of its keys.
 
     `llama_cpp` is llama.cpp's name, "" where that has several or does not tell it from another; `mixer` the count of layers that tells it from others.
     """
@@ -110,8 +110,8 @@ def read_config(path: Path) -> Architectures:
     except OSError as error:
         raise UsageError(f"{path}: expected a Hugging Face config.json, got {error.strerror}; check the path") from None
     except ValueError as error:
-        said = str(error).splitlines()[0] if type(error) is ValueError else "expected JSON, got something else"
-        raise UsageError(f"{path}: {said}; give a Hugging Face config.json of a decoder that columns hold") from None
+        message = str(error).splitlines()[0] if type(error) is ValueError else "expected JSON, got something else"
+        raise UsageError(f"{path}: {message}; give a Hugging Face config.json of a decoder that columns hold") from None
 
 
 def architecture_of(config: Mapping[str, Any]) -> Architectures:

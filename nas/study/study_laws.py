@@ -107,7 +107,7 @@ def _with_deltas(told: MeasuredDeltas, law: Law) -> Law:
 
 
 def _under_others(config: StudyConfig, laws: Sequence[Law]) -> list[Law]:
-    """Every law beside each further precision law that the study names, which are rivals: `joint_moe+kumar`."""
+    """Every law beside each further precision law that the study names, as alternatives: `joint_moe+kumar`."""
     first, further = config.precision_law[:1], config.precision_law[1:]
     return [
         law.model_copy(update={"name": f"{law.name}+{other}", "precision_law": other})
@@ -118,7 +118,7 @@ def _under_others(config: StudyConfig, laws: Sequence[Law]) -> list[Law]:
 
 
 def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
-    """What is doubtful of the loss of designs in these formats."""
+    """Doubts about the loss of designs in these formats."""
     few = [name for name in formats if name not in FULL]
     if law.precision_law is None:
         look = "look" if len(few) > 1 else "looks"
@@ -129,16 +129,16 @@ def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
             f"precision law {law.precision_law}: {' and '.join(formats)} costs nothing under it; name formats of few bits, "
             "--precisions or --precision"
         ]
-    said = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"]
+    lines = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"]
     lacking = without_constants(law.precision_law, few)
-    return said + [f"precision law {law.precision_law} has no constants for {each}" for each in lacking]
+    return lines + [f"precision law {law.precision_law} has no constants for {each}" for each in lacking]
 
 
 def notices_of_alternatives(own: Law, rivals: Sequence[Law], formats: Sequence[str]) -> list[str]:
-    """What is doubtful of the same under rivals, beyond what is said of the study's law, each once."""
+    """Doubts about the same under alternatives, beyond those of the study's law, each once."""
     known = notices_of_formats(own, formats)
-    said = [text for law in rivals if law.precision_law for text in notices_of_formats(law, formats)]
-    return [text for text in dict.fromkeys(said) if text not in known]
+    lines = [text for law in rivals if law.precision_law for text in notices_of_formats(law, formats)]
+    return [text for text in dict.fromkeys(lines) if text not in known]
 
 
 def priced_alone(law: Law) -> list[str]:
@@ -149,23 +149,23 @@ def priced_alone(law: Law) -> list[str]:
 
 
 def notices_of_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:
-    """What must be said of laws that are asked for tokens of the study: beyond their range, and read more than once."""
+    """Warnings about laws at the study's tokens: beyond their range, and tokens read more than once."""
     tokens = axis or ([config.tokens] if isinstance(config.tokens, float) else [])
-    said: list[str] = []
+    lines: list[str] = []
     if not tokens and config.unique_tokens is None:
-        return said
+        return lines
     for law in (law for law in laws if law.sees_tokens):
         least, most = law.fitted_on.get("tokens", (0.0, 0.0))
         outside = [f"{each:g}" for each in tokens if not least <= each <= most]
         if not most:
-            said.append(f"law {law.name} does not say which tokens it was fitted on")
+            lines.append(f"law {law.name} does not say which tokens it was fitted on")
         elif outside:
-            said.append(
+            lines.append(
                 f"law {law.name} was fitted on {least:g} to {most:g} tokens; at {', '.join(outside)} it extrapolates (*)"
             )
         if UNIQUE in law.coefficients:
             unique, tokens = law.coefficients[UNIQUE], tokens or [law.stated_tokens]
             epochs = ", ".join(f"{each / unique:.3g} at {each:g}" for each in tokens if each > unique)
             repeated = f"epochs: {epochs} tokens" if epochs else "nothing is read twice"
-            said.append(f"law {law.name}: {unique:g} tokens of text are distinct; {repeated}")
-    return said
+            lines.append(f"law {law.name}: {unique:g} tokens of text are distinct; {repeated}")
+    return lines

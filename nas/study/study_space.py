@@ -97,7 +97,9 @@ def _within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults
         condition = CAPABILITIES[name]
         tighter = min if name in UPPER else max
         content["conditions"][condition] = tighter(limit, content["conditions"].get(condition, limit))
-    valid = Mixes.of(space.axes.depth, space.axes.layers, Conditions.model_validate(content["conditions"])).valid
+    valid = Mixes.from_rules(
+        space.axes.depth, space.axes.layers, Conditions.model_validate(content["conditions"])
+    ).valid
     content["axes"]["depth"] = [space.axes.depth[i] for i in np.flatnonzero(valid.any(axis=1)).tolist()]
     if not content["axes"]["depth"]:
         asked = " and ".join(f"{name} {'<=' if name in UPPER else '>='} {limit:,}" for name, limit in limits.items())

@@ -69,8 +69,8 @@ def imported(name: str) -> ModuleType:
     try:
         return loaded(name)
     except (Exception, SystemExit) as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UsageError(f"expected an importable module, got {said}; check {name}") from None
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"expected an importable module, got {text}; check {name}") from None
 
 
 def loaded(name: str) -> ModuleType:
@@ -155,7 +155,7 @@ def _look_here_last() -> None:
 
 
 def _refuse_from_run_folder(name: str, spec: ModuleSpec | None) -> None:
-    """Code inside a run folder is refused before it runs: opening a stranger's run executes nothing from it."""
+    """Code inside a run folder is refused before it runs: opening a run of others executes nothing from it."""
     places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
     for place in filter(None, places):
         if in_run_folder(Path(place)):

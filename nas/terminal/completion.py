@@ -1,4 +1,4 @@
-"""Completion of `plas` in a shell: a script per shell, which asks here for the words that may follow.
+"""Completion of `plas` in a shell: a script per shell, which calls here for the words that may follow.
 
 Names are read from file names, so that an answer takes no longer than `--help`.
 """
@@ -69,7 +69,7 @@ VALUES: dict[str, Names] = {
 
 
 def answer(arguments: Sequence[str], commands: Sequence[str]) -> str:
-    """What `plas completion ARGUMENTS` prints: a shell's script, or words, one a line.
+    """Text of `plas completion ARGUMENTS`: a shell's script, or words, one a line.
 
     Raises:
         UsageError: no such shell.

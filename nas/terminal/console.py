@@ -22,11 +22,11 @@ def harmless(text: str) -> str:
     return "\n".join(escaped(line) for line in text.split("\n"))
 
 
-def brief(text: str) -> str:
-    """A message as somebody reads it: harmless, a line of thousands of characters cut inside, hundreds of lines cut."""
+def shortened(text: str) -> str:
+    """A message fit for a terminal: harmless, a line of thousands of characters cut inside, hundreds of lines cut."""
     lines = harmless(text).split("\n")
-    said = [line if len(line) <= LONGEST_LINE else f"{line[:600]} … {line[-300:]}" for line in lines[:MOST_LINES]]
-    return "\n".join(said + [f"and {len(lines) - MOST_LINES:,} more"] * (len(lines) > MOST_LINES))
+    sentences = [line if len(line) <= LONGEST_LINE else f"{line[:600]} … {line[-300:]}" for line in lines[:MOST_LINES]]
+    return "\n".join(sentences + [f"and {len(lines) - MOST_LINES:,} more"] * (len(lines) > MOST_LINES))
 
 
 def sentence(*parts: str) -> list[Line]:
@@ -63,7 +63,7 @@ def complain(text: str) -> None:
 
 def _beside(text: str, head: str, style: str) -> None:
     """Lines on standard error; a screen's are wrapped, others stay whole."""
-    for number, line in enumerate(brief(text).split("\n")):
+    for number, line in enumerate(shortened(text).split("\n")):
         marked = number == 0 and bool(head) and line.startswith(head)
         parts = [Styled(head, style), line[len(head) :]] if marked else [line]
         whole = [shown(part, sys.stderr) for part in parts]

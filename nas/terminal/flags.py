@@ -77,7 +77,7 @@ STUDY = {
     "seed_from": Flag("--seed-from", "Candidate file whose designs the search starts from.", SEARCH, "FILE"),
     "known": Flag(
         "--known",
-        "Results that are known: a table, a run, a folder of trainings, an Optuna storage; charged to nobody; repeats.",
+        "Results that are known: a table, a run, a folder of trainings, an Optuna storage; not charged; repeats.",
         SEARCH,
         "SOURCE",
         kind=list[str],
@@ -131,7 +131,7 @@ STUDY = {
     "precisions": Flag("--precisions", "Formats that designs may have, a,b,c: an axis of the space.", SPACE),
     "precision_law": Flag(
         "--precision-law",
-        "What few bits cost: qat, multiplier or kumar; further ones, a,b, are rivals; default none.",
+        "What few bits cost: qat, multiplier or kumar; further ones, a,b, are alternatives; default none.",
         SPACE,
     ),
     "deltas": Flag("--deltas", "YAML file of what kinds of layers cost, as you measured; default nothing.", SPACE),

@@ -21,7 +21,7 @@ _pressed: list[float] = []  # when that was
 
 
 def end_quietly(*_: object) -> None:
-    """Nothing is open while modules are imported, so nothing needs to be said or closed."""
+    """Nothing is open while modules are imported, so nothing needs to be printed or closed."""
     os._exit(INTERRUPTED)
 
 

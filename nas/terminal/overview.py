@@ -1,4 +1,4 @@
-"""What `plas` says without a command, and the words that complete one in a shell."""
+"""The overview that `plas` prints without a command, and the words that complete one in a shell."""
 
 import sys
 from collections.abc import Sequence

@@ -67,12 +67,12 @@ def parameters(function: Callable[..., None]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if is_dataclass(hints[name]):
-            yield from of_request(cast(type, hints[name]))
+            yield from request_parameters(cast(type, hints[name]))
         else:
             yield one(name, hints[name], parameter.default)
 
 
-def of_request(request: type) -> Iterator[inspect.Parameter]:
+def request_parameters(request: type) -> Iterator[inspect.Parameter]:
     """A parameter per flag of a request, in the order of the help; a field that keys name stands among them."""
     hints, there = get_type_hints(request, include_extras=True), {field.name: field for field in fields(request)}
     keys_of = {name: info(hints[name], Keys) for name in there}
@@ -83,10 +83,12 @@ def of_request(request: type) -> Iterator[inspect.Parameter]:
         elif keys is not None:
             flags = keys.flags()
             for name in keys.names.split():
-                yield one(name, hints[name], default(there[name])) if name in there else of_key(name, flags[name])
+                yield (
+                    one(name, hints[name], default(there[name])) if name in there else key_parameter(name, flags[name])
+                )
 
 
-def of_key(key: str, flag: Flag) -> inspect.Parameter:
+def key_parameter(key: str, flag: Flag) -> inspect.Parameter:
     """The parameter of a study's key."""
     switch = flag.kind is bool
     return one(
@@ -95,7 +97,7 @@ def of_key(key: str, flag: Flag) -> inspect.Parameter:
 
 
 def info(hint: Any, kind: type[Kind]) -> Kind | None:
-    """What an annotation says of a flag."""
+    """The flag or word in an annotation."""
     return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, kind)), None)
 
 
@@ -175,7 +177,7 @@ def keys_given(keys: Keys, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def program_of(module: str) -> str | None:
-    """What the user typed: `plas run` or `python -m nas.run`; None where the parser must find it."""
+    """The program as typed: `plas run` or `python -m nas.run`; None where the parser must find it."""
     if sys.argv[0].startswith("plas "):
         return sys.argv[0]
     return f"python -m {module.removesuffix('.__main__')}" if module != "__main__" else None

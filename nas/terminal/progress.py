@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from nas.terminal.console import brief
+from nas.terminal.console import shortened
 from nas.terminal.styles import is_live, shown
 from nas.terminal.width import columns, cut
 
@@ -20,7 +20,7 @@ class ProgressLine:
 
     def show(self, text: str) -> None:
         """Show the text; on a terminal as much of it as a line holds."""
-        text = brief(text)
+        text = shortened(text)
         line = cut(shown(text, sys.stderr), columns(sys.stderr) - 1)
         sys.stderr.write(f"{CLEAR}{line}" if self.terminal else text + "\n")
         sys.stderr.flush()

@@ -43,7 +43,7 @@ def is_live(stream: Any) -> bool:
 
 
 def is_coloured(stream: Any) -> bool:
-    """Whether a stream gets colours: a terminal does; NO_COLOR and TERM=dumb forbid, FORCE_COLOR asks."""
+    """Whether a stream gets colours: a terminal does; NO_COLOR and TERM=dumb forbid, FORCE_COLOR forces."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in DUMB:
         return False
     forced = os.environ.get("FORCE_COLOR")

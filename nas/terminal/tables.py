@@ -16,7 +16,7 @@ Row = Sequence[str]
 def table(
     header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = BELOW, spare: Sequence[str] = ()
 ) -> None:
-    """Print aligned columns, as `fitted` lays them out; which are left out is said."""
+    """Print aligned columns, as `fitted` lays them out, and name those that are left out."""
     lines, dropped = fitted(header, rows, left, below=below, spare=spare)
     write(lines)
     say_dropped(dropped)
@@ -73,10 +73,10 @@ def _without(content: Sequence[Row], names: Sequence[str]) -> list[list[str]]:
 
 
 def _under(header: list[str], row: Row, lowered: list[str]) -> Line:
-    """What stands below a row: the first lowered column as it is, the others with their names."""
+    """Lines below a row: the first lowered column as it is, the others with their names."""
     found = [(name, row[header.index(name)]) for name in lowered]
-    said = [cell if not i else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
-    return ["    ", ", ".join(said)] if said else []
+    lines = [cell if not i else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
+    return ["    ", ", ".join(lines)] if lines else []
 
 
 def _blocks(content: Sequence[Row], width: int, left: int) -> Iterator[Sequence[Row]]:
@@ -123,7 +123,7 @@ def _is_text(cell: str) -> bool:
 
 
 def _fitting(content: Sequence[Row], width: int) -> list[int]:
-    """Widths of columns, the last and then the first narrowed as much as the screen asks for."""
+    """Widths of columns, the last and then the first narrowed to the screen."""
     widths, over = _widths(content), _total(content) - width
     for place in dict.fromkeys((len(widths) - 1, 0)):
         narrower = min(max(over, 0), _slack(content, place))

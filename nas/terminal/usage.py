@@ -43,7 +43,7 @@ def _name(param: Any) -> str:
 
 
 def _refused(error: Any, message: str) -> str:
-    """What was expected instead of a value, as the check behind the parser says it."""
+    """The expected value in an error, as the check behind the parser words it."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return f"{message.rstrip('.')}; correct it"

@@ -21,7 +21,7 @@ LARGEST, LEAST_RATE = 700.0, -200.0  # logarithms: of what float64 holds, of any
 
 @dataclass(frozen=True)
 class LayerCost:
-    """What a layer costs: fixed + per_inverse_gqa / gqa + per_ratio · r, in the budget's unit."""
+    """The cost of a layer: fixed + per_inverse_gqa / gqa + per_ratio · r, in the budget's unit."""
 
     fixed: float
     per_inverse_gqa: float

@@ -17,7 +17,7 @@ _Terms = list[tuple[float, tuple[float, ...]]]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a cost depends on besides the variables; `experts` is (E, K) where it is decided."""
+    """Quantities that a cost depends on besides the variables; `experts` is (E, K) where it is decided."""
 
     scenario: Scenario
     head_dim: int = 64
@@ -39,19 +39,19 @@ class Setting:
 
 def flops(setting: Setting) -> Posynomial:
     """l ξ_F d², FLOPs of a token's linear operators, ξ_F = 4 + 4/gqa + 6r [eq:xi_F]."""
-    return Posynomial.of(_layer(2.0, stored=False))
+    return Posynomial.from_terms(_layer(2.0, stored=False))
 
 
 def decode_bytes(setting: Setting) -> Posynomial:
     """l (ξ_W^dec d² b_w + 2 B S̄ d b_kv / gqa), bytes of a step [eq:decode_constraint_expanded, ERRATA 16]."""
     s = setting.scenario
     cache = 2.0 * s.batch * setting.context * s.precision.kv_bytes
-    return Posynomial.of([*_layer(s.precision.weight_bytes, stored=False), (cache, (1, 1, 0, -1, 0))])
+    return Posynomial.from_terms([*_layer(s.precision.weight_bytes, stored=False), (cache, (1, 1, 0, -1, 0))])
 
 
 def weight_bytes(setting: Setting) -> Posynomial:
     """l ξ_W^all d² b_w, bytes stored, ξ_W^all = 2 + 2/gqa + 3r/ρ [eq:memory_footprint]."""
-    return Posynomial.of(_layer(setting.scenario.precision.weight_bytes, stored=True))
+    return Posynomial.from_terms(_layer(setting.scenario.precision.weight_bytes, stored=True))
 
 
 def _layer(unit: float, *, stored: bool) -> _Terms:
@@ -87,12 +87,12 @@ def memory_gb(setting: Setting) -> Posynomial:
 
 def params_total(setting: Setting) -> Posynomial:
     """Parameters stored."""
-    return Posynomial.of([*_layer(1.0, stored=True), *_small(setting), *_table(setting)])
+    return Posynomial.from_terms([*_layer(1.0, stored=True), *_small(setting), *_table(setting)])
 
 
 def params_active(setting: Setting) -> Posynomial:
     """Parameters that a token uses."""
-    return Posynomial.of([*_layer(1.0, stored=False), *_small(setting), *_table(setting)])
+    return Posynomial.from_terms([*_layer(1.0, stored=False), *_small(setting), *_table(setting)])
 
 
 def _small(setting: Setting) -> _Terms:
@@ -121,7 +121,7 @@ def resident_gb(setting: Setting) -> Posynomial:
         (2.0 * tokens, (0, 1, 0, -1, 0)),
         (2.0 * tokens, (0, 1, 1, 0, 0)),
     ]
-    return Posynomial.of(terms).times(1.0 / GB)
+    return Posynomial.from_terms(terms).times(1.0 / GB)
 
 
 COSTS: dict[str, Callable[[Setting], Posynomial]] = {

@@ -1,4 +1,4 @@
-"""What to say where nothing meets the budgets: the least value of each budgeted cost."""
+"""The message where nothing meets the budgets: the least value of each budgeted cost."""
 
 import numpy as np
 
@@ -43,6 +43,6 @@ def least_costs(theory: TheoryProblem) -> dict[str, float]:
 
 
 def _against(theory: TheoryProblem, least: dict[str, float]) -> str:
-    said = [f"{metric} <= {limit:g} (least {least[metric]:.4g})" for metric, limit in theory.limits.items()]
+    lines = [f"{metric} <= {limit:g} (least {least[metric]:.4g})" for metric, limit in theory.limits.items()]
     together = ", each met by some but not all by one" if all(least[m] <= v for m, v in theory.limits.items()) else ""
-    return ", ".join(said) + together
+    return ", ".join(lines) + together

@@ -52,11 +52,11 @@ def loss_of(law: Law) -> Convex:
             raise _refused(law, f"{term.scale} makes its term {name} negative ({scale:g}), which is not convex")
         else:
             powers.append((scale, tuple(exponents.tolist())))
-    return Convex(Posynomial.of(powers), slopes, constant)
+    return Convex(Posynomial.from_terms(powers), slopes, constant)
 
 
 def _scale(law: Law, name: str, term: Term) -> float:
-    """What stands before the variables of a term: its scale, sign and powers and logarithms of the tokens."""
+    """The factor before the variables of a term: its scale, sign and powers and logarithms of the tokens."""
     foreign = [feature for feature in term.features if feature not in POWERS and feature != "tokens"]
     foreign += [] if term.plain else ["crossed exponents" if term.crossed else f"whether a design is {term.only}"]
     if foreign:

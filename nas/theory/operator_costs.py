@@ -44,7 +44,7 @@ class Sides:
         for power in (0.0, 1.0):
             total = larger[self.depths == power].sum(axis=0)
             terms += [(float(c), (power, *a[1:])) for c, a in zip(total, MONOMIALS.tolist(), strict=True)]
-        return Posynomial.of(terms)
+        return Posynomial.from_terms(terms)
 
     def value(self, logs: FloatArray) -> float:
         """The latency at a point between designs, ms."""
@@ -89,7 +89,7 @@ def _added(operator: Operator, phase: Phase, scenario: Scenario) -> FloatArray |
 
 
 def _sample(setting: Setting) -> Architectures:
-    """Designs of one layer and one (E, K) that tell the monomials apart."""
+    """Designs of one layer and one (E, K) that determine the monomials."""
     assert setting.experts is not None
     heads, kv, size = (
         grid.ravel() for grid in np.meshgrid([4, 12, 20, 48], [1, 2, 4], [64, 320, 1536, 4096], indexing="ij")

@@ -20,7 +20,7 @@ class Posynomial:
     exponents: FloatArray
 
     @classmethod
-    def of(cls, terms: Iterable[tuple[float, tuple[float, ...]]]) -> Self:
+    def from_terms(cls, terms: Iterable[tuple[float, tuple[float, ...]]]) -> Self:
         """A posynomial of (coefficient, exponents) pairs; terms of coefficient 0 are left out.
 
         Raises:

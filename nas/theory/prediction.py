@@ -66,7 +66,7 @@ class ExactAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What the theory says of one problem; `no_forms` says why its law has no closed forms ("" where it has)."""
+    """The theory's prediction for one problem; `no_forms`: why its law has no closed forms ("" where it has)."""
 
     theory: TheoryProblem
     width: float

@@ -180,7 +180,7 @@ def solve(program: Program, start: FloatArray | None = None) -> Optimum:
 
 
 def _met(state: "_State", free: BoolArray, gaps: FloatArray) -> bool:
-    """Whether the conditions hold, or the slacks are at the end of what float64 can tell apart."""
+    """Whether the conditions hold, or the slacks are at the resolution of float64."""
     parts = (state.stationarity[free], state.violation, gaps)
     return gaps.max(initial=0.0) < LAST or all(np.abs(part).max(initial=0.0) < TOLERANCE for part in parts)
 

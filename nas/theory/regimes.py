@@ -52,7 +52,7 @@ def paper_rule(ratio: float) -> str:
 
 
 def plain_unit(metric: str, setting: Setting) -> float:
-    """What turns limit / GB into the dimensionless η: β/S_out for decode, π b_w / (2 B S_in) for the prefill.
+    """The factor from limit / GB to the dimensionless η: β/S_out for decode, π b_w / (2 B S_in) for the prefill.
 
     A total has no unit of its own; its limit counts as if spent on decoding.
     """

@@ -29,7 +29,7 @@ class Relaxation:
 
     @property
     def bound(self) -> float:
-        """What no design in the box goes below."""
+        """A lower bound of every design in the box."""
         return self.optimum.bound
 
 

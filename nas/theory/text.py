@@ -93,7 +93,7 @@ def _show_forms(prediction: Prediction) -> None:
         if form.paper_rate is not None:
             asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
             say(
-                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} where {asked:.4f} is asked"
+                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} instead of {asked:.4f}"
             )
     law = prediction.theory.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
@@ -101,7 +101,7 @@ def _show_forms(prediction: Prediction) -> None:
 
 
 def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
-    """What the rows mean, and which cases have none."""
+    """Notes on the rows, and on cases that have none."""
     if any(not form.holds for form in prediction.forms):
         yield "a form that exceeds a budget or leaves a bound is no design: its loss is only what no design at this width goes below"
     if timed and prediction.forms:
@@ -201,7 +201,7 @@ def on_active_experts(prediction: Prediction) -> list[str]:
 
 
 def _proven(rounded: Rounded) -> str:
-    """What branch and bound has shown, and its effort."""
+    """The result of branch and bound, and its effort."""
     assert rounded.design is not None
     effort = (
         f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} cells cut off"

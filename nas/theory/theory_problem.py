@@ -1,4 +1,4 @@
-"""What a problem's space and scenario are to the theory: bounds of the variables and the setting of the costs."""
+"""A problem's space and scenario in the theory's terms: bounds of the variables and the setting of the costs."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -62,7 +62,7 @@ class TheoryProblem:
             )
 
     def _beyond(self) -> list[str]:
-        """What the study has and no formula reads: fields of its scenario, genes, columns that all its designs share."""
+        """Parts of the study that no formula reads: fields of its scenario, genes, columns that all its designs share."""
         space, scenario = self.problem.space, self.problem.scenario
         first = self.problem.architectures(space.genotypes(np.zeros(1, dtype=np.int64)))
         found = [*uncovered(scenario, (*SCENARIO, *OPTIONS)), *uncovered(scenario.precision, PRECISION)]

@@ -59,7 +59,7 @@ def carry_out(request: TrainRequest) -> None:
 
 
 def folder_of(request: TrainRequest) -> Path:
-    """The folder as asked: a new one, or with --resume the one that is there.
+    """The folder of the request: a new one, or with --resume the one that is there.
 
     What an earlier command left before it trained anything is no reason to refuse.
 
@@ -101,7 +101,7 @@ def corpus_of(request: TrainRequest, folder: Path, sources: Sources, tokenizer: 
 
 
 def settings_of(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus, how: How) -> dict[str, Any]:
-    """What every training of a folder shares, so that their losses compare."""
+    """Settings that every training of a folder shares, so that their losses compare."""
     plain = recipe.model_dump(mode="json", exclude={"tokens", "description", "source", "accelerator", "utilisation"})
     return {
         **{f"recipe.{name}": value for name, value in plain.items()},

@@ -36,7 +36,7 @@ class TokenFile:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is trained on, what is held out, and further texts by name."""
+    """Texts to train on, held-out texts, and further texts by name."""
 
     train: TokenFile
     validation: TokenFile
@@ -76,7 +76,7 @@ def prepared(folder: Path, sources: Sources, tokenizer: Tokenizer, say: Callable
 
 
 def wanted_of(sources: Sources, tokenizer: Tokenizer) -> dict[str, Any]:
-    """What decides the token files: hashes of texts and tokenizer, and how much is validated on."""
+    """The identity of the token files: hashes of texts and tokenizer, and how much is validated on."""
     return {
         "sources": _digest(sources),
         "tokenizer": tokenizer_digest(tokenizer),
@@ -90,7 +90,7 @@ def held_in(folder: Path) -> Corpus | None:
 
 
 def tokenizer_digest(tokenizer: Tokenizer) -> str:
-    """What tells one tokenizer from another."""
+    """The identity of a tokenizer."""
     return hashlib.sha256(tokenizer.files["tokenizer.json"]).hexdigest()
 
 

@@ -30,7 +30,7 @@ AT_ONCE = 16_384  # tokens whose gradients are worked out at once
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One training; `name` tells architecture, tokens and seed, whatever the candidate is called."""
+    """One training; `name` identifies architecture, tokens and seed, whatever the candidate is called."""
 
     name: str
     model: Model
@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class How:
-    """What all trainings share."""
+    """Settings that all trainings share."""
 
     device: str
     precision: str
@@ -74,7 +74,7 @@ def jobs_of(
     found: dict[str, Job] = {}
     architectures = architectures.with_tokens(0)  # what a search chose for each is not what is asked for here
     for total in tokens:
-        whole = recipe.model_copy(update={"tokens": float(of_whole_batches(total, recipe))})
+        whole = recipe.model_copy(update={"tokens": float(rounded_to_batches(total, recipe))})
         for i, identity in enumerate(ids):
             for seed in seeds[i]:
                 workload = Workload(1, recipe.sequence_length, 1)
@@ -85,7 +85,7 @@ def jobs_of(
     return list(found.values())
 
 
-def of_whole_batches(tokens: int, recipe: Recipe) -> int:
+def rounded_to_batches(tokens: int, recipe: Recipe) -> int:
     """Tokens rounded up to whole batches of a recipe.
 
     Raises:
@@ -125,12 +125,12 @@ def name_of(model: Model) -> str:
 
 
 def key_of(name: str) -> str:
-    """What a name says of the training itself: not what the candidate is called."""
+    """The part of a name that identifies the training itself: not the candidate's name."""
     return "-".join(name.rsplit("-", 3)[1:])
 
 
 def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, Any]:
-    """What the worker is told."""
+    """The worker's job."""
     model, plan, recipe = job.model, job.model.schedule, job.model.recipe
     config = {
         name: value for name, value in config_of(model).items() if name not in ("dtype", "torch_dtype", "architectures")

@@ -36,7 +36,7 @@ def kept(text: str, sources: Sources, tokenizer: Tokenizer) -> tuple[Path, Corpu
             f"train.data: expected the text {text[:12]}, got {here[:12]} here; copy it, or start a new run"
         )
     folder.mkdir(exist_ok=True)
-    return folder, prepared(folder, sources, tokenizer, lambda said: None)
+    return folder, prepared(folder, sources, tokenizer, lambda _: None)
 
 
 def _own_folder() -> Path:

@@ -51,7 +51,7 @@ def sources_of(request: TrainRequest) -> Sources:
 
 
 def recipe_of(request: TrainRequest) -> Recipe:
-    """The recipe, with the lengths that were asked for."""
+    """The recipe, with the lengths of the request."""
     given = {"sequence_length": request.sequence_length, "global_batch": request.batch}
     return load_recipe(request.recipe).model_copy(update={k: v for k, v in given.items() if v is not None})
 
@@ -77,7 +77,7 @@ def whole_numbers(flag: str, text: str, least: int, most: int) -> list[int]:
 
 
 def planned(request: TrainRequest, recipe: Recipe, tokenizer: Tokenizer) -> list[Job]:
-    """Every training that was asked for."""
+    """Every training of the request."""
     tokens = whole_numbers("--tokens", request.tokens, 1, MOST_TOKENS)
     found: Chosen = chosen(request.source, request.how, None, [], {})
     own = {} if request.source.is_dir() else read_seeds(request.source)

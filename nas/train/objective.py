@@ -23,7 +23,7 @@ from nas.study.expensive_settings import TrainSettings
 from nas.train import scheduler
 from nas.train.corpus import FOLDER as DATA
 from nas.train.corpus import Corpus, Sources
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, of_whole_batches, refuse_short
+from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, refuse_short, rounded_to_batches
 from nas.train.kept_texts import kept, text_of
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
@@ -42,7 +42,7 @@ BEYOND_THE_DESIGN = ("no_device", "unwritable")  # states that any design would 
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """What every training in a process shares; `folder` holds the token files."""
+    """Data that every training in a process shares; `folder` holds the token files."""
 
     settings: TrainSettings
     recipe: Recipe
@@ -64,7 +64,7 @@ class _Ready:
 
 
 def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[TrainSettings, str, list[str]]:
-    """The study's settings with recipe and hash of the texts; what approximates it; what is to be said of it.
+    """The study's settings with recipe and hash of the texts; the metric that approximates it; notices.
 
     Raises:
         UsageError: no settings, or what no training of this space could do.
@@ -114,7 +114,7 @@ def _text(settings: TrainSettings, vocabulary: int) -> str:
     try:
         tokenizer, recipe, sources = tokenizer_for(settings.tokenizer), _recipe(settings.recipe), _sources(settings)
         refuse_larger(tokenizer, vocabulary or tokenizer.size)
-        of_whole_batches(int(settings.least_tokens), recipe)
+        rounded_to_batches(int(settings.least_tokens), recipe)
         text = text_of(sources, tokenizer)
         if settings.text not in (None, text):
             raise UsageError(
@@ -127,15 +127,15 @@ def _text(settings: TrainSettings, vocabulary: int) -> str:
     return text
 
 
-def _with_keys(said: str) -> str:
+def _with_keys(message: str) -> str:
     """A sentence about flags of the command train as one about the study's keys."""
     for flag, key in NAMES.items():
-        said = (
-            said.replace(f"{flag}:", f"{key}:")
+        message = (
+            message.replace(f"{flag}:", f"{key}:")
             .replace(f"with {flag}", f"as {key}")
             .replace(f", or {flag} ", f", or {key}: ")
         )
-    return said
+    return message
 
 
 def _sources(settings: TrainSettings) -> Sources:

@@ -11,7 +11,7 @@ DATA, HOW, PLACE = "Data", "How to train", "Where"
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What to train on what, how and where; threads 0 are cores over workers."""
+    """A request to train: candidates, texts, recipe, place; threads 0 are cores over workers."""
 
     source: Annotated[Path, Word("Candidate file (.csv, .jsonl) or run folder.")]
     data: Annotated[

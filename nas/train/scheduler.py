@@ -1,4 +1,4 @@
-"""Several trainings at once, each in a process of its own, until all have ended, time is up or somebody stops them."""
+"""Several trainings at once, each in a process of its own, until all have ended, time is up or a stop file appears."""
 
 import sys
 import time
@@ -37,9 +37,12 @@ def last_line(out: str) -> dict[str, Any]:
 
 def how_it_ended(answer: Answer) -> dict[str, Any]:
     """A worker's last report, with `status`, `reason` and `seconds` however it ended."""
-    said = answer.content
-    state, seconds = said.get("state", STATES.get(answer.state, "failed")), said.get("seconds", answer.seconds)
-    return {**said, "status": state, "reason": said.get("reason", answer.reason), "seconds": seconds}
+    state_line = answer.content
+    state, seconds = (
+        state_line.get("state", STATES.get(answer.state, "failed")),
+        state_line.get("seconds", answer.seconds),
+    )
+    return {**state_line, "status": state, "reason": state_line.get("reason", answer.reason), "seconds": seconds}
 
 
 @dataclass(eq=False)
@@ -52,9 +55,9 @@ class _Running:
 
     def look(self) -> None:
         """Read how far it is."""
-        said = last_line(self.worker.said())
-        if "step" in said:
-            self.share, self.loss = said["step"] / said["steps"], said["loss"]
+        state_line = last_line(self.worker.output())
+        if "step" in state_line:
+            self.share, self.loss = state_line["step"] / state_line["steps"], state_line["loss"]
             self.first = self.share if self.first is None else self.first
 
 

@@ -1,4 +1,4 @@
-"""Robust fit of a calibration's coefficients to measured phases, and which of them the rows can tell.
+"""Robust fit of a calibration's coefficients to measured phases, and which of them the rows determine.
 
 Residuals are log(predicted / measured) under a soft-L1 loss, so that a row far off pulls linearly;
 priors keep what the data does not determine at usual values, bounds keep it possible.
@@ -99,7 +99,7 @@ class Freedom:
 
 
 def freedom(terms: Terms, device: Device, models: int, *, request: bool = False) -> Freedom:
-    """What rows can tell: τ and a request's constant of two models and both phases.
+    """The constants that rows determine: τ and a request's constant of two models and both phases.
 
     An efficiency may exceed 1 of a rate that lies `BELOW` the peak. Prefill apart from decode needs both phases, attention
     contexts that differ by `LONGER`, its arithmetic in decoding rows where that is `NEAR` its bytes, experts rows with
@@ -129,7 +129,7 @@ def freedom(terms: Terms, device: Device, models: int, *, request: bool = False)
 
 
 def _long(lengths: FloatArray) -> bool:
-    """Whether contexts differ enough to tell what grows with them."""
+    """Whether contexts differ enough to determine what grows with them."""
     return bool(len(lengths) and lengths.max() >= LONGER * max(lengths.min(), 1))
 
 

@@ -65,10 +65,10 @@ class EnergyGroup:
         return [f"{100 * median:.0f} % off on models held out"] if median > FAR_OFF else []
 
     def remarks(self) -> list[str]:
-        """Remarks on coefficients that the rows do not determine."""
-        said = [] if self.energy.rail else ["no row says which rail was metered (column rail): the wall takes more"]
+        """Notes on coefficients that the rows do not determine."""
+        lines = [] if self.energy.rail else ["no row says which rail was metered (column rail): the wall takes more"]
         busy = sum(m.contended for m in self.rows)
-        return said + (
+        return lines + (
             [f"{busy} of {len(self.rows)} rows were measured while others had the processor"] if busy else []
         )
 
@@ -143,7 +143,7 @@ def _leave_one_out(
 
 
 def _worth(held_out: Sequence[FloatArray], measured: FloatArray) -> int:
-    """Which set of columns errs least on models held out; the smaller one where that cannot be told."""
+    """The set of columns with the least error on models held out; the smaller one where both are alike."""
     errors = [float(np.median(np.abs(found / measured - 1.0))) for found in held_out]
     return int(np.isfinite(errors[1]) and errors[1] < errors[0])
 

@@ -78,7 +78,7 @@ class Calibrated:
         return [(m, float(e)) for m, e in zip(self.rows, off, strict=True) if abs(e) > MISFIT]
 
     def remarks(self) -> list[str]:
-        """What the data did not determine, or what looks wrong about the device's figures."""
+        """Coefficients that the data did not determine, and figures of the device that look wrong."""
         found = []
         if busy := sum(m.contended for m in self.rows):
             found.append(f"{busy} of {len(self.rows)} rows were measured while others had the processor")
@@ -138,7 +138,7 @@ def calibrate(
     group = Group(terms(everything, device, law), np.array([m.model for m in everything]), device, request)
     chosen, table = choose(group), group.terms.rows(~group.terms.beside)
     unseen = leave_one_out(group)
-    fitted_to = chosen.of(group)
+    fitted_to = chosen.fitted_rows(group)
     profile = _profile(fitted_to.fitted(chosen.kept), rows, device, source, table, unseen)
     free = fitted_to.free().keeping(chosen.kept)
     return Calibrated(rows, table, profile, free, predict(table, profile), unseen, predict(table, Calibration()))

@@ -40,18 +40,18 @@ class Group:
         return freedom(self.terms, self.device, len(set(self.models.tolist())), request=self.request)
 
     def fitted(self, kept: Sequence[str]) -> Calibration:
-        """The calibration with some of the optional coefficients, as far as the rows tell them."""
+        """The calibration with some of the optional coefficients, as far as the rows determine them."""
         return fit(self.terms, self.free().keeping(kept))
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a group keeps of the optional coefficients, and whether rows at other batches help."""
+    """The optional coefficients that a group keeps, and whether rows at other batches help."""
 
     kept: tuple[str, ...]
     beside: bool
 
-    def of(self, group: Group) -> Group:
+    def fitted_rows(self, group: Group) -> Group:
         """The rows that are fitted to."""
         return group if self.beside else group.alone()
 
@@ -73,12 +73,12 @@ def leave_one_out(group: Group, *, by: AnyArray | None = None, which: AnyArray |
         if (others & ~group.terms.beside).any():
             seen = group.rows(others)
             chosen = choose(seen)
-            predicted[here] = predict(group.terms.rows(here), chosen.of(seen).fitted(chosen.kept))
+            predicted[here] = predict(group.terms.rows(here), chosen.fitted_rows(seen).fitted(chosen.kept))
     return predicted[~group.terms.beside]
 
 
 def choose(group: Group) -> Chosen:
-    """What keeps its place: every optional coefficient that the rows tell, without those that raise held-out errors.
+    """The coefficients to keep: every optional one that the rows determine, without those that raise held-out errors.
 
     On other devices they lower these errors, which is the evidence that a few models cannot outweigh by noise: one after
     another, or all at once, they go where the errors without are smaller by `CLEARLY`. Held out in turn are the models, or
@@ -116,7 +116,7 @@ def _judge(group: Group) -> Callable[[tuple[str, ...]], float] | None:
     held = [
         (~here, here & ~group.terms.beside)
         for here in (folds == fold for fold in np.unique(folds))
-        if _told(group, here, routed)
+        if _has_alike(group, here, routed)
     ]
     if len(np.unique(folds)) < 2 or not held:
         return None
@@ -131,7 +131,7 @@ def _judge(group: Group) -> Callable[[tuple[str, ...]], float] | None:
     return missed
 
 
-def _told(group: Group, here: BoolArray, routed: BoolArray) -> bool:
+def _has_alike(group: Group, here: BoolArray, routed: BoolArray) -> bool:
     """Whether rows that are held out have others like them: experts where they have experts."""
     own = ~group.terms.beside
     return bool((here & own).any() and (~here & own).any() and ((~here & routed).any() or not (here & routed).any()))

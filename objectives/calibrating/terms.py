@@ -1,4 +1,4 @@
-"""What the operator model needs of measured phases to predict them under any calibration, as arrays."""
+"""Terms of the operator model for measured phases, which predict them under any calibration, as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What is known of a published table: whose it is, under which licence, and how its file becomes the convention."""
+"""The source of a published table: its authors, its licence, and how its file becomes the convention."""
 
 from typing import Annotated, Literal
 

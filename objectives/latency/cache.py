@@ -39,7 +39,7 @@ def working_set(x: Dimensions, phase: Phase, scenario: Scenario) -> FloatArray:
 
 
 def part_working_set(x: Dimensions, phase: Phase, scenario: Scenario, part: Part) -> Values:
-    """What a layer's attention or FFN, or the head, adds: bytes of a mean pass; experts that it leaves out count half.
+    """The working set of a layer's attention or FFN, or of the head: bytes of a mean pass; experts that it leaves out count half.
 
     They come back, after E/K passes on average, and find less than what every pass reads.
     """

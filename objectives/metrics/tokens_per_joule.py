@@ -10,7 +10,7 @@ COST = "energy_j"  # of which less is more of this
 
 
 def amount(workload: Workload) -> float:
-    """What the cost divides: tokens of a request."""
+    """Tokens of a request, which the cost divides."""
     return float(workload.batch * workload.output_tokens)
 
 

@@ -10,7 +10,7 @@ COST = "tpot_ms"  # of which less is more of this
 
 
 def amount(workload: Workload) -> float:
-    """What the cost divides: tokens of a decode pass, times ms per s."""
+    """Tokens of a decode pass times ms per s, which the cost divides."""
     return 1e3 * workload.batch
 
 

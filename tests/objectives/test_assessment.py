@@ -12,7 +12,7 @@ import pytest
 from objectives.assessment import Assessment, on_devices
 from objectives.device import Calibration
 from objectives.latency import closed_form, roofline
-from objectives.plugins import importable, summary
+from objectives.plugins import summary
 from search_spaces.architectures import Architectures
 
 Draw = Callable[..., Architectures]
@@ -25,17 +25,12 @@ UNITS = {
 LINEAR = {"loss", "perplexity"}
 
 
-def test_metrics_are_the_model_pages() -> None:
-    assert set(importable("objectives.metrics")) == {*UNITS, "energy_j", "power_w", "tokens_per_joule"}
-
-
 @pytest.mark.parametrize("metric", UNITS)
 def test_a_metric_states_its_unit_scale_and_meaning(metric: str) -> None:
     module = importlib.import_module(f"objectives.metrics.{metric}")
     assert UNITS[metric] == module.UNIT
     assert module.LOG_SCALE is (metric not in LINEAR)
     assert summary("objectives.metrics", metric) == (module.__doc__ or "").splitlines()[0]
-    assert "(n,)" in summary("objectives.metrics", metric)
 
 
 @pytest.mark.parametrize("metric", UNITS)

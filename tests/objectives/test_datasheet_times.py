@@ -37,12 +37,12 @@ def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
     """A profile of q4_k_m under int4 says what its head has and how to count it; one of int4 says nothing."""
     found = extrapolations(Calibration(precision="int4", format=name), Conditions("int4"))
     assert [t.widening for t in found] == [{}] * said
-    assert all("6.56 in the LM head" in t.said and "head_bytes=0.82" in t.said for t in found)
+    assert all("6.56 in the LM head" in t.sentence and "head_bytes=0.82" in t.sentence for t in found)
 
 
 def test_a_phase_that_was_not_measured_is_named() -> None:
     decode = Calibration(precision="fp16", contexts=(128, 256))
-    assert [t.said for t in extrapolations(decode, Conditions("fp16", context=200))] == [
+    assert [t.sentence for t in extrapolations(decode, Conditions("fp16", context=200))] == [
         "prefill was not measured, decode alone, and nothing says how far off it is"
     ]
     assert not extrapolations(Calibration(precision="fp16", contexts=(9, 9), prompts=(9, 9)), Conditions("fp16"))

@@ -41,7 +41,7 @@ def test_inside_nothing_is_said() -> None:
 def test_a_step_is_said_and_widens(asked: Conditions, step: object, said: str) -> None:
     """Each by the worst that it was seen to miss by."""
     (transfer,) = extrapolations(PROFILE, asked)
-    assert said in transfer.said
+    assert said in transfer.sentence
     for phase, (_, most) in step.seen.items():  # type: ignore[attr-defined]
         assert error_factor(PROFILE, asked, phase) == pytest.approx(most)
 
@@ -49,7 +49,7 @@ def test_a_step_is_said_and_widens(asked: Conditions, step: object, said: str) -
 def test_lengths_concern_their_phase() -> None:
     """A prompt that is shorter or longer widens prefill, a context decode, in proportion to its logarithm."""
     short = Conditions("int4", 1, 57, 2048)
-    assert "prompts of 57 tokens are outside the measured 2,048" in extrapolations(PROFILE, short)[0].said
+    assert "prompts of 57 tokens are outside the measured 2,048" in extrapolations(PROFILE, short)[0].sentence
     assert error_factor(PROFILE, short, "prefill") == pytest.approx(SHORTER.seen["prefill"][1])
     assert error_factor(PROFILE, short, "decode") == 1.0
     long = Conditions("int4", 1, 2048, 2049 * 64)
@@ -71,7 +71,7 @@ def test_degrees_of_a_batch() -> None:
 def test_what_no_data_supports_is_flagged() -> None:
     """int8 from int4 was never seen: it is said, and nothing is widened."""
     (transfer,) = extrapolations(PROFILE, Conditions("int8"))
-    assert "no data says how far off" in transfer.said
+    assert "no data says how far off" in transfer.sentence
     assert transfer.widening == {}
 
 

@@ -7,9 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from nas.files.faults import Faults
-from search_spaces.axes_schema import Conditions
+from search_spaces.axes_schema import Axes, Conditions
+from search_spaces.columns import DEFAULTS
 from search_spaces.space import SearchSpace
-from search_spaces.specification import SpaceSpecification, count, largest_top_k
+from search_spaces.specification import FURTHER_AXES, SpaceSpecification, count, largest_top_k
 
 SMALL: dict[str, Any] = {
     "axes": {
@@ -22,6 +23,32 @@ SMALL: dict[str, Any] = {
     }
 }
 GONE = object()
+
+
+def test_every_further_axis_is_a_column_with_a_default() -> None:
+    """What an axis needs besides its line in `Axes`."""
+    assert set(FURTHER_AXES) <= set(DEFAULTS), (
+        f"search_spaces/columns.py: expected a default of each axis, got none of {set(FURTHER_AXES) - set(DEFAULTS)}"
+    )
+    required = [name for name in FURTHER_AXES if Axes.model_fields[name].default is not None]
+    assert required == [], f"search_spaces/axes_schema.py: expected None as default, got another of {required}"
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ([], "axes.tokens: expected at least one value"),
+        ([5, 5], "axes.tokens: expected distinct values"),
+    ],
+)
+def test_a_further_axis_is_checked_as_every_other(values: list[int], fault: str) -> None:
+    with pytest.raises(ValidationError, match=fault.partition(": ")[2]):
+        SpaceSpecification.model_validate(changed({"axes.tokens": values}))
+
+
+def test_values_of_a_further_axis_are_in_order() -> None:
+    found = SpaceSpecification.model_validate(changed({"axes.tokens": [9, 5], "axes.precision": ["int8", "fp16"]}))
+    assert (found.axes.tokens, found.axes.precision) == ([5, 9], ["fp16", "int8"])
 
 
 def changed(changes: dict[str, Any]) -> dict[str, Any]:

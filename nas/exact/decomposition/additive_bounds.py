@@ -62,9 +62,9 @@ class AdditiveBounds:
     beside: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
+    def for_metrics(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
         """The sums of metrics that all declare their parts."""
-        own, backbones = own_functions(problem), Backbones.of(grid)
+        own, backbones = own_functions(problem), Backbones.from_grid(grid)
         found = {metric: composition(metric, problem.scenario, own) for metric in metrics}
         compositions = {metric: known for metric, known in found.items() if known is not None}
         bounds = _bounds(compositions)
@@ -157,7 +157,7 @@ class AdditiveBounds:
 
 
 def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Backbones) -> FloatArray:
-    """What a layer and what all layers together add to every bound's quantity, (bounds, 2, pairs)."""
+    """Contributions of a layer and of all layers together to every bound's quantity, (bounds, 2, pairs)."""
     nothing, whole = np.zeros(len(pairs)), pairs.architectures(problem.space)
     shares = _shares(problem, bounds, whole if problem.space.mixed else one_layer(whole), "attention")
     found = [(sum(share.per_layer, nothing), sum(share.once, nothing)) for share in shares]
@@ -165,7 +165,7 @@ def _attention(problem: Problem, bounds: tuple[Bound, ...], pairs: Backbones) ->
 
 
 def _base(problem: Problem, bounds: tuple[Bound, ...], backbones: Backbones, layer_plans: int) -> list[FloatArray]:
-    """What width and depth add to every bound's quantity, each (backbones,): the same beside all heads."""
+    """Contributions of width and depth to every bound's quantity, each (backbones,): the same beside all heads."""
     own = np.searchsorted(backbones.width, backbones.width) + np.arange(len(backbones)) % layer_plans
     rows, back = np.unique(own, return_inverse=True)
     shares = _shares(problem, bounds, backbones[rows].architectures(problem.space), "base")

@@ -26,7 +26,7 @@ class Table:
 
     def add(self, points: FloatArray) -> None:
         """Take in further points (n, m); each counts from the bins after its own on."""
-        cells = tuple(bins.of(points[:, i]) + 1 for i, bins in self.bins)
+        cells = tuple(bins.index(points[:, i]) + 1 for i, bins in self.bins)
         np.minimum.at(self.least, cells or (np.zeros(len(points), dtype=np.int64),), points[:, self.kept])
         for axis in range(len(self.bins)):
             np.minimum.accumulate(self.least, axis=axis, out=self.least)
@@ -34,7 +34,7 @@ class Table:
     def behind(self, values: list[FloatArray]) -> BoolArray:
         """Which points (objective by objective, each (n,)) are beaten in every objective, by more than SLACK."""
         lowered = [column - SLACK * np.abs(column) for column in values]
-        cells = tuple(bins.of(lowered[i]) for i, bins in self.bins)
+        cells = tuple(bins.index(lowered[i]) for i, bins in self.bins)
         behind: BoolArray = self.least[cells or 0] < lowered[self.kept]
         return behind
 
@@ -48,7 +48,7 @@ class Bins:
         self.shift = max((last - first) // (count - 1), 0).bit_length()
         self.first = first >> self.shift
 
-    def of(self, values: FloatArray) -> IntArray:
+    def index(self, values: FloatArray) -> IntArray:
         """Bins (n,) of values (n,); those outside the range share the end bins."""
         bins = (ordered(np.clip(values, self.low, self.high)) >> self.shift) - self.first
         return np.where(values > self.high, self.count, bins)

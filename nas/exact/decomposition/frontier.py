@@ -37,7 +37,7 @@ def backbones(space: SearchSpace) -> int:
 
 
 class SumsOfParts:
-    """A problem's space seen through its parts; `metrics` may be asked for, all of them declare parts.
+    """A problem's space seen through its parts; each of `metrics` declares parts.
 
     `usable` is the limit beyond which an architecture fails, where some do: so it can be told by bounds.
     `effort` counts the work of all answers; `most` limits the items of one grid of one answer. Every
@@ -69,7 +69,8 @@ class SumsOfParts:
     def sums(self) -> list[AdditiveBounds]:
         """Of every grid, the coarsest first."""
         return [
-            AdditiveBounds.of(self.problem, Grid(self.problem.space, stride), self.known) for stride in self.strides
+            AdditiveBounds.for_metrics(self.problem, Grid(self.problem.space, stride), self.known)
+            for stride in self.strides
         ]
 
     def forget(self) -> None:

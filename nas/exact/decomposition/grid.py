@@ -99,7 +99,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Backbones:
-    """What an FFN is combined with: genes of depth, layers, width and KV heads, and the frame, (p,), the widths in order."""
+    """The backbones of an FFN: genes of depth, layers, width and KV heads, and the frame, (p,), the widths in order."""
 
     depth: IntArray
     layers: IntArray
@@ -108,7 +108,7 @@ class Backbones:
     kv: IntArray
 
     @classmethod
-    def of(cls, grid: Grid) -> "Backbones":
+    def from_grid(cls, grid: Grid) -> "Backbones":
         """Every combination of a grid."""
         space, heads = grid.space, grid.space.frame_heads[grid.frames]
         counts = space.kv_gene.counts[heads]

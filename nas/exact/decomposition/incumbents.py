@@ -52,7 +52,7 @@ class Incumbents:
         return Table(front.values if self.elsewhere is None else np.concatenate([front.values, self.elsewhere]))
 
     def noted(self) -> dict[str, Any]:
-        """What `restored` needs, as plain content."""
+        """The state that `restored` needs, as plain content."""
         waiting = [key for part in self.waiting for key in part.keys.tolist()]
         return {
             "front": [] if self.front is None else self.front.keys.tolist(),

@@ -29,7 +29,7 @@ class Items:
 
     @classmethod
     def everything(cls, grid: Grid, backbones: Backbones, size: int) -> Iterator[Self]:
-        """Every FFN of the grid with every backbone of its width, in runs of about `size` items, each made when it is asked for."""
+        """Every FFN of the grid with every backbone of its width, in runs of about `size` items, each made on demand."""
         boxes = Boxes.whole(grid)
         start = np.searchsorted(backbones.width, boxes.width)
         count = np.searchsorted(backbones.width, boxes.width, side="right") - start

@@ -22,7 +22,7 @@ CELLS = 1_000_000  # pairs of mixes that are held against each other at once
 
 
 def without_beaten(sums: AdditiveBounds, deciding: tuple[str, ...]) -> tuple[AdditiveBounds, int]:
-    """The sums without the heads and mixes that nobody needs who minimises the `deciding` metrics, and how many architectures have them."""
+    """The sums without heads and mixes that no minimum of the `deciding` metrics needs, and how many architectures have them."""
     kept, grid = needed(sums, deciding), sums.grid
     if kept.all():
         return sums, 0

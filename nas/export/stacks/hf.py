@@ -17,7 +17,7 @@ TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
 def emit(model: Model, folder: Path) -> None:
-    """config.json, generation_config.json, the tokenizer, and weights if asked for."""
+    """Write config.json, generation_config.json, the tokenizer, and weights where chosen."""
     config = config_of(model)
     _write(folder / "config.json", config)
     _write(folder / "generation_config.json", {"do_sample": False, **{name: config[name] for name in TOKENS}})
@@ -43,32 +43,32 @@ def size(model: Model) -> int:
 
 
 def cautions(model: Model) -> list[str]:
-    """What a class adds, the auxiliary loss, and initial weights that transformers would draw otherwise."""
-    family, said = family_of(model.architecture).model_type, []
+    """Notes on what a class adds, the auxiliary loss, and initial weights that transformers would draw otherwise."""
+    family, lines = family_of(model.architecture).model_type, []
     if family == "qwen3_next":
-        said.append(f"rotates {ROTARY_SHARE:g} of each head's features, as Qwen3-Next does")
+        lines.append(f"rotates {ROTARY_SHARE:g} of each head's features, as Qwen3-Next does")
     if family in ACTIVATIONS:
-        said.append("its FFN activates by GELU, and embeddings are multiplied by sqrt(width), as Gemma's are")
+        lines.append("its FFN activates by GELU, and embeddings are multiplied by sqrt(width), as Gemma's are")
     if family == "gemma4_text":
-        said.append(
+        lines.append(
             "needs transformers 5.5; scores are not scaled: the norm of queries starts at 1/sqrt(head_dim) with --weights"
         )
     if family == "lfm2_moe":
-        said.append("Lfm2MoeForCausalLM weighs experts by sigmoids and has no auxiliary loss: balance them otherwise")
+        lines.append("Lfm2MoeForCausalLM weighs experts by sigmoids and has no auxiliary loss: balance them otherwise")
     elif model.sparse:
-        said.append(
+        lines.append(
             "the auxiliary loss is off in config.json: train with output_router_logits=True, validate without it, "
             "or every loss reported contains it"
         )
     if not model.weights:
-        said.append(
+        lines.append(
             "no weights: transformers' own initialisation has no scaling by depth; --weights writes the recipe's"
         )
-    return said
+    return lines
 
 
 def fields(model: Model) -> dict[str, Any]:
-    """The architecture, special ids, initialisation and, if asked for, every tensor's type and shape."""
+    """The architecture, special ids, initialisation and, with weights, every tensor's type and shape."""
     config = config_of(model)
     held = {tensor.name: ("BF16", tensor.shape) for tensor in tensors(model)} if model.weights else {}
     return {

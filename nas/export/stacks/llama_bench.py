@@ -26,7 +26,7 @@ def _written(model: Model) -> bool:
 
 
 def emit(model: Model, folder: Path) -> None:
-    """bench.sh, and model.gguf if weights are asked for; without them, the script converts what was trained."""
+    """Write bench.sh, and with weights model.gguf; without them, the script converts the trained model."""
     script = HEAD
     if _written(model):
         write_gguf(folder / GGUF, model)
@@ -58,24 +58,24 @@ def size(model: Model) -> int:
 
 def cautions(model: Model) -> list[str]:
     """Routing, conversion, quantisation, batches."""
-    said = []
+    lines = []
     if model.sparse and model.column("top_k") == 1:
-        said.append(
+        lines.append(
             "llama.cpp always renormalises routing weights, to 1 for one expert per token: speed is right, text is not"
         )
     if not _written(model):
-        said.append(
+        lines.append(
             "no GGUF written: bench.sh converts hf once it holds trained weights"
             + ("" if model.tokenizer.kind != "bytes" else ", which needs a tokenizer that llama.cpp knows, not bytes")
         )
         if family_of(model.architecture).model_type == "granitemoehybrid":
-            said.append(
+            lines.append(
                 "llama.cpp's converter drops the rotation of Granite's attention: speed is right, trained text is not"
             )
-    said += _larger_types(model)
+    lines += _larger_types(model)
     if model.workload.batch > 1:
-        said.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")
-    return said
+        lines.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")
+    return lines
 
 
 def _larger_types(model: Model) -> list[str]:
@@ -118,7 +118,7 @@ def read(folder: Path) -> dict[str, Any]:
         architecture = architecture_fields(architecture_in(metadata, held))
         kind = format_numbered(metadata["general.file_type"])
     else:
-        kind = _asked(script)
+        kind = _weight_format(script)
         named = script.split("--outtype f16", 1)[-1].split("\n")[1].strip()
         architecture = referred_architecture(folder, named)
     return {
@@ -131,7 +131,7 @@ def read(folder: Path) -> dict[str, Any]:
     }
 
 
-def _asked(script: str) -> str:
+def _weight_format(script: str) -> str:
     """The format that a converting script ends with."""
     lines = [line.split() for line in script.splitlines() if line.startswith(QUANTISE)]
     return lines[0][-1] if lines else "f16"

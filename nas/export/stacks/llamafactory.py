@@ -56,12 +56,14 @@ def size(_: Model) -> int:
 
 def cautions(model: Model) -> list[str]:
     """The dataset, initialisation, evaluation with experts."""
-    said = ["dataset c4_demo is a placeholder: name yours"]
+    lines = ["dataset c4_demo is a placeholder: name yours"]
     if not model.weights:
-        said.append("trains from transformers' initialisation, without scaling by depth: --weights writes the recipe's")
+        lines.append(
+            "trains from transformers' initialisation, without scaling by depth: --weights writes the recipe's"
+        )
     if model.sparse:
-        said.append("an evaluation loss of its own contains the auxiliary loss: evaluate the saved model apart")
-    return said
+        lines.append("an evaluation loss of its own contains the auxiliary loss: evaluate the saved model apart")
+    return lines
 
 
 def fields(model: Model) -> dict[str, Any]:

@@ -116,24 +116,24 @@ def size(_: Model) -> int:
 
 def cautions(model: Model) -> list[str]:
     """Tokenizer, tensor parallelism, initialisation."""
-    said = []
+    lines = []
     if model.tokenizer.size != model.column("vocabulary"):
-        said.append(
+        lines.append(
             f"the tokenizer has {model.tokenizer.size:,} of {model.column('vocabulary'):,} ids, and Megatron sizes the embedding "
             "by its tokenizer: NullTokenizer is set, the data must be token ids, a document ending with "
             f"{model.column('vocabulary') - 1:,} up to core_v0.17 and {model.column('vocabulary') - 2:,} since core_v0.18"
         )
     if model.column("n_kv_heads") == 1:
-        said.append("one KV head cannot be split: keep --tensor-model-parallel-size 1")
+        lines.append("one KV head cannot be split: keep --tensor-model-parallel-size 1")
     if not model.recipe.initialisation.residual_by_depth:
-        said.append("Megatron scales what ends a residual branch by depth, which the recipe does not ask for")
+        lines.append("Megatron scales what ends a residual branch by depth, which the recipe does not ask for")
     if model.schedule.expert_std != model.schedule.residual_std:
-        said.append(
+        lines.append(
             "Megatron gives experts the deviation of every residual branch, not the recipe's own for single experts"
         )
     if model.weights:
-        said.append("the weights in hf are not read: Megatron initialises its own, with the recipe's deviation")
-    return said
+        lines.append("the weights in hf are not read: Megatron initialises its own, with the recipe's deviation")
+    return lines
 
 
 def fields(model: Model) -> dict[str, Any]:

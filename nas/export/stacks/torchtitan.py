@@ -119,14 +119,14 @@ def size(_: Model) -> int:
 
 def cautions(model: Model) -> list[str]:
     """Class, load balancing, initialisation, dataset."""
-    said = ["dataset c4 is a placeholder: name yours"]
+    lines = ["dataset c4 is a placeholder: name yours"]
     if model.sparse:
-        said.append(
+        lines.append(
             f"balances experts by a bias on the router (load_balance_coeff {LOAD_BALANCE:g}), not by the recipe's auxiliary loss"
         )
     if not model.weights:
-        said.append("initialises as torchtitan does, not as the recipe says: --weights writes the recipe's")
-    return said
+        lines.append("initialises as torchtitan does, not as the recipe says: --weights writes the recipe's")
+    return lines
 
 
 def fields(model: Model) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def batch_arguments(job):
     return [*common(job, job["batched_program"]), *lengths, "--output-format", "jsonl"]
 
 
-def said(command):
-    """What a program prints; ends with the last that it said where it fails."""
+def printed(command):
+    """The output of a program; ends with its last lines where it fails."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{os.path.basename(command[0])} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
@@ -47,7 +47,7 @@ def said(command):
 
 def entry(job, command):
     """The only test of a llama-bench call, of a file in the format that the job names."""
-    (found,) = json.loads(said(command))
+    (found,) = json.loads(printed(command))
     kind = str(found["model_type"]).removesuffix(" (guessed)")
     if not kind.endswith(ENDINGS[job["precision"]]):
         raise SystemExit(f"{job['model_file']}: expected a file in {job['precision']}, got {kind}; correct --precision")
@@ -64,7 +64,7 @@ def one_sequence(job):
 def several_sequences(job):
     """The same of a batch: prefill of all its prompts, and a step of all its sequences."""
     known = entry(job, [*common(job, job["program"]), "-r", "1", "-o", "json", "-p", "1", "-n", "0"])
-    lines = [line for line in said(batch_arguments(job)).splitlines() if line.startswith("{")]
+    lines = [line for line in printed(batch_arguments(job)).splitlines() if line.startswith("{")]
     runs = [json.loads(line) for line in lines][job["warmup"] :]
     if len(runs) != job["repetitions"]:
         raise SystemExit(f"llama-batched-bench: expected {job['repetitions']} runs, got {len(runs)}")
@@ -72,7 +72,7 @@ def several_sequences(job):
 
 
 def busy_s() -> float | None:
-    """Seconds that the machine's processors were busy so far, those stolen by others of its host too; None where it does not tell."""
+    """Seconds that the machine's processors were busy so far, those stolen by others of its host too; None where not reported."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             user, nice, system, _, _, *rest = map(int, file.readline().split()[1:9])

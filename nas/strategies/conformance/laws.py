@@ -1,4 +1,4 @@
-"""The laws, one function each: its first line is said where a strategy breaks it."""
+"""The laws, one function each: its first line is printed where a strategy breaks it."""
 
 import inspect
 import random
@@ -18,9 +18,9 @@ SMALL = [{**{name: values[-1:] for name, values in AXES.items()}, "depth": AXES[
 BUDGETS: list[dict[str, float]] = [{}, {"total_ms": 30}, {"total_ms": 60, "memory_gb": 1, "decode_ms": 15}]
 
 
-def flat(said: list[IntArray]) -> list[list[list[int]]]:
+def flat(batches: list[IntArray]) -> list[list[list[int]]]:
     """A transcript that compares."""
-    return [batch.tolist() for batch in said]
+    return [batch.tolist() for batch in batches]
 
 
 def states(subject: Subject) -> None:
@@ -40,9 +40,9 @@ def states(subject: Subject) -> None:
 def proposes_in_range(subject: Subject) -> None:
     """It proposes integers (k, g), each an index into its axis."""
     problem = subject.problem()
-    said = subject.transcript(problem)
-    assert said, "the first ask held nothing"
-    for genotypes in said:
+    batches = subject.transcript(problem)
+    assert batches, "the first ask held nothing"
+    for genotypes in batches:
         outside = (genotypes < 0) | (genotypes >= problem.space.gene_sizes)
         wrong = genotypes[outside.any(axis=1)]
         assert not len(wrong), f"expected genes below {problem.space.gene_sizes.tolist()}, got {wrong[0].tolist()}"
@@ -59,22 +59,22 @@ def repeats_itself(subject: Subject) -> None:
 
 def leaves_others_alone(subject: Subject) -> None:
     """It neither reads nor moves the generators of the process, and shares nothing with another search."""
-    problem, said = subject.problem(), []
+    problem, batches = subject.problem(), []
     kept = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
         for poison in (1, 2):
             np.random.seed(poison)  # noqa: NPY002
             random.seed(poison)
             before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
-            said.append(flat(subject.transcript(problem, 7)))
+            batches.append(flat(subject.transcript(problem, 7)))
             moved = before != (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
             assert not moved, "numpy.random or random was used; draw from context.generator"
     finally:
         np.random.set_state(kept[0])  # noqa: NPY002
         random.setstate(kept[1])
-    assert said[0] == said[1], "numpy.random or random decides; draw from context.generator"
+    assert batches[0] == batches[1], "numpy.random or random decides; draw from context.generator"
     pair = [subject.build(problem, 7), subject.build(problem, 7)]
-    for batch in said[0]:
+    for batch in batches[0]:
         for strategy in pair:
             genotypes = ask_strategy(strategy, problem.space.size, len(problem.space.gene_sizes))
             assert genotypes.tolist() == batch, "two searches at once disturb each other; keep state in the object"
@@ -159,8 +159,8 @@ def takes_known_results(subject: Subject) -> None:
         informed = replace(subject, known=problem.evaluate(problem.space.genotypes(np.arange(0, 2 * n, 2))))
         search, reason = informed.search(problem, subject.limit())
         wanted = subject.limit() or problem.space.size - n
-        said = f"{n} known: expected {wanted} evaluations besides, got {search.charged} and the end {reason!r}"
-        assert search.charged == wanted, f"{said}; see context.known"
+        text = f"{n} known: expected {wanted} evaluations besides, got {search.charged} and the end {reason!r}"
+        assert search.charged == wanted, f"{text}; see context.known"
         goes_on_after_a_stop(informed)
 
 
@@ -168,7 +168,7 @@ def need_not_wait(subject: Subject) -> None:
     """With TRAITS.asynchronous it may be asked before it was told everything, is told in any order, and asks nothing twice."""
     for problem in (subject.problem(budgets=BUDGETS[1]), subject.problem(SMALL[1])) * subject.traits.asynchronous:
         first = subject.hurried(problem)
-        assert first == subject.hurried(problem), "two searches of one seed, told in one order, differ"
+        assert first == subject.hurried(problem), "two searches of one seed with answers in one order differ"
         wanted = min(EVALUATIONS, problem.space.size)
         assert len(set(first)) == len(first) >= wanted, f"expected {wanted} designs, each once, got {len(set(first))}"
 

@@ -1,4 +1,4 @@
-"""A strategy under trial: its tiny problems, what it asks for, and its searches."""
+"""A strategy under trial: its tiny problems, its proposals, and its searches."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ class Subject:
 
     @property
     def traits(self) -> Traits:
-        """What the module states."""
+        """The traits that the module states."""
         found: Traits = self.module.TRAITS
         return found
 
@@ -77,36 +77,36 @@ class Subject:
         )
 
     def hurried(self, problem: Problem) -> list[int]:
-        """Keys that it asks for when it is told one or two at a time, out of order, while others are waited for."""
+        """Keys that it proposes when it receives one or two values at a time, out of order, while others are waited for."""
         strategy, space, order = self.build(problem, asynchronous=True), problem.space, np.random.default_rng(5)
-        said, waiting = list[int](), np.zeros(0, dtype=np.int64)
+        proposed, waiting = list[int](), np.zeros(0, dtype=np.int64)
         for _ in range(EVALUATIONS):
             keys = space.keys(space.repair(ask_strategy(strategy, 3, len(space.gene_sizes))))
-            said, waiting = said + keys.tolist(), order.permutation(np.concatenate([waiting, keys]))
+            proposed, waiting = proposed + keys.tolist(), order.permutation(np.concatenate([waiting, keys]))
             while len(waiting) > 3:
                 now, waiting = np.split(waiting, [1 + len(waiting) % 2])
                 tell_strategy(strategy, problem.evaluate(space.genotypes(now)))
-        return said
+        return proposed
 
     def transcript(
         self, problem: Problem, seed: int = 0, start: IntArray | None = None, asks: int = ASKS
     ) -> list[IntArray]:
-        """What it asks for, told true answers, as long as anything is left to ask."""
-        strategy, said, seen = self.build(problem, seed, start), list[IntArray](), set[int]()
-        while len(said) < asks and len(seen) < problem.space.size:
+        """Its proposals, given true values, as long as anything is left to propose."""
+        strategy, proposed, seen = self.build(problem, seed, start), list[IntArray](), set[int]()
+        while len(proposed) < asks and len(seen) < problem.space.size:
             genotypes = ask_strategy(strategy, problem.space.size, len(problem.space.gene_sizes))
             if len(genotypes) == 0:
                 break
-            said.append(genotypes.copy())
+            proposed.append(genotypes.copy())
             repaired = problem.space.repair(genotypes)
             seen.update(problem.space.keys(repaired).tolist())
             tell_strategy(strategy, problem.evaluate(repaired))
-        return said
+        return proposed
 
     def search(
         self, problem: Problem, evaluations: int | None, seed: int = 0, stopped_after: int | None = None
     ) -> tuple[Search, str]:
-        """A whole run through the study's own loop, if asked stopped once and resumed, and why it ended."""
+        """A whole run through the study's own loop, optionally stopped once and resumed, and why it ended."""
         names = tuple(objective.name for objective in problem.objectives)
         place, genes = self.folder / f"{next(self.searches)}-{FILE}", problem.space.genes
         store = RunStore(place, problem.metric_names, names, problem.budgets, genes=genes)

@@ -266,14 +266,14 @@ def result(training, begin):
     job = training.job
     loss = math.fsum(training.validated) / len(training.validated)
     texts = {name: training.score(Sequences(told, job["sequence_length"])) for name, told in job["texts"].items()}
-    said = {"seconds": time.monotonic() - begin, "engine": f"torch {torch.__version__}"}
+    common = {"seconds": time.monotonic() - begin, "engine": f"torch {torch.__version__}"}
     if not math.isfinite(loss) or loss > training.ceiling:
-        return {"state": "diverged", "reason": f"validation loss {loss:.3f} at the end", **said}
-    return {"state": "ok", "loss": loss, "texts": texts, **said}
+        return {"state": "diverged", "reason": f"validation loss {loss:.3f} at the end", **common}
+    return {"state": "ok", "loss": loss, "texts": texts, **common}
 
 
 def refused(job):
-    """Why the device that was asked for cannot be used, None where it can."""
+    """Why the chosen device cannot be used, None where it can."""
     if job["device"] == "cpu":
         return None
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

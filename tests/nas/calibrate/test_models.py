@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nas.calibrate.figure import Figure, Stated, Unusable
-from nas.calibrate.models import given_models, identified, of_llama_cpp, published
+from nas.calibrate.models import fits_llama_cpp_name, given_models, identified, published
 from nas.errors import UsageError
 from nas.study.model_configs import FAMILIES, architecture_of, read_config
 from objectives.counts import total
@@ -161,6 +161,6 @@ def test_every_family_is_of_llama_cpp() -> None:
     """Published models are of the family that llama.cpp gives them and of no other known one, but for equal ones."""
     names = {family.llama_cpp for family in FAMILIES.values()} - {""}
     for model in published():
-        fitting = {name for name in names if of_llama_cpp(name, model.architecture)}
+        fitting = {name for name in names if fits_llama_cpp_name(name, model.architecture)}
         assert family_of(model.label) in fitting, model.label
         assert fitting <= {"llama", "phi3", "smollm3"} or len(fitting) == 1, (model.label, fitting)

@@ -172,7 +172,7 @@ def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("a quantised checkpoint whose weight format is not stated",),
         ("Qwen3-0.6B", "prefill_ms", 31.0, 1, 1024, 0, "bf16"),
         ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
-        ("a whole request: one more run with --output-len 1 tells prefill from decoding",),
+        ("a whole request: one more run with --output-len 1 separates prefill from decoding",),
     ]
 
 

@@ -43,7 +43,7 @@ def gap(problem: Problem, truth: Evaluations, seed: int, folder: Path) -> float:
     assert len(np.unique(found.keys)) == 5000
     frontier = found[frontier_rows(found)]
     common = len(np.intersect1d(frontier.keys, exact.keys))
-    return distance(Scale.of(problem.objectives, exact.values), frontier.values, exact.values, common).gap
+    return distance(Scale.from_frontier(problem.objectives, exact.values), frontier.values, exact.values, common).gap
 
 
 @pytest.mark.slow

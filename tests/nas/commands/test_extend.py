@@ -5,8 +5,13 @@ Each does what its section says or is refused by name; no command may end in a t
 
 import csv
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -106,22 +111,60 @@ def test_a_gene_is_searched_recorded_explained_and_refused_where_no_formula_has_
     gene: str, values: set[str], tree: ChangedTree
 ) -> None:
     random = ("run", "--algo", "random", "--evaluations", 60, "--space", "space.yaml", "--no-plots", "--quiet")
-    run, resumed, exact, explained, theory = said(
+    run, resumed, exact, explained, words, theory = said(
         tree,
         (*random, "--out", f"of-{gene}"),
         ("run", "--resume", f"of-{gene}", "--evaluations", 80, "--no-plots", "--quiet"),
         (*RUN, "--space", "space.yaml", "--objectives", "loss,resident_gb", "--out", f"exact-{gene}"),
         ("explain", f"of-{gene}", "--index", 1, "--json"),
+        ("explain", f"of-{gene}", "--index", 1),
         ("theory", "--set", "space=space.yaml", "--budget", "total_ms=400"),
     )
-    assert [each.code for each in (run, resumed, exact, explained, theory)] == [0, 0, 0, 0, 2]
+    assert [each.code for each in (run, resumed, exact, explained, words, theory)] == [0, 0, 0, 0, 0, 2]
     found = rows(tree, f"of-{gene}/evaluations.csv")
     assert ({row[gene] for row in found}, len(found)) == (values, 80)
     shown = json.loads(explained.out)["metrics"]
     assert shown["memory_gb"] == pytest.approx(float(found[1]["memory_gb"]), rel=1e-9)
     assert gene in theory.err
+    assert f", {gene} {found[1][gene]}, " in words.out
     alone = {row[gene] for row in rows(tree, f"exact-{gene}/frontier.csv")}
     assert alone == {min(values, key=int)}  # dearer, and no law sees it
+
+
+def test_a_column_costs_time_and_no_export_drops_it(tree: ChangedTree) -> None:
+    alone = (*RUN, "--space", "space.yaml", "--objectives", "loss,decode_ms", "--budget", "resident_gb=0.4")
+    run, export = said(tree, (*alone, "--out", "adapters"), ("export", "adapters", "--select", "best", "--out", "lost"))
+    assert (run.code, export.code) == (0, 2), (run.err, export.err)
+    assert {row["adapter_rank"] for row in rows(tree, "adapters/frontier.csv")} == {"8"}
+    assert "adapter_rank" in export.err
+
+
+#: A file of the page's additions that somebody forgets, the tests that find it, and what they say.
+FORGOTTEN = (
+    ("search_spaces/architectures.py", "search_spaces/test_specification.py", "expected the same columns .* got adapter_rank in one"),
+    ("search_spaces/columns.py", "search_spaces/test_specification.py", "expected the same columns .* got adapter_rank in one"),
+    ("search_spaces/architectures.py search_spaces/columns.py", "search_spaces/test_specification.py", "columns.py: expected a default .* {'adapter_rank'}"),
+    ("objectives/counts.py objectives/latency/operators.py", "objectives/latency/test_coverage.py", "adapter_rank: .* price it in objectives/counts.py"),
+    ("objectives/scenario.py", "objectives/latency/test_coverage.py", "Device: .* got sustained; read it in objectives/scenario.py"),
+    ("nas/__main__.py", "nas/commands/test_strangers_files.py", "expected every command in COMMANDS, got {'ridge'}"),
+    ("", "objectives/latency/test_coverage.py", "tests/reference.py: expected every column in Arch, got no adapter_rank"),
+    ("", "objectives/test_metrics.py", "docs/model.md: expected a row for metric kv_cache_gb"),
+    ("", "nas/commands/test_strangers_files.py", "run-folder.md: expected a row for each command .*ridge"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("forgotten", "tests", "words"), FORGOTTEN)
+def test_a_forgotten_step_is_named(forgotten: str, tests: str, words: str, tmp_path: Path) -> None:
+    kept = [edit for diff in diffs().values() for edit in edits(diff) if edit[0] not in forgotten.split()]
+    root = ChangedTree.made(tmp_path, kept).root
+    for folder in ("tests", "docs", "configs"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", root)
+    line = (sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", f"tests/{tests}")
+    done = subprocess.run(
+        line, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, timeout=300
+    )
+    assert re.search(words, done.stdout + done.stderr, re.DOTALL), done.stdout[-6000:]
 
 
 def test_an_effect_of_the_device_lengthens_what_arithmetic_binds(tree: ChangedTree) -> None:

@@ -51,7 +51,6 @@ KEY: list[Edit] = [
     ("objectives/scenario.py", "return 1.0 / ((self.calibration", "return self.made_up / ((self.calibration"),
 ]
 GENE: list[Edit] = [
-    ("search_spaces/specification.py", '    "tokens",\n)', '    "tokens",\n    "vocabulary",\n)'),
     (
         "search_spaces/axes_schema.py",
         "    precision: list[str] | None = None",

@@ -22,7 +22,7 @@ from nas.files.tables import csv_text
 from nas.record.candidates import read_candidates, write_candidates
 from nas.record.database import meta_digest
 from nas.record.store import FILE
-from nas.terminal.console import brief, harmless
+from nas.terminal.console import harmless, shortened
 from objectives.display_text import cell, escaped, read_cell
 from search_spaces.architectures import Architectures, architectures_of, one
 
@@ -68,11 +68,11 @@ def test_whatever_is_printed_is_harmless_and_json_stays_json() -> None:
 
 
 def test_a_message_is_cut_inside_and_keeps_its_end() -> None:
-    said = brief("study.yaml:1: name: expected x, got " + "y" * 100_000 + "; correct it")
+    said = shortened("study.yaml:1: name: expected x, got " + "y" * 100_000 + "; correct it")
     assert len(said) < 1_000
     assert said.startswith("study.yaml:1: name: ")
     assert said.endswith("; correct it")
-    assert brief("\n".join("abc" for _ in range(5_000))).count("\n") == 100
+    assert shortened("\n".join("abc" for _ in range(5_000))).count("\n") == 100
 
 
 def test_values_of_any_length_are_not_echoed_whole(inside: Inside) -> None:

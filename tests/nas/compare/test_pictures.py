@@ -102,11 +102,13 @@ def test_ranks_are_drawn_from_ten_studies_on_and_with_the_extra_only() -> None:
     gaps = generator.random((12, 3)) + np.arange(3)
     few = Ranking("", names, gaps[:9], (), 100, frozenset())
     assert rank_figure(few, strokes(names)) is None
-    assert "need at least 10 studies" in few.said()
+    assert "need at least 10 studies" in few.sentence()
     assert few.rows() == []
     enough = Ranking("", names, gaps, ("d",), 100, frozenset())
     assert (rank_figure(enough, strokes(names)) is not None) is can_draw()
-    assert enough.said().startswith("Best: a (1.00).")
-    assert "Not ranked" in enough.said()
+    assert enough.sentence().startswith("Best: a (1.00).")
+    assert "Not ranked" in enough.sentence()
     assert [row["strategy"] for row in enough.rows()] == ["a", "b", "c"]
-    assert Ranking("", names, np.ones((12, 3)), (), 100, frozenset()).said() == "No difference shown over the studies."
+    assert (
+        Ranking("", names, np.ones((12, 3)), (), 100, frozenset()).sentence() == "No difference shown over the studies."
+    )

@@ -14,7 +14,7 @@ from nas.compare.tables import anytime_table, rank_table
 from nas.problem.objective import Objective
 
 
-def of_study(
+def study_result(
     number: int, medians: dict[str, list[float]], held: dict[str, int], starts: dict[str, int] | None = None
 ) -> StudyResult:
     """A study in which every run of a strategy has the given gaps after 50, 100 and 200 designs; equal `starts` begin alike."""
@@ -35,7 +35,7 @@ def of_study(
 def test_ranks_on_the_way_say_who_leads_when_and_who_had_ended() -> None:
     medians = {"slow": [0.1, 0.1, 0.1], "steady": [0.3, 0.2, 0.01], "random": [0.5, 0.4, 0.3]}
     held = {"slow": 60, "steady": 200, "random": 200}
-    results = [of_study(i, medians, held) for i in range(10)]
+    results = [study_result(i, medians, held) for i in range(10)]
     stages = course(results, "")
     assert [stage.evaluations for stage in stages] == [50, 100, 200]
     assert [stage.ordered()[0][0] for stage in stages] == ["slow", "slow", "steady"]
@@ -57,7 +57,7 @@ def test_a_pair_is_led_by_whom_its_test_speaks_for() -> None:
         for name, gaps in (("first", first), ("second", second))
         for seed, gap in enumerate(gaps)
     )  # fmt: skip
-    empty = of_study(0, {}, {})
+    empty = study_result(0, {}, {})
     (pair,) = pairs(replace(empty, runs=runs, counts=np.array([50])), "gap")
     assert pair.a12 < 0.5
     assert pair.p_holm < 0.05
@@ -77,7 +77,7 @@ def of_samples(
         for i, (name, gaps) in enumerate(samples.items())
         for seed, gap in enumerate(gaps[:seeds])
     )  # fmt: skip
-    return replace(of_study(0, {}, {}), runs=runs, counts=np.array([50]))
+    return replace(study_result(0, {}, {}), runs=runs, counts=np.array([50]))
 
 
 def separated(strategies: int) -> dict[str, np.ndarray]:
@@ -135,7 +135,7 @@ def test_the_seeds_that_are_said_to_be_needed_are_enough_and_one_fewer_is_not(st
 def test_ranks_of_strategies_that_evaluated_the_same_are_marked() -> None:
     medians = {"a": [0.3, 0.2, 0.01], "b": [0.3, 0.2, 0.02], "random": [0.5, 0.4, 0.3]}
     held = {"a": 100, "b": 100, "random": 200}
-    stages = course([of_study(i, medians, held, {"a": 0, "b": 0}) for i in range(10)], "")
+    stages = course([study_result(i, medians, held, {"a": 0, "b": 0}) for i in range(10)], "")
     assert [sorted(stage.level) for stage in stages] == [["a", "b"], ["a", "b"], []]
     table = rank_table(stages)
     assert table.rows[0] == ("a", "1.50 =", "1.50 =", "1.00 *")

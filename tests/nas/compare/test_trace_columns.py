@@ -76,14 +76,14 @@ def test_a_volume_is_that_of_the_definition() -> None:
     values = np.array([[10.0, -0.6], [20.0, -0.8]])
     raw = volume_of(objectives, {"ms": 30.0, "accuracy": 0.5}, {})
     assert raw is not None
-    assert raw.of(values) == pytest.approx(20 * 0.1 + 10 * 0.2)
+    assert raw.hypervolume(values) == pytest.approx(20 * 0.1 + 10 * 0.2)
     normal = volume_of(objectives, {}, {"ms": [0.0, 40.0], "accuracy": [0.4, 0.9]})
     assert normal is not None
-    assert normal.of(values) == pytest.approx(0.75 * 0.4 + 0.5 * 0.4)
+    assert normal.hypervolume(values) == pytest.approx(0.75 * 0.4 + 0.5 * 0.4)
     both = volume_of(objectives, {"ms": 44.0, "accuracy": 0.35}, {"ms": [0.0, 40.0], "accuracy": [0.4, 0.9]})
     assert both is not None
-    assert both.of(values) == pytest.approx(0.85 * 0.5 + 0.6 * 0.4)
-    assert raw.of(values[:0]) == 0.0
+    assert both.hypervolume(values) == pytest.approx(0.85 * 0.5 + 0.6 * 0.4)
+    assert raw.hypervolume(values[:0]) == 0.0
     assert volume_of(objectives, {}, {}) is None
 
 

@@ -235,7 +235,7 @@ def test_a_large_space_is_solved_by_parts_to_the_same(
         monkeypatch.setattr(f"{module}.SMALL", 100)
     parts = solved(devices=["raspberry_pi_5", "l4"], applications="smart home,private serving")
     assert parts.answers.fits is None
-    assert "as by run --algo exact" in parts.answers.said
+    assert "as by run --algo exact" in parts.answers.proof
     for one, two in zip(whole.rows, parts.rows, strict=True):
         assert (one.pick is None) == (two.pick is None)
         assert one.frontier.keys.tolist() == two.frontier.keys.tolist()

@@ -24,7 +24,9 @@ def rows_of(request: DevicesRequest, *, own: bool = True) -> list[list[ModelRow]
     wanted = case_list(request)
     return [
         list(rows)
-        for rows in ranked(Priced.of(wanted.config.models), priced_cases(wanted.for_models()).cases, own_vocabulary=own)
+        for rows in ranked(
+            Priced.from_items(wanted.config.models), priced_cases(wanted.for_models()).cases, own_vocabulary=own
+        )
     ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nas.answer.gain_sentences import described, gain_lines
-from nas.answer.outcome_files import asked_text
+from nas.answer.outcome_files import question_text
 from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution
@@ -334,7 +334,7 @@ def test_explain_says_why_it_cannot_say_what_more_would_buy(
 ) -> None:
     monkeypatch.setattr("nas.exact.gains.SECONDS", 3)
     said = inside("explain", exact_run, "--select", "best").out
-    assert "What more would buy is not said: exact answers in the some space would take more than seconds" in said
+    assert "What more would buy is not computed: exact answers in the some space would take more than seconds" in said
     assert json.loads(inside("explain", exact_run, "--select", "best", "--json").out)["gains"] is None
 
 
@@ -369,8 +369,8 @@ def test_notes_of_one_question_never_answer_another(enumerated: Path, inside: In
     assert any(question.vocabulary == 0 for question in problem.queries)
     for question in problem.queries:
         whole = everything(problem.with_vocabulary(question.vocabulary))
-        row = PickRule.of(question).row(whole)
-        assert picks.get(asked_text(problem, question)) == (None if row is None else whole.metrics["loss"][row]), (
+        row = PickRule.for_query(question).row(whole)
+        assert picks.get(question_text(problem, question)) == (None if row is None else whole.metrics["loss"][row]), (
             question.label
         )
 

@@ -213,7 +213,7 @@ def test_parts_that_are_not_monotonic_are_refused(regular: Problem) -> None:
 
 
 def test_differences_between_sums_and_wholes_are_rounding(regular: Problem) -> None:
-    sums = AdditiveBounds.of(regular, Grid(regular.space), regular.metric_names)
+    sums = AdditiveBounds.for_metrics(regular, Grid(regular.space), regular.metric_names)
     assert largest_difference(sums, regular.metric_names, np.random.default_rng(1)) < 1e-14
 
 
@@ -302,7 +302,7 @@ def test_blocks_are_made_one_by_one_and_hold_everything_once() -> None:
         {"name": "wide", "axes": {**axes, "expert_size": [64, 128], "n_kv_heads": [1, "n_heads"]}}
     )
     grid = Grid(space)
-    backbones = Backbones.of(grid)
+    backbones = Backbones.from_grid(grid)
     tracemalloc.start()
     first = next(Items.everything(grid, backbones, 1000))
     peak = tracemalloc.get_traced_memory()[1]

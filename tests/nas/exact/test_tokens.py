@@ -14,7 +14,7 @@ from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import METRIC_ORDER, Problem
-from nas.problem.settings import each_setting, of_all_settings
+from nas.problem.settings import each_setting, in_all_settings
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_device, load_law
 from objectives.loss_law.law import Law
@@ -151,7 +151,7 @@ def test_an_axis_is_the_union_of_its_numbers_asked_one_by_one(law: str) -> None:
     for number, each in enumerate(tokens):
         problem = assemble({**raw, "tokens": each}, {}).problem
         found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
-        alone.append(of_all_settings(found[frontier_rows(found)], number, axis))
+        alone.append(in_all_settings(found[frontier_rows(found)], number, axis))
     union = distinct(alone)
     union, front = union[frontier_rows(union)], together[frontier_rows(together)]
     assert union.keys.tolist() == front.keys.tolist()
@@ -164,7 +164,7 @@ def test_settings_are_problems_that_price_as_the_whole_does() -> None:
     for number, one in enumerate(each_setting(whole)):
         some = one.space.sample(50, np.random.default_rng(number))
         found = one.evaluate(some, ("loss",))
-        same = whole.evaluate(of_all_settings(found, number, whole).genotypes, ("loss",))
+        same = whole.evaluate(in_all_settings(found, number, whole).genotypes, ("loss",))
         np.testing.assert_array_equal(found.metrics["loss"], same.metrics["loss"])
 
 

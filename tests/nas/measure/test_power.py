@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nas.measure import power
-from nas.measure.power import Readings, metered, of_nvidia_smi, of_tegrastats, rapl_domains, source
+from nas.measure.power import Readings, metered, nvidia_smi_watts, rapl_domains, source, tegrastats_watts
 
 ORIN = (
     "11-22-2024 10:00:00 RAM 2500/7620MB (lfb 4x4MB) SWAP 0/3810MB CPU [5%@1510,0%@1510] GR3D_FREQ 45% "
@@ -93,29 +93,29 @@ def test_what_was_counted_between_two_times_goes_on_beyond_a_wrap(
     with metered("rapl") as readings:
         pass
     assert readings.rail == "RAPL package-0 + dram"
-    assert readings.of([(0.01, 0.61)]) == pytest.approx(25 * 0.6, rel=1e-6)
-    assert readings.of([(0.01, 0.31), (0.4, 1.0)]) == pytest.approx(25 * 0.45, rel=1e-6)
+    assert readings.mean_joules([(0.01, 0.61)]) == pytest.approx(25 * 0.6, rel=1e-6)
+    assert readings.mean_joules([(0.01, 0.31), (0.4, 1.0)]) == pytest.approx(25 * 0.45, rel=1e-6)
 
 
 def test_a_request_that_was_hardly_read_has_no_energy() -> None:
     readings = Readings()
-    assert readings.of([(0.0, 1.0)]) is None
+    assert readings.mean_joules([(0.0, 1.0)]) is None
     for second in range(10):
         readings.drawn(float(second), 4.0 if second < 5 else 8.0)
-    assert readings.of([(0.0, 4.0)]) == pytest.approx(16.0)
-    assert readings.of([(0.0, 4.0), (5.0, 9.0)]) == pytest.approx((16.0 + 32.0) / 2)
+    assert readings.mean_joules([(0.0, 4.0)]) == pytest.approx(16.0)
+    assert readings.mean_joules([(0.0, 4.0), (5.0, 9.0)]) == pytest.approx((16.0 + 32.0) / 2)
     for window in ((-1.0, 4.0), (2.0, 9.5), (3.0, 4.5), (4.0, 2.0)):
-        assert readings.of([window]) is None
-    assert readings.of([]) is None
+        assert readings.mean_joules([window]) is None
+    assert readings.mean_joules([]) is None
 
 
 def test_what_programs_print_is_read() -> None:
-    assert of_tegrastats(ORIN) == ("VDD_IN", pytest.approx(6.512))
-    assert of_tegrastats(ORIN.replace("VDD_IN", "VDD_XX")) == ("VDD_CPU_GPU_CV", pytest.approx(2.31))
-    assert of_tegrastats(NANO) == ("POM_5V_IN", pytest.approx(3.21))
-    assert of_tegrastats("RAM 1/2MB") is None
-    assert of_nvidia_smi(" 61.27\n") == ("GPU 0, nvidia-smi", 61.27)
-    assert of_nvidia_smi("[N/A]") is None
+    assert tegrastats_watts(ORIN) == ("VDD_IN", pytest.approx(6.512))
+    assert tegrastats_watts(ORIN.replace("VDD_IN", "VDD_XX")) == ("VDD_CPU_GPU_CV", pytest.approx(2.31))
+    assert tegrastats_watts(NANO) == ("POM_5V_IN", pytest.approx(3.21))
+    assert tegrastats_watts("RAM 1/2MB") is None
+    assert nvidia_smi_watts(" 61.27\n") == ("GPU 0, nvidia-smi", 61.27)
+    assert nvidia_smi_watts("[N/A]") is None
 
 
 def program(folder: Path, name: str, line: str) -> None:
@@ -144,7 +144,7 @@ def test_a_program_is_read_while_the_block_runs_and_ended(
             time.sleep(0.05)
         end = readings.times[-1]
     begin = readings.times[0]
-    assert readings.of([(begin, end)]) == pytest.approx(watts * (end - begin))
+    assert readings.mean_joules([(begin, end)]) == pytest.approx(watts * (end - begin))
     assert (tmp_path / "bin" / "asked").read_text() == " ".join(power.COMMANDS[name])
 
 

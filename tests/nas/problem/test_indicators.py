@@ -68,12 +68,12 @@ def test_points_beyond_the_reference_count_nothing() -> None:
 
 def test_the_scale_puts_the_frontiers_best_at_0_and_its_worst_at_1() -> None:
     values = np.array([[3.0, 10.0], [2.5, 100.0], [2.0, 1000.0]])
-    scale = Scale.of((LINEAR, LOG), values)
+    scale = Scale.from_frontier((LINEAR, LOG), values)
     assert scale.normalise(values) == pytest.approx(np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), abs=1e-12)
 
 
 def test_equal_ends_scale_by_1() -> None:
-    scale = Scale.of((LINEAR, LINEAR), np.array([[2.0, 5.0]]))
+    scale = Scale.from_frontier((LINEAR, LINEAR), np.array([[2.0, 5.0]]))
     assert scale.normalise(np.array([[2.0, 5.0], [2.5, 5.25]])).tolist() == [[0.0, 0.0], [0.5, 0.25]]
     assert scale.hypervolume(np.array([[2.0, 5.0]])) == pytest.approx(1.1**2)
 
@@ -81,12 +81,12 @@ def test_equal_ends_scale_by_1() -> None:
 def test_the_unit_of_a_log_objective_does_not_matter() -> None:
     values = np.array([[3.0, 10.0], [2.5, 40.0], [2.0, 1000.0]])
     other = values * np.array([1.0, 1e-3])
-    first, second = (Scale.of((LINEAR, LOG), v).normalise(v) for v in (values, other))
+    first, second = (Scale.from_frontier((LINEAR, LOG), v).normalise(v) for v in (values, other))
     assert first == pytest.approx(second, abs=1e-12)
 
 
 def test_the_scale_is_described_in_the_objectives_own_units() -> None:
-    described = Scale.of((LINEAR, LOG), np.array([[3.0, 10.0], [2.0, 1000.0]])).described()
+    described = Scale.from_frontier((LINEAR, LOG), np.array([[3.0, 10.0], [2.0, 1000.0]])).described()
     assert described["loss"] == {"scale": "linear", "best": 2.0, "worst": 3.0, "reference": 1.1}
     assert described["total_ms"] == pytest.approx({"scale": "log", "best": 10.0, "worst": 1000.0, "reference": 1.1})
 

@@ -217,7 +217,7 @@ def test_another_vocabulary_changes_metrics_and_no_loss(
         question = pick.question
         variant = problem.with_vocabulary(question.vocabulary)
         expected = evaluated(variant)
-        row = PickRule.of(question).row(expected)
+        row = PickRule.for_query(question).row(expected)
         assert (pick.answer is None) == (row is None)
         if pick.answer is not None and row is not None:
             assert pick.answer.metrics["total_ms"][0] == expected.metrics["total_ms"][row]

@@ -61,7 +61,7 @@ def test_where_two_objectives_have_one_best_point_the_knee_is_nearest_the_ideal(
     problem = problem_of(objectives=["loss", "total_ms", "memory_gb"])
     found = evaluated(problem)
     rows = frontier_rows(found)
-    scale = Scale.of(problem.objectives, found.values[rows])
+    scale = Scale.from_frontier(problem.objectives, found.values[rows])
     points = scale.normalise(found.values[rows])
     assert len({int(np.argmin(points[:, i])) for i in range(3)}) == 2
     assert select(found, "knee", scale, ONE).tolist() == [rows[int(np.argmin(points.sum(axis=1)))]]
@@ -101,7 +101,7 @@ def test_diverse_takes_no_row_twice_where_designs_are_equal(k: int) -> None:
 
 def chosen(found: Evaluations, how: str, problem: Problem) -> list[int]:
     """Rows chosen on the scale of the found frontier."""
-    return select(found, how, Scale.of(problem.objectives, found.values[frontier_rows(found)]), ONE).tolist()
+    return select(found, how, Scale.from_frontier(problem.objectives, found.values[frontier_rows(found)]), ONE).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_frontier_is_the_frontier(found: Evaluations, problem: Problem) -> None:
 @pytest.mark.parametrize("how", ["frontier", "best", "knee", "diverse:3", "budget:total_ms=9"])
 def test_nothing_feasible_chooses_nothing(how: str, rows_of: Callable[..., Evaluations], problem: Problem) -> None:
     nothing = rows_of({"loss": [3.0, 2.0], "total_ms": [5.0, 6.0]}, budgets={"total_ms": 1.0})
-    assert select(nothing, how, Scale.of(problem.objectives, np.array([[1.0, 1.0]])), ONE).tolist() == []
+    assert select(nothing, how, Scale.from_frontier(problem.objectives, np.array([[1.0, 1.0]])), ONE).tolist() == []
 
 
 @pytest.mark.parametrize(

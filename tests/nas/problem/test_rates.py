@@ -39,9 +39,9 @@ def study(**keys: Any) -> Problem:
 def test_the_largest_cost_is_the_last_whose_rate_suffices(amount: float, least: float) -> None:
     rate = Rate("rate", "cost", amount)
     cost = rate.largest_cost(least)
-    assert rate.of(cost) >= least
+    assert rate.at(cost) >= least
     beyond = math.nextafter(cost, math.inf)
-    assert beyond == math.inf or rate.of(beyond) < least
+    assert beyond == math.inf or rate.at(beyond) < least
 
 
 @pytest.mark.parametrize("batch", [1, 3])

@@ -126,7 +126,7 @@ def test_without_waiting_they_are_charged_to_nobody_either(algo: str, lab: Study
 
 def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
     said = lab.ran("nsga2", "run", "--known", "first", evaluations=20)
-    assert "known: first: 30 results taken, charged to nobody" in said.out
+    assert "known: first: 30 results taken, not charged" in said.out
     assert "30 results were known before" in said.out
     (entry,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["known"]
     assert entry == {"source": "first", "used": 30, "left_out": {}, "notes": []}

@@ -340,6 +340,6 @@ def test_exact_above_its_limit_asks_for_the_frontier_and_the_picks_alone(
         picks = []
         for rows in (found, truth):
             with_head = variant.evaluate(rows.genotypes)
-            row = PickRule.of(question).row(with_head)
+            row = PickRule.for_query(question).row(with_head)
             picks.append(None if row is None else int(with_head.keys[row]))
         assert picks[0] == picks[1], question.label

@@ -100,7 +100,7 @@ def test_in_a_fine_space_it_comes_near_the_exact_frontier(problem_in: Made) -> N
         strategy.tell(told)
         genotypes = strategy.ask(100)
     frontier = solve(problem).frontier.values
-    scale = Scale.of(problem.objectives, frontier)
+    scale = Scale.from_frontier(problem.objectives, frontier)
     assert 1 - scale.hypervolume(np.concatenate(values)[:1000]) / scale.hypervolume(frontier) < 0.02
 
 

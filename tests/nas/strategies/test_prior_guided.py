@@ -173,7 +173,7 @@ def test_a_distorted_model_is_corrected_within_fifty_evaluations(names: tuple[st
     exact = tuple(o for o in problem.objectives if o.name not in names)
     study = replace(problem, objectives=(*expensive, *exact), functions=expensive)
     truth = study.evaluate(every(study)).values
-    scale = Scale.of(study.objectives, truth[non_dominated(truth)])
+    scale = Scale.from_frontier(study.objectives, truth[non_dominated(truth)])
     most, draw = scale.hypervolume(truth), np.random.default_rng(3)
     gap = 1 - scale.hypervolume(searched(study, 50).values) / most
     by_chance = 1 - scale.hypervolume(truth[draw.choice(len(truth), 50, replace=False)]) / most
@@ -276,7 +276,7 @@ def test_a_space_too_large_to_enumerate_is_searched_by_a_pool(bare: Made) -> Non
     study = with_own(problem, *undisturbed(problem))
     found = searched(study, 40)
     assert len(np.unique(found.keys)) == len(found)
-    scale = Scale.of(problem.objectives, solve(problem).frontier.values)
+    scale = Scale.from_frontier(problem.objectives, solve(problem).frontier.values)
     draw = problem.evaluate(problem.space.sample(5000, np.random.default_rng(0)))
     assert scale.hypervolume(rows_of(study, study.functions, found)) > scale.hypervolume(draw.values)
 

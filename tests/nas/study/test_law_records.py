@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nas.answer.law_sentences import caveats
-from nas.answer.sentences import told_by_fit
+from nas.answer.sentences import fit_lines
 from nas.commands.list import show
 from nas.study.catalogue import load_law
 from nas.study.law_records import record_line, records, records_line, records_of, rules
@@ -47,7 +47,7 @@ def test_an_answer_under_rival_laws_says_their_records_and_a_rules() -> None:
 
 
 def test_the_caveat_of_sparsity_iso_has_its_record_beside_it() -> None:
-    (said,) = told_by_fit(load_law("sparsity_iso"))
+    (said,) = fit_lines(load_law("sparsity_iso"))
     assert "R² 0.68" in said
     assert f"active {records()['active']['sparsity_iso'].in_short}" in said
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.terminal.console import brief, say, sentence
+from nas.terminal.console import say, sentence, shortened
 from nas.terminal.styles import Styled, is_coloured, write_line
 from nas.terminal.tables import fitted, laid_out
 from nas.terminal.width import cells, columns, cut, wrapped
@@ -146,4 +146,4 @@ def test_a_stream_without_characters_gets_plain_ones_before_lines_are_laid_out(m
     lines = ["".join(line) for line in sentence(" ".join(["a…b"] * 20))]
     assert max(map(len, lines)) <= 40
     assert " ".join(lines).split() == ["a...b"] * 20
-    assert brief("x" * 2000).count("…") == 1
+    assert shortened("x" * 2000).count("…") == 1

@@ -13,7 +13,7 @@ def random_program(seed: int) -> Program:
     g = np.random.default_rng(seed)
     scale = np.exp(g.normal(0, 0.7, 11))
     al, ar, am, arho, b2 = 1.63 * scale[0], 0.17 * scale[1], 0.05 * scale[2], 1.09 * scale[3], 0.97 * scale[4]
-    loss = Posynomial.of(
+    loss = Posynomial.from_terms(
         [
             (9.96 * scale[5], (-al, 0, 0, 0, 0)),
             (0.031 * scale[6], (0, g.uniform(-0.5, 0.5), -ar, 0, arho)),
@@ -22,10 +22,10 @@ def random_program(seed: int) -> Program:
         ]
     )
     cache = np.exp(g.uniform(np.log(1e3), np.log(1e5)))
-    latency = Posynomial.of(
+    latency = Posynomial.from_terms(
         [(4, (1, 2, 0, 0, 0)), (4, (1, 2, 0, -1, 0)), (cache, (1, 1, 0, -1, 0)), (6, (1, 2, 1, 0, 0))]
     )
-    memory = Posynomial.of([(4, (1, 2, 0, 0, 0)), (4, (1, 2, 0, -1, 0)), (6, (1, 2, 1, 0, -1))])
+    memory = Posynomial.from_terms([(4, (1, 2, 0, 0, 0)), (4, (1, 2, 0, -1, 0)), (6, (1, 2, 1, 0, -1))])
     box = Box(np.array([2.0, 256, 0.25, 1, 1 / 64]), np.array([200.0, 8192, 16, 64, 1]), 64.0)
     least = [float(p(box.cheapest)) for p in (latency, memory)]
     budgets = [low * np.exp(g.uniform(1, 8)) for low in least]
@@ -133,7 +133,7 @@ def test_fixed_variables_stay_and_an_empty_box_is_seen() -> None:
 
 def test_negative_coefficients_are_no_posynomial() -> None:
     with pytest.raises(ValueError, match="at least 0"):
-        Posynomial.of([(-1.0, (0, 0, 0, 0, 0))])
+        Posynomial.from_terms([(-1.0, (0, 0, 0, 0, 0))])
 
 
 def test_a_solve_takes_few_steps() -> None:

@@ -1,6 +1,8 @@
-"""What closed forms are not known to cover they refuse by name, also what a later version adds."""
+"""Keys and columns that somebody adds: what closed forms do not cover is refused by name, and what nothing reads or prices is found."""
 
+import re
 from dataclasses import dataclass, fields, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -8,14 +10,38 @@ import pytest
 
 import nas
 from nas.errors import UsageError
+from nas.study.configuration import StudyConfig
 from nas.theory.theory_problem import OPTIONS, TheoryProblem
+from objectives.assessment import Assessment
 from objectives.device import Device
 from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, latency_ms, part_seconds, uncovered
 from objectives.scenario import Precision, Scenario
 from search_spaces.architectures import Architectures, one
-from search_spaces.columns import CODES, DEFAULTS
+from search_spaces.columns import CODES, DEFAULTS, NOT_OF_A_MODEL
+from tests.sources import FILES, text
 
 SHAPE = {"depth": 12, "width": 768, "n_kv_heads": 4, "expert_size": 1536}
+EVERYTHING = SHAPE | {
+    "n_experts": 4,
+    "top_k": 2,
+    "shared_expert_size": 64,
+    "vocabulary": 1000,
+    "n_dense": 1,
+    "dense_size": 512,
+    "n_local": 3,
+    "window": 64,
+    "n_kv_shared": 3,
+    "n_kv_shared_local": 1,
+    "n_conv": 2,
+    "conv_kernel": 3,
+    "n_linear": 2,
+    "linear_kind": "deltanet",
+    "linear_heads": 8,
+    "linear_key_heads": 4,
+    "linear_kernel": 4,
+    "linear_key_dim": 64,
+    "linear_value_dim": 64,
+}  # a design in which each column matters
 
 
 @dataclass(frozen=True)
@@ -77,11 +103,45 @@ def test_every_column_is_covered_or_refused(column: str, closed: Any) -> None:
             latency_ms(changed, closed.scenario)
 
 
+@pytest.mark.parametrize("column", [name for name in DEFAULTS if name not in NOT_OF_A_MODEL])
+def test_every_column_is_priced(column: str, case: Any) -> None:
+    """A column that changes neither parameters nor memory nor time would be searched as if it were free."""
+    plain = one(EVERYTHING)
+    stored = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    old = stored[column]
+    other = (old + 1) % len(CODES[column]) if column in CODES else ~old if old.dtype == np.bool_ else old + 1
+    changed = Architectures(**stored | {column: other})
+    found, before = (Assessment(each, case.but(complete=True).scenario) for each in (changed, plain))
+    assert any(found[name] != before[name] for name in ("params_total", "resident_gb", "total_ms")), (
+        f"{column}: expected a column that changes parameters, memory or time, got none of them; "
+        "price it in objectives/counts.py or objectives/latency/operators.py"
+    )
+
+
+def test_the_oracle_has_every_column(reference: ModuleType) -> None:
+    missing = set(DEFAULTS) - {field.name for field in fields(reference.Arch)} - {*NOT_OF_A_MODEL}
+    assert not missing, (
+        f"tests/reference.py: expected every column in Arch, got no {', '.join(missing)}; add and count it"
+    )
+
+
+@pytest.mark.parametrize("kind", [Device, Scenario, StudyConfig])
+def test_every_key_is_read(kind: type[Any]) -> None:
+    """A key of device files, scenarios or studies that nothing reads would be accepted without effect."""
+    source = "".join(map(text, FILES))
+    names = kind.model_fields if hasattr(kind, "model_fields") else [field.name for field in fields(kind)]
+    unread = [name for name in names if not re.search(rf'\.{name}\b|"{name}"', source)]
+    where = "objectives/scenario.py or nas/search/scenarios.py"
+    assert unread == [], (
+        f"{kind.__name__}: expected keys that something reads, got {', '.join(unread)}; read it in {where}"
+    )
+
+
 def test_what_is_covered_exists() -> None:
     """A name in a list of what is covered that nothing has any more would cover nothing."""
-    assert {*SCENARIO, *OPTIONS} == {f.name for f in fields(Scenario)}
-    assert set(PRECISION) == {f.name for f in fields(Precision)}
-    assert set(DEVICE) == set(Device.model_fields)
+    assert {*SCENARIO, *OPTIONS} <= {f.name for f in fields(Scenario)}
+    assert set(PRECISION) <= {f.name for f in fields(Precision)}
+    assert set(DEVICE) <= set(Device.model_fields)
     assert set(COLUMNS) <= set(DEFAULTS)
 
 

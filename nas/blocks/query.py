@@ -26,7 +26,7 @@ KEYS = ("objectives", "budgets", "fixed", "max_kinds", "picks")
 
 
 @dataclass(frozen=True)
-class Asked:
+class BlocksQuery:
     """As typed, or as a folder's config.yaml has it."""
 
     objectives: tuple[str, ...] = ("score", "memory_mib")
@@ -36,8 +36,8 @@ class Asked:
     picks: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], where: str) -> "Asked":
-        """What a configuration says.
+    def from_config(cls, content: Mapping[str, Any], where: str) -> "BlocksQuery":
+        """The query of a recorded configuration.
 
         Raises:
             UsageError: content of another form.
@@ -55,8 +55,8 @@ class Asked:
         )
 
     @classmethod
-    def typed(cls, request: BlocksRequest) -> "Asked":
-        """What the flags say; without objectives the one score that they name, if they do.
+    def typed(cls, request: BlocksRequest) -> "BlocksQuery":
+        """The query of the flags; without objectives the one score that they name, if they do.
 
         Raises:
             UsageError: no objective.
@@ -98,8 +98,8 @@ class Asked:
         return dict(zip(KEYS, values, strict=True))
 
 
-def answered(library: Library, asked: Asked, say: Doing = lambda text: None) -> Frontier:
-    """The frontier that was asked for.
+def answered(library: Library, asked: BlocksQuery, say: Doing = lambda text: None) -> Frontier:
+    """The frontier of a query.
 
     Raises:
         UsageError: unknown metrics, blocks or layers, or what cannot be done.
@@ -130,8 +130,8 @@ def limit_of(library: Library, text: str) -> Limit:
     except ValueError:
         value = np.nan
     if not abs(value) <= LARGEST:
-        said = f"expected a number in the library's unit, got {written[:40]!r}"
-        raise UsageError(f"budget: {name}: {said}; write {name}=1000")
+        sentence = f"expected a number in the library's unit, got {written[:40]!r}"
+        raise UsageError(f"budget: {name}: {sentence}; write {name}=1000")
     return Limit(name, value, sign == ">=" or (sign == "=" and name in library.larger))
 
 
