@@ -169,10 +169,17 @@ class _Problem:
         return found, np.asarray(np.linalg.inv(last.T @ last), dtype=np.float64)
 
     def tails_of_prior(self, x: FloatArray, covariance: FloatArray) -> FloatArray:
-        """What Student's t gives the distance of the coordinates from the prior's, all at once, and that of the level, (2,)."""
+        """What Student's t gives the distance of the coordinates from the prior's, all at once, and that of the level, 1 at most, (2,).
+
+        More would make coordinates that no row says anything of surer where others are as the prior has them.
+        """
         spread = np.einsum("ni,ij,nj->n", self.whitening, covariance, self.whitening)
         squared = (self.whitening @ (x - self.centre)) ** 2 + spread
-        return np.array([(FREEDOM + K) / (FREEDOM + squared[:K].sum()), (FREEDOM + 1.0) / (FREEDOM + squared[K])])
+        of_coordinates, of_level = (
+            (FREEDOM + K) / (FREEDOM + squared[:K].sum()),
+            (FREEDOM + 1.0) / (FREEDOM + squared[K]),
+        )
+        return np.minimum(1.0, [of_coordinates, of_level])
 
     @cached_property
     def centre(self) -> FloatArray:
