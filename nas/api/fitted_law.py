@@ -75,8 +75,7 @@ def fit_law(
     """Fit a form of loss law to trained models: CSVs, a table, columns or rows, one row a model, with `loss` in nats per token.
 
     rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict
-    for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`, `prior`: a law, such as
-    "evidence", that the rows update).
+    for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`, `prior`).
 
     Examples:
         >>> runs = nas.load_study().sample(40, seed=7)

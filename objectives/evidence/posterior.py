@@ -1,11 +1,12 @@
 """A law of the joint form as a prior of one's own trainings, and what it becomes with their losses.
 
-Coordinates and loss at the reference are normal over a law's draws. Rows of own trainings update them: residuals are Student's t, whose scale is
-estimated together with them (EM of the marginal likelihood) beside that of the prior, which counts as SCALE_ROWS rows. The prior's level, too, is held
-with the tails of Student's t: the level of another tokenizer is found from the rows.
+Coordinates and loss at the reference have the mean and covariance of a law's draws. Rows of own trainings update them: residuals are Student's t, whose
+scale is estimated together with them (EM of the marginal likelihood) beside that of the prior, which counts as SCALE_ROWS rows. The prior's coordinates, and its
+level, have the same tails: a laboratory may be far off those known, and the level of another tokenizer is found from the rows.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -20,6 +21,7 @@ from search_spaces.arrays import FloatArray
 SCALE_ROWS = 2.0  # rows that the prior's residual sd weighs
 LEAST_DRAWS = 2 * (len(NAMES) + 1)
 ROUNDS, SETTLED = 40, 1e-4
+K = len(NAMES)
 START = 0.05  # nats; scale of residuals before any is seen
 
 
@@ -98,22 +100,22 @@ def _with_loss(theta: FloatArray, level: float) -> FloatArray:
 
 def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) -> Posterior:
     """The prior with the rows' losses; `weight` of each row, mean 1, (n,)."""
-    given, group = np.ones(len(rows)) if weight is None else weight, rows.group
-    problem = _Problem(prior, rows, int(np.argmax(np.bincount(group))))
-    x, scale, tails, tail_of_level = problem.start(), max(START, prior.scale), np.ones(len(rows)), 1.0
+    given = np.ones(len(rows)) if weight is None else weight
+    problem = _Problem(prior, rows)
+    x, scale, tails, of_prior = problem.start, max(START, prior.scale), np.ones(len(rows)), np.ones(2)
     for _ in range(ROUNDS):
         before = np.append(x, np.log(scale))
-        x, covariance, error, off = problem.solved(x, given * tails / scale**2, tail_of_level)
-        squared = error**2 + np.einsum("ni,ij,nj->n", slope := problem.slopes(x), covariance, slope)
-        tails = _tails(squared / scale**2)
-        tail_of_level = float(_tails(np.array([off**2]))[0])
+        x, covariance = problem.solved(x, given * tails / scale**2, of_prior)
+        slopes = problem.slopes(x)
+        squared = (problem.loss - problem.fitted(x)) ** 2 + np.einsum("ni,ij,nj->n", slopes, covariance, slopes)
+        tails = (FREEDOM + 1.0) / (FREEDOM + squared / scale**2)
+        of_prior = problem.tails_of_prior(x, covariance)
         scale = float(np.sqrt((given * tails @ squared + SCALE_ROWS * prior.scale**2) / (len(rows) + SCALE_ROWS)))
         if np.abs(np.append(x, np.log(scale)) - before).max() < SETTLED:
             break
-    at = x[problem.k :]
-    keep = np.append(np.arange(problem.k), problem.k + problem.main)
+    keep = np.append(np.arange(K), K + problem.main)
     belief = Belief(x[keep], covariance[np.ix_(keep, keep)], scale)
-    return Posterior(belief, at, problem.main, problem.fitted(x), tails)
+    return Posterior(belief, x[K:], problem.main, problem.fitted(x), tails)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,73 +124,75 @@ class _Problem:
 
     prior: Belief
     rows: Trainings
-    main: int
 
-    @property
-    def k(self) -> int:
-        return len(NAMES)
+    @cached_property
+    def main(self) -> int:
+        """The group of the most rows, whose level is the prior's."""
+        return int(np.argmax(np.bincount(self.rows.group)))
 
-    @property
+    @cached_property
     def loss(self) -> FloatArray:
         return self.rows.loss / self.rows.per
 
+    @cached_property
     def start(self) -> FloatArray:
-        group, theta = self.rows.group, self.prior.theta
-        above = excess(theta, self.rows.of)[0] - excess(theta, REFERENCE)[0]
-        return np.append(theta, np.bincount(group, self.loss - above) / np.bincount(group))
+        """The prior's coordinates with the levels that the rows then have."""
+        group = self.rows.group
+        bare = self.fitted(np.append(self.prior.theta, np.zeros(int(group.max()) + 1)))
+        return np.append(self.prior.theta, np.bincount(group, self.loss - bare) / np.bincount(group))
 
     def fitted(self, x: FloatArray) -> FloatArray:
-        theta = x[: self.k]
-        above: FloatArray = excess(theta, self.rows.of)[0] - excess(theta, REFERENCE)[0]
-        return x[self.k :][self.rows.group] + above
+        """Losses of the rows, nats, (n,)."""
+        above: FloatArray = excess(x[:K], self.rows.of)[0] - excess(x[:K], REFERENCE)[0]
+        return x[K:][self.rows.group] + above
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        """Derivatives of the fitted losses by x, (n, k + g)."""
-        theta = x[: self.k]
-        by_theta = excess(theta, self.rows.of)[1] - excess(theta, REFERENCE)[1]
-        return np.concatenate([by_theta, np.eye(len(x) - self.k)[self.rows.group]], axis=1)
+        """Their derivatives by x, (n, k + g)."""
+        by_theta = excess(x[:K], self.rows.of)[1] - excess(x[:K], REFERENCE)[1]
+        return np.concatenate([by_theta, np.eye(len(x) - K)[self.rows.group]], axis=1)
 
-    def solved(
-        self, x: FloatArray, weight: FloatArray, tail_of_level: float
-    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """x at the least sum of squares, its covariance, the rows' errors, and how many sds the level is off the prior's."""
-        inner, outer, level = self._whitened(len(x))
-        prior = np.concatenate([inner, np.sqrt(tail_of_level) * level[None]])
+    def solved(self, x: FloatArray, weight: FloatArray, of_prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """x at the least sum of squares from a start, with its covariance; weights of the rows, of the prior's coordinates and of its level."""
         root = np.sqrt(weight)
+        prior = np.sqrt(np.append(np.full(K, of_prior[0]), of_prior[1]))[:, None] * self.whitening
 
         def residuals(at: FloatArray) -> FloatArray:
             with np.errstate(over="ignore", invalid="ignore"):
-                return np.concatenate([root * (self.fitted(at) - self.loss), prior @ (at - outer)])
+                return np.concatenate([root * (self.fitted(at) - self.loss), prior @ (at - self.centre)])
 
         def slopes(at: FloatArray) -> FloatArray:
             return np.concatenate([root[:, None] * self.slopes(at), prior])
 
-        found: FloatArray = least_squares(residuals, x, slopes, x_scale=self._spread(len(x))).x
+        spread = np.append(self.prior.sd[:-1], np.full(len(x) - K, self.prior.sd[-1]))
+        found: FloatArray = least_squares(residuals, x, slopes, x_scale=spread).x
         last = slopes(found)
-        return (
-            found,
-            np.asarray(np.linalg.inv(last.T @ last), dtype=np.float64),
-            self.loss - self.fitted(found),
-            float(level @ (found - outer)),
+        return found, np.asarray(np.linalg.inv(last.T @ last), dtype=np.float64)
+
+    def tails_of_prior(self, x: FloatArray, covariance: FloatArray) -> FloatArray:
+        """What Student's t gives the distance of the coordinates from the prior's, all at once, and that of the level, 1 at most, (2,).
+
+        More would make coordinates that no row says anything of surer where others are as the prior has them.
+        """
+        spread = np.einsum("ni,ij,nj->n", self.whitening, covariance, self.whitening)
+        squared = (self.whitening @ (x - self.centre)) ** 2 + spread
+        of_coordinates, of_level = (
+            (FREEDOM + K) / (FREEDOM + squared[:K].sum()),
+            (FREEDOM + 1.0) / (FREEDOM + squared[K]),
         )
+        return np.minimum(1.0, [of_coordinates, of_level])
 
-    def _whitened(self, length: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Rows (k, x) by which what x is off its centre is whitened, that centre (x,), and the row of the main group's level given the coordinates."""
-        mean, covariance, k = self.prior.mean, self.prior.covariance, self.k
-        inner = np.zeros((k, length))
-        inner[:, :k] = np.linalg.inv(np.linalg.cholesky(covariance[:k, :k]))
-        by_theta = np.linalg.solve(covariance[:k, :k], covariance[:k, k])
-        spread = np.sqrt(covariance[k, k] - covariance[k, :k] @ by_theta)
-        level = np.zeros(length)
-        level[:k], level[k + self.main] = -by_theta / spread, 1.0 / spread
-        return inner, np.append(mean[:k], np.full(length - k, mean[k])), level
+    @cached_property
+    def centre(self) -> FloatArray:
+        """The prior's mean of x, (k + g,)."""
+        return np.append(self.prior.theta, np.full(len(self.start) - K, self.prior.mean[-1]))
 
-    def _spread(self, length: int) -> FloatArray:
-        """The prior's sds of x, (x,)."""
-        return np.append(self.prior.sd[: self.k], np.full(length - self.k, self.prior.sd[-1]))
-
-
-def _tails(squared: FloatArray) -> FloatArray:
-    """What Student's t gives residuals by their squares over the scale's, (n,)."""
-    weight: FloatArray = (FREEDOM + 1.0) / (FREEDOM + squared)
-    return weight
+    @cached_property
+    def whitening(self) -> FloatArray:
+        """Rows by which the coordinates, and the main group's level given them, are of unit covariance, (k + 1, k + g)."""
+        covariance = self.prior.covariance
+        found = np.zeros((K + 1, len(self.start)))
+        found[:K, :K] = np.linalg.inv(np.linalg.cholesky(covariance[:K, :K]))
+        by_theta = np.linalg.solve(covariance[:K, :K], covariance[:K, K])
+        sd = np.sqrt(covariance[K, K] - covariance[K, :K] @ by_theta)
+        found[K, :K], found[K, K + self.main] = -by_theta / sd, 1.0 / sd
+        return found

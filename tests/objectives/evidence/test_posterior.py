@@ -200,3 +200,24 @@ def test_another_law_is_no_prior(law: Law) -> None:
     broken = " ".join(["-1.0"] * len(FORM.coefficients))
     with pytest.raises(ValueError, match="prior: expected draws of positive scales"):
         prior_of(law.model_copy(update={"draws": (*law.draws[1:], broken)}))
+
+
+def test_what_rows_say_nothing_of_stays_as_it_was(prior: Belief) -> None:
+    """Dense rows that lie where the prior's mean has them: stored parameters' share is as unsure as before."""
+    centre = replace(prior, mean=prior.mean.copy())
+    found = posterior(prior, rows_of(table_of(20, 11, centre))).belief
+    share = NAMES.index("logit s")
+    assert found.sd[share] == pytest.approx(prior.sd[share], rel=0.02)
+
+
+def test_a_laboratory_far_off_is_followed(prior: Belief) -> None:
+    """Coordinates two and a half sds off the prior's mean, five at once: twelve rows find most of the differences."""
+    far = replace(prior, mean=prior.mean + 2.5 * np.append(prior.sd[:6] * [1, 1, 0, -1, 1, -1], np.zeros(6)))
+    designs = rows_of(table_of(60, 71, far)).of
+    true = np.diff(far.losses(designs))
+    off = [
+        np.diff(belief.losses(designs)) - true
+        for belief in (prior, posterior(prior, rows_of(table_of(12, 70, far))).belief)
+    ]
+    before, after = (float(np.sqrt((each**2).mean())) for each in off)
+    assert after < 0.25 * before
