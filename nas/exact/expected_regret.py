@@ -76,8 +76,9 @@ def least_expected_regret(
     covered = under.space.size <= COVERED
     if not covered and candidates is None:
         return None
+    some = np.zeros((0, 0), dtype=np.int64) if candidates is None else np.unique(candidates, axis=0)
     found: Best | None = None
-    for block in blocks(under, metrics) if covered else [under.evaluate(np.unique(candidates, axis=0), metrics)]:
+    for block in blocks(under, metrics) if covered else [under.evaluate(some, metrics)]:
         if (best := _best(under, rule, block)) is not None:
             found = best.with_(found, rule)
     return None if found is None else _expected(under, found, proven=covered)
