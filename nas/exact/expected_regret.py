@@ -58,9 +58,16 @@ class Best:
 def least_expected_regret(
     problem: Problem, law: Law, rule: PickRule, candidates: IntArray | None = None
 ) -> ExpectedRegret | None:
-    """The design of least expected regret over a law's draws, among those within a problem's budgets and a rule's; None of none.
+    """The design of least expected regret within a rule's budgets, as `least_expected_regrets` has it of several rules."""
+    return least_expected_regrets(problem, law, (rule,), candidates)[0]
 
-    Ties, at 12 digits of the mean drawn loss, are broken as for every pick.
+
+def least_expected_regrets(
+    problem: Problem, law: Law, rules: tuple[PickRule, ...], candidates: IntArray | None = None
+) -> tuple[ExpectedRegret | None, ...]:
+    """Of each rule the design of least expected regret over a law's draws, within a problem's budgets and the rule's; None of none.
+
+    Ties, at 12 digits of the mean drawn loss, are broken as for every pick. Every design's losses are drawn once for all rules.
 
     Args:
         candidates: genotypes (n, g), as of a frontier and picks, among which it is where the space is too large to cover
@@ -72,16 +79,17 @@ def least_expected_regret(
     if not law.draws:
         raise UsageError(f"law: expected one with draws, got {law.name} without; fit one with 'plas fit'")
     under = replace(problem, scenario=replace(problem.scenario, law=law), objectives=(), queries=())
-    metrics = metrics_of(under, (rule,))
+    metrics = metrics_of(under, rules)
     covered = under.space.size <= COVERED
     if not covered and candidates is None:
-        return None
+        return (None,) * len(rules)
     some = np.zeros((0, 0), dtype=np.int64) if candidates is None else np.unique(candidates, axis=0)
-    found: Best | None = None
+    found: list[Best | None] = [None] * len(rules)
     for block in blocks(under, metrics) if covered else [under.evaluate(some, metrics)]:
-        if (best := _best(under, rule, block)) is not None:
-            found = best.with_(found, rule)
-    return None if found is None else _expected(under, found, proven=covered)
+        losses = law.drawn_losses(under.architectures(block.genotypes))
+        best = [_best(rule, block, losses) for rule in rules]
+        found = [old if new is None else new.with_(old, rule) for rule, old, new in zip(rules, found, best, strict=True)]
+    return tuple(None if best is None else _expected(under, best, proven=covered) for best in found)
 
 
 def _expected(problem: Problem, best: Best, *, proven: bool) -> ExpectedRegret:
@@ -92,12 +100,12 @@ def _expected(problem: Problem, best: Best, *, proven: bool) -> ExpectedRegret:
     return ExpectedRegret(best.of_mean.genotypes[0], float(regrets[0]), float(regrets[1]), proven)
 
 
-def _best(problem: Problem, rule: PickRule, evaluated: Evaluations) -> Best | None:
-    """The best of some evaluated designs; None where a rule allows none of them."""
-    allowed = evaluated[rule.allowed(evaluated)]
-    if len(allowed) == 0:
+def _best(rule: PickRule, evaluated: Evaluations, losses: FloatArray) -> Best | None:
+    """The best of some evaluated designs, given their losses under each draw; None where a rule allows none of them."""
+    rows = np.flatnonzero(rule.allowed(evaluated))
+    if len(rows) == 0:
         return None
-    losses = problem.scenario.law.drawn_losses(problem.architectures(allowed.genotypes))
+    losses, allowed = losses[:, rows], evaluated[rows]
     rated = replace(allowed, metrics={**allowed.metrics, MEAN: losses.mean(axis=0)})
     of_mean, own = replace(rule, least=MEAN).row(rated), rule.row(rated)
     assert of_mean is not None
