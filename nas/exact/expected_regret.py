@@ -88,7 +88,9 @@ def least_expected_regrets(
     for block in blocks(under, metrics) if covered else [under.evaluate(some, metrics)]:
         losses = law.drawn_losses(under.architectures(block.genotypes))
         best = [_best(rule, block, losses) for rule in rules]
-        found = [old if new is None else new.with_(old, rule) for rule, old, new in zip(rules, found, best, strict=True)]
+        found = [
+            old if new is None else new.with_(old, rule) for rule, old, new in zip(rules, found, best, strict=True)
+        ]
     return tuple(None if best is None else _expected(under, best, proven=covered) for best in found)
 
 
