@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 
-from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS
-from objectives.loss_law.form import Term, signed_exponent, together
+from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
+from objectives.loss_law.form import Form, Term, signed_exponent
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
+from objectives.loss_law.log_product import LogProduct
 from objectives.loss_law.ranges import ULPS
-from objectives.parts import Composition, additive
+from objectives.parts import Composition, Quantity, additive
 from search_spaces.arrays import BoolArray, FloatArray
 
 BOUNDED = (  # quantities that an FFN adds to: a box of FFNs holds a range of them
@@ -22,7 +25,7 @@ BOUNDED = (  # quantities that an FFN adds to: a box of FFNs holds a range of th
 )
 Value = FloatArray | float
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
-Ranges = Callable[[str], Range]
+Ranges = Mapping[Quantity, Range]
 
 
 def composition_of(law: Law) -> Composition:
@@ -33,37 +36,115 @@ def composition_of(law: Law) -> Composition:
     made of others has the range that theirs allow, and a product of sums the least of the ranges of its factors. What
     a law prices is asked for in the same way: where no design of the ranges is priced, the loss is infinite.
     """
-    if law.separable and _directions(law):
+    if law.separable and SumOfTerms.of(law).directions():
         return additive("loss")
     return composition_of_all((law,), lambda losses: losses[0])
 
 
 def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], FloatArray]) -> Composition:
     """A function of the losses of several laws, weakly rising in each, as one of additive quantities."""
-    directions: dict[str, int] = {}
-    for law in laws:
-        for name, sign in _directions(law).items():
+    sums, directions = [SumOfTerms.of(law) for law in laws], dict[Quantity, int]()
+    for each in sums:
+        for name, sign in each.directions().items():
             directions[name] = sign if directions.get(name, sign) == sign else 0
 
     def at_quantities(*columns: FloatArray) -> FloatArray:
         ranges = _ranges(directions, iter(columns))
-        return value([_least(law, ranges) for law in laws])
+        return value([_least(each, ranges) for each in sums])
 
     return Composition(MappingProxyType(directions), at_quantities)
 
 
-def _directions(law: Law) -> dict[str, int]:
-    """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
-    domain = {*law.domain, *law.prices_sparse, *(["n_experts"] if law.prices_sparse else [])}
-    found: dict[str, set[int]] = {} if law.penalty is None else {"parameters": {-1}}
-    found |= {name: {1} for name, kind in SHARES.items() if kind in law.layer_deltas}
-    for name in dict.fromkeys([*law.law_form.features, *sorted(domain)]):
-        signs = {1, -1} if name in domain else _signs_of(law, name)
-        if OWNERS[name] == "training" or not signs:
-            continue
-        for part, power in _made_of(name).items():
-            found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
-    return {name: 1 if name not in BOUNDED else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()}
+@dataclass(frozen=True, eq=False)
+class FactoredTerm:
+    """A term as scale · exp(product) · Π powers · Π logarithms · Π crossed powers.
+
+    product: what belongs to one part of an architecture each, a sum of parts; of other quantities squares: exponents p and c of
+    u^p exp(c ln² u), crossing: those of pairs, whose exponents are the term's; those of `term.logs` have theirs besides.
+    """
+
+    term: Term
+    scale: float
+    product: LogProduct
+    squares: Mapping[str, tuple[float, float]]
+    crossing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, term: Term, c: dict[str, float]) -> Self:
+        """A term of a law with its coefficients; what changes nothing is left out."""
+        product = LogProduct.of_term(term, c)
+        pairs = {tuple(pair.split()): c[by] for pair, by in term.crossed.items() if c[by]}
+        crossing = {name for first, second in pairs if first != second for name in (first, second)} - product.names
+        powers = {name: signed_exponent(by, c) for name, by in term.powers.items()}
+        squares = {
+            name: (0.0 if name in crossing else power, pairs.get((name, name), 0.0))
+            for name, power in powers.items()
+            if name not in {*product.names, *term.logs}
+        }
+        kept = {name: exponents for name, exponents in squares.items() if any(exponents)}
+        return cls(term, term.sign * c[term.scale], product, kept, tuple(sorted(crossing)))
+
+    def signs(self, form: Form, c: dict[str, float]) -> Iterator[tuple[Quantity, set[int]]]:
+        """In which directions it may go as each of its quantities grows."""
+        if self.scale == 0.0:
+            return
+        up = 1 if self.scale > 0.0 else -1
+        either = bool(
+            form.factors or self.term.logs
+        )  # another factor, or a logarithm of something else, may be negative
+        if self.product.names:
+            yield self.product, {1, -1} if either else {up}
+        for name, (power, square) in self.squares.items():
+            yield name, {1, -1} if either or square else {up if power > 0.0 else -up}
+        for name in self.crossing:
+            yield name, {1, -1}
+        for name in self.term.logs:
+            power = signed_exponent(self.term.powers[name], c) if name in self.term.powers else 0.0
+            alone = not form.factors and len(self.term.logs) == 1 and not power
+            yield name, {up} if alone else {1, -1}
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfTerms:
+    """A law with its terms in factors: of the sum, by name, and of each sum that multiplies it."""
+
+    law: Law
+    terms: Mapping[str, FactoredTerm]
+    factors: tuple[tuple[FactoredTerm, ...], ...]
+
+    @classmethod
+    def of(cls, law: Law) -> Self:
+        """A law's."""
+        form, c = law.law_form, law.coefficients
+        terms = {name: FactoredTerm.of(term, c) for name, term in form.terms.items()}
+        return cls(
+            law, terms, tuple(tuple(FactoredTerm.of(term, c) for term in of.values()) for of in form.factors.values())
+        )
+
+    def directions(self) -> dict[Quantity, int]:
+        """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
+        law, found = self.law, dict[Quantity, set[int]]()
+        if law.penalty is not None:
+            found["parameters"] = {-1}
+        found |= {name: {1} for name, kind in SHARES.items() if kind in law.layer_deltas}
+        for name, signs in self._signs():
+            for part, power in {name: 1.0}.items() if isinstance(name, LogProduct) else _made_of(name).items():
+                found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
+        return {
+            name: 1 if not _bounded(name) else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()
+        }
+
+    def _signs(self) -> Iterator[tuple[Quantity, set[int]]]:
+        """In which directions the loss may go as a quantity grows, those that are bent by what they are made of."""
+        law, form = self.law, self.law.law_form
+        for term in (*self.terms.values(), *(term for sum_ in self.factors for term in sum_)):
+            for name, signs in term.signs(form, law.coefficients):
+                made = form.bent[name].of if isinstance(name, str) and name in form.bent else name
+                if not isinstance(made, str) or OWNERS[made] != "training":
+                    yield made, signs
+        kinds = bool(law.prices_sparse) or any(term.only for term in form.every_term)
+        for name in dict.fromkeys([*law.domain, *law.prices_sparse, *(["n_experts"] if kinds else [])]):
+            yield name, {1, -1}
 
 
 def _made_of(name: str) -> Mapping[str, float]:
@@ -73,50 +154,28 @@ def _made_of(name: str) -> Mapping[str, float]:
     return MADE_OF.get(name, {name: 1.0})
 
 
-def _signs_of(law: Law, name: str) -> set[int]:
-    """In which directions a law's loss may go as a quantity grows; what is made of it by bending grows with it."""
-    names = (name, *(bent for bent, bend in law.law_form.bent.items() if bend.of == name))
-    terms = law.law_form.every_term
-    found = {sign for term in terms for each in names if each in term.features for sign in _signs(term, each, law)}
-    return {1, -1} if name == "n_experts" and any(term.only for term in terms) else found
+def _bounded(quantity: Quantity) -> bool:
+    """Whether an FFN adds to a quantity, so that a range of FFNs holds a range of it."""
+    if isinstance(quantity, LogProduct):
+        return any(part_of(name) == "ffn" for name in quantity.names)
+    return quantity in BOUNDED
 
 
-def _signs(term: Term, name: str, law: Law) -> set[int]:
-    """In which directions a term may go as a quantity grows; none where it does not change."""
-    scale = term.sign * law.coefficients[term.scale]
-    power = signed_exponent(term.powers[name], law.coefficients) if name in term.powers else 0.0
-    crossed = any(law.coefficients[by] for pair, by in term.crossed.items() if name in pair.split())
-    if scale == 0 or (power == 0 and name not in term.logs and not crossed):
-        return set()
-    if law.law_form.factors or set(term.logs) - {name} or (name in term.logs and power) or crossed:
-        return {-1, 1}  # a logarithm of something else, or another factor, may be negative
-    return {1 if scale * (power or 1.0) > 0 else -1}
-
-
-def _ranges(directions: Mapping[str, int], columns: Iterator[FloatArray]) -> dict[str, Range]:
+def _ranges(directions: Mapping[Quantity, int], columns: Iterator[FloatArray]) -> Ranges:
     """The range of each quantity from the columns that its composition is given, in order."""
-    ranges: dict[str, Range] = {}
+    ranges: dict[Quantity, Range] = {}
     for name, direction in directions.items():
         least = next(columns)
         ranges[name] = (least, least if direction else next(columns))
     return ranges
 
 
-def _power(of: Range, power: float) -> Range:
-    """The range of a power of a positive quantity."""
-    if of[0] is of[1]:
-        value = of[0] ** power
-        return value, value
-    low, high = of if power > 0 else of[::-1]
-    return low**power, high**power
-
-
-def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
+def _least(of: SumOfTerms, ranges: Ranges) -> FloatArray:
     """The loss of quantities, of ranges the least that its terms allow; without quantities a number."""
-    form = law.law_form
+    law, form = of.law, of.law.law_form
     with np.errstate(over="ignore", invalid="ignore"):
-        total = _sum(form.terms, law, ranges)
-        for terms in form.factors.values():
+        total = _sum(of, ranges)
+        for terms in of.factors:
             total = _times(total, _multiplier(terms, law, ranges))
         loss = form.loss(np.asarray(total[0]))
     if law.penalty is not None:
@@ -128,19 +187,42 @@ def _least(law: Law, ranges: dict[str, Range]) -> FloatArray:
     return loss if unpriced is None else np.where(unpriced, np.inf, loss)
 
 
-def _multiplier(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
+def _sum(of: SumOfTerms, ranges: Ranges) -> Range:
+    """The range of the sum of a law's terms, taken one by one; of those that are joined, which rises with each, as one."""
+    law, joined = of.law, list[Range]()
+    found: Range = (0.0,) * 2
+    for name, term in of.terms.items():
+        if name in law.law_form.joined:
+            joined.append(_added((math.log(term.scale),) * 2, _log_of(term, law, ranges)))
+        else:
+            found = _added(found, _term(term, law, ranges))
+    if joined:
+        power = law.coefficients[law.law_form.join]
+        found = _added(found, _of_ends(lambda *logs: _together(logs, power), *joined))
+    return found
+
+
+def _together(logs: Sequence[Value], power: float) -> Value:
+    """What positive terms count together, (Σ u^κ)^(1/κ) with κ `power`, of their logarithms; no power is beyond floating point."""
+    largest = reduce(np.maximum, logs)
+    total = sum(np.exp(power * (each - largest)) for each in logs)
+    value: Value = np.exp(largest + np.log(total) / power)
+    return value
+
+
+def _multiplier(terms: Sequence[FactoredTerm], law: Law, ranges: Ranges) -> Range:
     """The range of a sum that multiplies: as close as can be where it is a curve of one quantity, else term by term."""
-    names, curve = {name for term in terms.values() for name in term.features}, _curve(terms, law)
+    names, curve = {name for each in terms for name in each.term.features}, _curve(terms, law)
     if curve is None or len(names) != 1:
-        return _sum(terms, law, ranges)
+        return reduce(_added, (_term(each, law, ranges) for each in terms))
     return _curved(*curve, _range_of(names.pop(), law, ranges))
 
 
-def _curve(terms: dict[str, Term], law: Law) -> tuple[float, float, float, float] | None:
+def _curve(terms: Sequence[FactoredTerm], law: Law) -> tuple[float, float, float, float] | None:
     """The sum as a + b ln u + c u^p; None where it is another."""
     a = b = c = p = 0.0
-    for term in terms.values():
-        scale = term.sign * law.coefficients[term.scale]
+    for each in terms:
+        term, scale = each.term, each.scale
         if not term.plain:
             return None
         if not term.features:
@@ -171,54 +253,26 @@ def _curved(a: float, b: float, c: float, p: float, of: Range) -> Range:
     return reduce(np.minimum, values), reduce(np.maximum, values)
 
 
-def _sum(terms: dict[str, Term], law: Law, ranges: dict[str, Range]) -> Range:
-    """The range of a sum whose terms are taken one by one."""
-    low: Value = 0.0
-    high: Value = 0.0
-    joined: list[Range] = []
-    for name, term in terms.items():
-        each = _term(term, law, lambda quantity: _range_of(quantity, law, ranges))
-        if term.only is not None:
-            counts = _counts(term, ranges)
-            each = np.where(counts, each[0], 0.0), np.where(counts, each[1], 0.0)
-        if name in law.law_form.joined:
-            joined.append(each)
-        else:
-            low, high = low + each[0], high + each[1]
-    if joined:  # what they count together rises with each
-        power = law.coefficients[law.law_form.join]
-        low, high = (
-            total + together(ends, power) for total, ends in zip((low, high), zip(*joined, strict=True), strict=True)
-        )
-    return low, high
-
-
-def _range_of(name: str, law: Law, ranges: dict[str, Range]) -> Range:
+def _range_of(name: str, law: Law, ranges: Ranges) -> Range:
     """The range of any quantity of a law: as it is, made of others, bent, with the law's embeddings, or the law's tokens."""
     if name in MADE_OF:
-        return reduce(_times, (_power(ranges[part], power) for part, power in MADE_OF[name].items()))
+        return _of_ends(np.exp, reduce(_added, (_log(ranges[part], power) for part, power in MADE_OF[name].items())))
     if name in WITH_EMBEDDINGS:
         tables = law.vocabulary * (1.0 if law.tied else 2.0) * ranges["width"][0]
-        least, greatest = ranges[name.removesuffix("_with_embeddings")]
-        return _mapped(least, greatest, lambda body: body + tables)
+        return _of_ends(lambda body: body + tables, ranges[name.removesuffix("_with_embeddings")])
     if (bend := law.law_form.bent.get(name)) is not None:
-        return _mapped(*_range_of(bend.of, law, ranges), lambda u: bend.value(u, law.coefficients))
+        return _of_ends(lambda u: bend.value(u, law.coefficients), _range_of(bend.of, law, ranges))
     tokens = law.tokens or 1.0
     return ranges.get(name, (tokens, tokens))
 
 
-def _mapped(least: Value, greatest: Value, rising: Callable[[Value], Value]) -> Range:
-    low = rising(least)
-    return low, low if least is greatest else rising(greatest)
-
-
-def _counts(term: Term, ranges: dict[str, Range]) -> BoolArray:
+def _counts(term: Term, ranges: Ranges) -> BoolArray:
     """Where a term of dense or of sparse designs counts; ranges never hold both."""
     dense: BoolArray = np.asarray(ranges["n_experts"][1]) == 1.0
     return dense if term.only == "dense" else ~dense
 
 
-def _unpriced(law: Law, ranges: dict[str, Range]) -> BoolArray | None:
+def _unpriced(law: Law, ranges: Ranges) -> BoolArray | None:
     """Where a law prices no design of the ranges; None for a law that prices every design."""
     found = [_apart(_range_of(name, law, ranges), *ends) for name, ends in law.domain.items()]
     if law.prices_sparse:
@@ -233,27 +287,39 @@ def _apart(found: Range, least: float, most: float) -> BoolArray:
     return apart
 
 
-def _term(term: Term, law: Law, range_of: Ranges) -> Range:
+def _term(of: FactoredTerm, law: Law, ranges: Ranges) -> Range:
     """The range of a term: the product of its factors', each of one quantity, those whose exponents cross together."""
-    scale = term.sign * law.coefficients[term.scale]
-    found: Range = (scale, scale)
-    together = {name for pair in term.crossed for name in pair.split()}
-    for name in dict.fromkeys(term.features) if scale else ():
-        if name not in together:
-            power = signed_exponent(term.powers[name], law.coefficients) if name in term.powers else 0.0
-            found = _times(found, _factor(*range_of(name), power, term.logs.get(name)))
-    return _times(found, _crossing(term, law, range_of, sorted(together))) if together and scale else found
+    if of.scale == 0.0:
+        return (0.0,) * 2
+    found = _times((of.scale,) * 2, _of_ends(np.exp, _log_of(of, law, ranges)))
+    for name, reference in of.term.logs.items():
+        power = signed_exponent(of.term.powers[name], law.coefficients) if name in of.term.powers else 0.0
+        found = _times(found, _factor(*_range_of(name, law, ranges), power, reference))
+    if of.term.only is None:
+        return found
+    counts = _counts(of.term, ranges)
+    return np.where(counts, found[0], 0.0), np.where(counts, found[1], 0.0)
 
 
-def _crossing(term: Term, law: Law, range_of: Ranges, names: list[str]) -> Range:
-    """The range of Π u^p · Π exp(c ln u ln v): its logarithm is linear in each ln u, so that it ends at corners."""
-    c = law.coefficients
+def _log_of(of: FactoredTerm, law: Law, ranges: Ranges) -> Range:
+    """The range of the logarithm of a term without its scale and logarithms: a sum, each quantity by itself or in its pairs."""
+    found: Range = ranges[of.product] if of.product.names else (0.0,) * 2
+    for name, (power, square) in of.squares.items():
+        each = _range_of(name, law, ranges)
+        found = _added(found, _squared(each, power, square) if square else _log(each, power))
+    return _added(found, _crossing(of, law, ranges)) if of.crossing else found
+
+
+def _crossing(of: FactoredTerm, law: Law, ranges: Ranges) -> Range:
+    """The range of Σ p ln u + Σ c ln u ln v, each pair of two: linear in each ln u, so that it ends at corners."""
+    c, term = law.coefficients, of.term
     values: list[Value] = []
-    for corner in product(*(_ends(range_of(name)) for name in names)):
-        logs = {name: np.log(end) for name, end in zip(names, corner, strict=True)}
-        powers: Value = sum(signed_exponent(term.powers[name], c) * logs[name] for name in names)
-        pairs = [(*pair.split(), by) for pair, by in term.crossed.items()]
-        values.append(np.exp(powers + sum(c[by] * logs[first] * logs[second] for first, second, by in pairs)))
+    pairs = [(*pair.split(), by) for pair, by in term.crossed.items()]
+    mixed = [(u, v, c[by]) for u, v, by in pairs if u != v and u in of.crossing]
+    for corner in product(*(_ends(_range_of(name, law, ranges)) for name in of.crossing)):
+        logs = {name: np.log(end) for name, end in zip(of.crossing, corner, strict=True)}
+        powers: Value = sum(signed_exponent(term.powers[name], c) * logs[name] for name in of.crossing)
+        values.append(powers + sum(by * logs[u] * logs[v] for u, v, by in mixed))
     least = reduce(np.minimum, values)
     return least, least if len(values) == 1 else reduce(np.maximum, values)
 
@@ -278,6 +344,33 @@ def _factor(least: Value, greatest: Value, power: float, reference: float | None
     turn, turned = math.log(reference) - 1.0 / power, -np.exp(power * math.log(reference) - 1.0) / power
     inside = (np.log(least) < turn) & (turn < np.log(greatest))
     return np.where(inside, np.minimum(low, turned), low), np.where(inside, np.maximum(high, turned), high)
+
+
+def _log(of: Range, power: float) -> Range:
+    """The range of p ln u of a positive quantity."""
+    low, high = of if power > 0.0 else of[::-1]
+    return _of_ends(lambda end: power * np.log(end), (low, high))
+
+
+def _squared(of: Range, power: float, square: float) -> Range:
+    """The range of p t + c t² for t = ln u between two values: it turns at −p / 2 c."""
+    values = [power * t + square * t**2 for t in map(np.log, _ends(of))]
+    if len(values) > 1:
+        turn = np.clip(-power / (2.0 * square), np.log(of[0]), np.log(of[1]))
+        values.append(power * turn + square * turn**2)
+    least = reduce(np.minimum, values)
+    return least, least if len(values) == 1 else reduce(np.maximum, values)
+
+
+def _added(a: Range, b: Range) -> Range:
+    """The range of a sum of two independent quantities."""
+    return _of_ends(lambda x, y: x + y, a, b)
+
+
+def _of_ends(rising: Callable[..., Value], *of: Range) -> Range:
+    """The range of a rising function of independent quantities."""
+    low = rising(*(least for least, _ in of))
+    return low, low if all(least is greatest for least, greatest in of) else rising(*(greatest for _, greatest in of))
 
 
 def _times(a: Range, b: Range) -> Range:

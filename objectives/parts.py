@@ -22,6 +22,7 @@ from objectives.latency.cache import hit_share, part_working_set
 from objectives.latency.operator import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
 from objectives.loss_law.layer_deltas import SHARES, share_of
+from objectives.loss_law.log_product import LogProduct
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
@@ -34,6 +35,10 @@ OF_NO_DEVICE = (
 )
 #: What a metric would be if the cache held everything, and the bytes that decide how much it holds.
 IN_CACHE, WORKING_SET = " in cache", " working set"
+
+
+#: What adds up over parts: a metric with `parts`, a quantity of the loss law, or what a term of it multiplies, as a logarithm.
+Quantity = str | LogProduct
 
 
 class NotASum(Exception):
@@ -53,14 +58,17 @@ class PartAssessment:
     scenario: Scenario
     part: Part
     own: Mapping[str, Any] = field(default_factory=dict)
-    _known: dict[str, Share] = field(default_factory=dict)
+    _known: dict[Quantity, Share] = field(default_factory=dict)
 
-    def __getitem__(self, metric: str) -> Share:
+    def __getitem__(self, metric: Quantity) -> Share:
         if metric not in self._known:
             self._known[metric] = self._computed(metric)
         return self._known[metric]
 
-    def _computed(self, metric: str) -> Share:
+    def _computed(self, metric: Quantity) -> Share:
+        if isinstance(metric, LogProduct):
+            logarithm = metric.of_part(self.architectures, self.part)
+            return Share() if logarithm is None else Share(once=(logarithm,))
         if metric in OWNERS:
             return self._feature(metric)
         if metric in SHARES:
@@ -106,13 +114,13 @@ class PartAssessment:
 class Composition:
     """metric = value(u_1, …, u_k), weakly rising (+1) or falling (−1) in each additive quantity u, or either (0).
 
-    `quantities` maps the name of a metric with `parts`, or of a quantity of the loss law, to that sign;
+    `quantities` maps the name of a metric with `parts`, or a quantity of the loss law, to that sign;
     `value` takes the u's in this order. The sign says on which side a range of FFNs is bounded: where
     the FFN adds nothing to a quantity either is right. Of a quantity with sign 0, `value` takes the least and
     the greatest, and returns the least of the metric between them. Without quantities it is the metric's one value.
     """
 
-    quantities: Mapping[str, int]
+    quantities: Mapping[Quantity, int]
     value: Callable[..., FloatArray]
 
 
@@ -142,8 +150,8 @@ def _with_cache(known: Composition, scenario: Scenario) -> Composition:
     It rises with both, and with the working set, as h falls and u_cache <= u_memory: every quantity that depends on
     times is linear in them, and takes three columns instead of one.
     """
-    timed = [name not in {*OWNERS, *SHARES, *OF_NO_DEVICE} for name in known.quantities]
-    quantities: dict[str, int] = {}
+    timed = [isinstance(name, str) and name not in {*OWNERS, *SHARES, *OF_NO_DEVICE} for name in known.quantities]
+    quantities: dict[Quantity, int] = {}
     for (name, sign), apart in zip(known.quantities.items(), timed, strict=True):
         quantities |= dict.fromkeys((name, f"{name}{IN_CACHE}", f"{name}{WORKING_SET}") if apart else (name,), sign)
 

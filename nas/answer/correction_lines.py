@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.sentences import describe
+from nas.answer.sureness import chance
 from nas.problem.problem import Problem
 from nas.search.strategy import CorrectedPick, Lessons
 from search_spaces.arrays import AnyArray
@@ -39,12 +40,12 @@ def _changed(problem: Problem, picks: tuple[CorrectedPick, ...]) -> list[str]:
     if not changed:
         return [f"{text}."]
     now, before = _designs(problem, changed[0])
-    better = "" if (p := changed[0].better) is None else f", better with {_chance(p)}"
+    better = "" if (p := changed[0].better) is None else f", better with {chance(p)}"
     holds, held = changed[0].holds
     asked = changed[0].question[:1].upper() + changed[0].question[1:]
     return [
-        f"{text}. {asked}: {now} ({_expected(changed[0])}; holds with {_chance(holds)}{better}) "
-        f"instead of {before} (holds with {_chance(held)})."
+        f"{text}. {asked}: {now} ({_expected(changed[0])}; holds with {chance(holds)}{better}) "
+        f"instead of {before} (holds with {chance(held)})."
     ]
 
 
@@ -61,19 +62,14 @@ def _expected(pick: CorrectedPick) -> str:
     )
 
 
-def _chance(probability: float) -> str:
-    """A probability in two digits, never as certain as it is not."""
-    return f"{min(max(probability, 0.01), 0.99):.2f}" if 0.0 < probability < 1.0 else f"{probability:.0f}"
-
-
 def pick_rows(problem: Problem, lessons: Lessons) -> list[list[str]]:
     """The answers as rows of a table whose head is `HEADER`."""
     rows = []
     for pick in lessons.picks:
         now, before = _designs(problem, pick)
-        better = "" if pick.better is None else _chance(pick.better)
+        better = "" if pick.better is None else chance(pick.better)
         same = "the same" if not pick.changed else before
-        holds, held = map(_chance, pick.holds)
+        holds, held = map(chance, pick.holds)
         rows.append([pick.question, now, _expected(pick), holds, same, held, better])
     return rows
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.answer.by_evidence import ByEvidence, by_evidence
 from nas.answer.device_times import device_times
+from nas.answer.doubt import Doubt, doubt_of
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
@@ -42,6 +44,8 @@ class Outcome:
     blind: tuple[str, ...]
     optimal: FloatArray | None
     regrets: tuple[tuple[float, float] | None, ...]
+    doubt: Doubt | None
+    by_evidence: ByEvidence | None
     scale: Scale | None
     exact: ExactSolution | None
     distance: Distance | None
@@ -139,6 +143,8 @@ def derived(
         blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
         tuple(_regret(unsure, pick) for pick in picks),
+        doubt_of(problem, study.baselines, picks, frontier),
+        by_evidence(problem, study.baselines, picks, found),
         scale,
         exact,
         _apart(scale, frontier, exact),

@@ -9,6 +9,7 @@ import numpy as np
 
 from nas.answer.correction_lines import corrected_picks, left_out_columns
 from nas.answer.device_times import limits
+from nas.answer.doubt_columns import doubt_in_numbers, evidence_in_numbers, flat, pick_in_numbers
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts
@@ -56,7 +57,9 @@ def write_files(folder: Path, outcome: Outcome) -> None:
     """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; what a strategy learned."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
-    sure = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
+    sure: dict[str, AnyArray] = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
+    if outcome.doubt is not None and outcome.doubt.groups is not None:
+        sure["tied_group"] = outcome.doubt.groups
     write(folder / "frontier.csv", csv_text({**columns_of(problem, outcome.frontier), **sure}))
     write(folder / "picks.csv", csv_text(pick_columns(outcome)))
     write_json(folder / "summary.json", summary(outcome))
@@ -120,9 +123,8 @@ def answered(outcome: Outcome) -> list[dict[str, Any]]:
     """Per query its text and, where something fits, the architecture, its metrics and its times on the device."""
     rows: list[dict[str, Any]] = []
     unsure = any(regret is not None for regret in outcome.regrets)
-    for pick, there, regret, best in zip(
-        outcome.picks, outcome.device_times, outcome.regrets, outcome.exact_losses, strict=True
-    ):
+    every = zip(outcome.picks, outcome.device_times, outcome.regrets, outcome.exact_losses, strict=True)
+    for place, (pick, there, regret, best) in enumerate(every):
         row: dict[str, Any] = {"question": question_text(outcome.study.problem, pick.question)}
         row["budgets"] = limits(outcome.study.problem, pick.question)
         if best is not None:
@@ -134,6 +136,7 @@ def answered(outcome: Outcome) -> list[dict[str, Any]]:
             row.setdefault("vocabulary", 0)
             row |= there
             row |= dict(zip(("regret_low", "regret_high"), regret or (None, None), strict=True)) if unsure else {}
+            row |= pick_in_numbers(outcome, place)
         rows.append(row)
     return rows
 
@@ -144,7 +147,7 @@ def pick_columns(outcome: Outcome) -> dict[str, Any]:
     for pick, row in zip(outcome.picks, answered(outcome), strict=True):
         budget = pick.question.budget
         added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
-        design = {name: value for name, value in row.items() if name not in ("question", "budgets", "exact_loss")}
+        design = {name: v for name, v in flat(row).items() if name not in ("question", "budgets", "exact_loss")}
         rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
     return {name: [_cell(row.get(name)) for row in rows] for name in names}
@@ -166,9 +169,22 @@ def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def _counts(outcome: Outcome) -> dict[str, int]:
+    """How many evaluations were asked for, took place, failed."""
+    return {
+        "asked": outcome.asked,
+        "distinct": outcome.charged,
+        "known": outcome.known,
+        "repeats": outcome.asked - outcome.charged,
+        "failed": int((~outcome.evaluations.ok).sum()) - outcome.stopped,
+        "stopped": outcome.stopped,
+        "feasible": int(outcome.evaluations.feasible.sum()),
+    }
+
+
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
-    scale, found, problem = outcome.scale, outcome.evaluations, outcome.study.problem
+    scale, problem = outcome.scale, outcome.study.problem
     rough = too_many(outcome.frontier.values)
     best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
@@ -179,15 +195,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
             "covered": outcome.covered,
             "exact_frontier": outcome.how or None,
         },
-        "evaluations": {
-            "asked": outcome.asked,
-            "distinct": outcome.charged,
-            "known": outcome.known,
-            "repeats": outcome.asked - outcome.charged,
-            "failed": int((~found.ok).sum()) - outcome.stopped,
-            "stopped": outcome.stopped,
-            "feasible": int(found.feasible.sum()),
-        },
+        "evaluations": _counts(outcome),
         "frontier": len(outcome.frontier),
         "hypervolume": best,
         "hypervolume_is": APPROXIMATE if rough else "exact",
@@ -199,6 +207,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "law": law_in_numbers(problem.scenario.law, tokens_of(problem)),
         "law_does_not_see": list(outcome.blind),
         "law_on_active_experts": active_experts(outcome),
+        "doubt": None if outcome.doubt is None else doubt_in_numbers(outcome.doubt),
+        "by_evidence": None if outcome.by_evidence is None else evidence_in_numbers(outcome.by_evidence),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
         "learned": None if outcome.lessons is None else outcome.lessons.figures,
         "lessons": None if outcome.lessons is None else list(outcome.lessons.said),

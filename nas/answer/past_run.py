@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 
 from nas.answer.outcome_files import file_columns
-from nas.errors import PlasError
+from nas.errors import PlasError, UsageError
+from nas.problem.differences import tied
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
+from nas.problem.pick_queries import Baseline
 from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
 from nas.search.notices import extrapolated
+from nas.study.baselines import baseline
 from objectives import outside
 from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
 from objectives.display_text import LONGEST, escaped
+from objectives.loss_law.law import Law
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Requests
 from objectives.transfers import Conditions
@@ -47,6 +51,33 @@ class RecordedRun:
     def workload(self) -> Requests:
         """The workload that the metrics are of."""
         return self.run.workload
+
+    @property
+    def law(self) -> Law:
+        """The loss law of the run."""
+        return Law.model_validate(self.run.resolved["law"])
+
+    @property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """The published models that it was compared with."""
+        return tuple(baseline(item) for item in self.run.resolved.get("baselines", []))
+
+    def groups(self, rows: IntArray) -> IntArray:
+        """Of chosen rows the group that each is not told apart in by the law, (n,).
+
+        Raises:
+            UsageError: the law does not say how sure it is, or of none of them.
+        """
+        if (found := tied(self.law, self.architectures(rows))) is None:
+            raise UsageError(
+                f"distinguishable: expected a law with draws or a residual sd, got {self.law.name} with neither; "
+                "fit one with 'plas fit', or start a run with --law evidence"
+            )
+        if (found < 0).all():
+            raise UsageError(
+                f"distinguishable: expected designs within the evidence of law {self.law.name}, got none; drop it"
+            )
+        return found
 
     @property
     def whole_space(self) -> bool:

@@ -4,12 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict, verdict_in_short
+from nas.answer.doubt import PickRegret
 from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import question_text
 from nas.answer.sentences import baseline_metric, count, describe
+from nas.answer.sureness import difference_in_short, difference_in_words
 from nas.exact.gains import DIFFERENT
+from nas.problem.differences import misfit
 from nas.problem.objective import unit_of
 from nas.problem.pick_queries import Baseline, PickQuery
 from nas.problem.picks import Pick
@@ -18,6 +23,9 @@ from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 
 EXACT = "exact"
 EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
+NATS = "nats (90 %), better"  # in a column: the difference with its interval, the probability that the pick is the better one
+OF_FIRST = "nats from {}, better"
+OF_SIZE = ("memory", "params", "active")
 LARGE = 1e9  # from here on figures are shown by their powers of ten
 SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
@@ -51,15 +59,18 @@ class PickTable:
 
 
 def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
-    """Lowest loss within your budgets, then within each application's, and the time a real device would show."""
+    """Lowest loss within your budgets, then within each application's, its difference from the first published model, and the time a real device would show."""
     problem = outcome.study.problem
     rows = _rows(outcome, "")
     own_times = alike(problem, [(pick, there) for pick, there, _ in rows])
-    header = ("within", "loss", EXACT, "takes", f"{PREFIX}ms", "memory", "params", "active", "architecture")
+    first = _first_label(outcome)
+    header = ("within", "loss", OF_FIRST.format(first), EXACT, "takes", f"{PREFIX}ms", *OF_SIZE, "architecture")
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
     lines = () if own_times else ((verdict_in_short if brief else verdict)(problem, outcome.on_device, missed),)
-    without = {f"{PREFIX}ms"} if own_times else set()
-    body, below = [_pick_row(outcome, *row) for row in rows], (*lines, *regret_lines(outcome))
+    without = {f"{PREFIX}ms"} if own_times else set[str]()
+    without |= set() if first else {OF_FIRST.format(first)}
+    body = [_pick_row(outcome, *row) for row in rows]
+    below = (*lines, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
     return _table("Lowest predicted loss within", (), header, body, without, below)
 
 
@@ -106,16 +117,39 @@ def regret_lines(outcome: Outcome) -> list[str]:
     return [f"Regret of the picks over 90 % of the law's draws, nats: {'; '.join(known)}."] if known else []
 
 
+def expected_regrets(outcome: Outcome, *, brief: bool = False) -> list[str]:
+    """Each pick's expected regret beside the least one; brief: those alone that another design undercuts by more than the misfit."""
+    if outcome.doubt is None:
+        return []
+    law = outcome.study.problem.scenario.law
+    told = [
+        f"{pick.question.label} {_regret(outcome, found)}"
+        for pick, found in zip(outcome.picks, outcome.doubt.regrets, strict=True)
+        if found is not None and (not brief or found.nats - found.least.expected_regret > np.sqrt(2.0) * misfit(law))
+    ]
+    return [f"Expected regret over the law's draws, nats: {'; '.join(told)}."] if told else []
+
+
+def _regret(outcome: Outcome, found: PickRegret) -> str:
+    own, least = f"{found.nats:.4f}", f"{found.least.expected_regret:.4f}"
+    among = "" if found.least.proven else " of the frontier"
+    if own == least:
+        return f"{own}, the least{among}"
+    design = outcome.study.problem.architectures(found.least.genotype[None])
+    return f"{own}, least{among} {least} at {describe(design)}"
+
+
 def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None) -> list[str]:
     problem, question, answer = outcome.study.problem, pick.question, pick.answer
     name = question.label + ("" if question.budget is None else f": {question.budget}")
     if answer is None:
-        return [name, Styled("none fits", BAD), _better(None, best), *[""] * 6]
+        return [name, Styled("none fits", BAD), "", _better(None, best), *[""] * 6]
     m = {metric: float(column[0]) for metric, column in answer.metrics.items()}
     architectures = problem.architectures(answer.genotypes)
     return [
         name,
         _loss(m["loss"], extrapolated=bool(problem.scenario.law.extrapolates(architectures)[0])),
+        from_model(outcome, pick, _first_label(outcome)),
         _better(m["loss"], best),
         ", ".join(_taken(problem, question, m)),
         _there(problem, question, there),
@@ -124,6 +158,19 @@ def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float
         count(m["params_active"]),
         describe(architectures, problem.space.settings),
     ]
+
+
+def _first_label(outcome: Outcome) -> str:
+    """The first published model, under a law that says how sure it is; "" of another, and without a model."""
+    return outcome.study.baselines[0].label if outcome.doubt is not None and outcome.study.baselines else ""
+
+
+def from_model(outcome: Outcome, pick: Pick, label: str) -> str:
+    """How a pick's loss differs from a published model's, in short; "" where the law does not say how sure it is."""
+    if outcome.doubt is None or not label:
+        return ""
+    found = outcome.doubt.differences[outcome.picks.index(pick)].get(label)
+    return "" if found is None else difference_in_short(found)
 
 
 def _loss(loss: float, *, extrapolated: bool) -> str:
@@ -159,8 +206,10 @@ def answer(outcome: Outcome) -> str:
     first = _rows(outcome, "")[0]
     if first[0].answer is None:
         return ""
-    _, loss, _, taken, _, memory, _, _, design = _pick_row(outcome, *first)
-    return f"predicted loss {loss}, {taken}, {memory}: {design}"
+    _, loss, _, _, taken, _, memory, _, _, design = _pick_row(outcome, *first)
+    found = {} if outcome.doubt is None else outcome.doubt.differences[0]
+    sure = "".join(f"; from {label} {difference_in_words(each)}" for label, each in found.items())
+    return f"predicted loss {loss}, {taken}, {memory}: {design}{sure}"
 
 
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")
@@ -206,6 +255,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     header = (
         "layers alone: no LM head" if brief and not own_heads else "compared",
         "loss",
+        NATS,
         EXACT,
         "ppl change" if brief else "perplexity change",
         "its total_ms",
@@ -214,23 +264,28 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
         "memory",
         "architecture",
     )
-    body = [_baseline_row(outcome, *row, loss) for row in (rows[:HEADLINES] if brief else rows)]
+    body = [_baseline_row(outcome, *row, known.label, loss) for row in (rows[:HEADLINES] if brief else rows)]
     below = (*([] if brief or own_heads else equal_heads(known)), *blind_spots(known, scenario))
     without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
+    sure = outcome.doubt is not None
+    without |= ({"ppl change"} if brief else set()) if sure else {NATS}
     return _table(f"At most as slow as {known.label}", facts, header, body, without, below, more)
 
 
-def _baseline_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, loss: float) -> list[str]:
+def _baseline_row(
+    outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, of: str, loss: float
+) -> list[str]:
     assert pick.question.budget is not None
     label, limit = pick.question.label.partition(", ")[2], f"{pick.question.budget.limit:.2f}"
     if pick.answer is None:
-        return [label, Styled("none fits", BAD), _better(None, best, loss), "", limit, "", "", "", ""]
+        return [label, Styled("none fits", BAD), "", _better(None, best, loss), "", limit, "", "", "", ""]
     problem = outcome.study.problem
     m = {name: float(column[0]) for name, column in pick.answer.metrics.items()}
     architectures = problem.architectures(pick.answer.genotypes)
     return [
         label,
         _loss(m["loss"], extrapolated=bool(problem.scenario.law.extrapolates(architectures)[0])),
+        from_model(outcome, pick, of),
         _better(m["loss"], best, loss),
         _change(m["loss"], loss),
         limit,

@@ -5,9 +5,19 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from nas.answer.by_evidence import EVIDENCE, ByEvidence
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
-from nas.answer.sureness import draws_outside, sureness, sureness_in_short, unknown_uncertainty
+from nas.answer.sureness import (
+    difference_in_words,
+    doubt_outside,
+    implied_sd,
+    of_level,
+    steps,
+    sureness,
+    sureness_in_short,
+    uncertainty_in_words,
+)
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
@@ -216,16 +226,17 @@ def limits(outcome: Outcome) -> list[str]:
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f" on {tokens}" if tokens else ""
-    uncertainty = unknown_uncertainty(law) if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
-        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty}, {known}.",
+        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty_in_words(law)}{implied_sd(law)}, {known}.",
         *fit_lines(law),
-        *draws_outside(law, outside),
-        *active_experts(outcome),
+        *doubt_outside(law, outside),
+        *of_published_trainings(outcome),
+        *steps(outcome),
         *sureness(outcome),
+        *of_level(outcome),
     ]
 
 
@@ -236,16 +247,18 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         return []
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f"{tokens}, " if tokens else ""
-    sure = "error unknown" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats"
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
+    asked = (*outcome.frontier.objectives, *(budget.metric for budget in outcome.study.problem.budgets))
     return [
-        f"Limits: predicted losses ({tokens}{sure}), {beyond}",
+        f"Limits: predicted losses ({tokens}{uncertainty_in_words(law)}), {beyond}",
         *fit_lines(law),
-        *draws_outside(law, outside),
-        *active_experts(outcome, brief=True),
+        *doubt_outside(law, outside),
+        *of_published_trainings(outcome, brief=True),
+        *steps(outcome),
         *likely,
+        *(of_level(outcome) if any(name.startswith("loss@") for name in asked) else []),
     ]
 
 
@@ -261,7 +274,40 @@ def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:
     return lines or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
 
 
+def of_published_trainings(outcome: Outcome, *, brief: bool = False) -> list[str]:
+    """What law `evidence` says of a pick of a law that does not say how sure it is, and what is published of its K; in one line."""
+    of_k, found = active_experts(outcome, brief=brief), outcome.by_evidence
+    if found is None:
+        return of_k
+    return [" ".join([f"Law {EVIDENCE} (published trainings) on {_on_pick(found, brief=brief)}.", *of_k])]
+
+
+def _on_pick(found: ByEvidence, *, brief: bool) -> str:
+    """`the pick as fast as MODEL: -0.25 nats (-0.31 to -0.19), better with probability 0.99`; at length with what its experts give."""
+    difference = "" if found.difference is None else difference_in_words(found.difference)
+    if found.baseline:
+        said = f"the pick as fast as {found.baseline}: {difference}"
+    elif found.best is None:
+        said = "your pick: its own best of the evaluated too"
+    else:
+        said = f"your pick: {difference} than its own best of the evaluated, {describe(found.best)}"
+    if brief:
+        return said
+    e, k = int(found.design.n_experts[0]), int(found.design.top_k[0])
+    experts = (
+        []
+        if found.experts is None
+        else [
+            f"its {e} experts beside a dense design of as many active parameters: {difference_in_words(found.experts)}"
+        ]
+    )
+    active = (
+        [] if found.more_active is None else [f"K {2 * k} in place of {k}: {difference_in_words(found.more_active)}"]
+    )
+    return "; ".join([said, *experts, *active])
+
+
 def fit_lines(law: Law) -> list[str]:
-    """The assessment by the law's own fit, and the caveats that go with it, beside its record where it has one."""
+    """The verdict of the law's own fit, and what must be said wherever it is used with its record beside it, where it has them."""
     verdict, beside = verdict_line(law), "; ".join(part for part in (law.caveat, record_line(law)) if part)
     return [*([verdict] if verdict else []), *([f"Law {law.name}: {beside}."] if law.caveat else [])]

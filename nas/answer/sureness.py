@@ -1,23 +1,87 @@
-"""Sentences on how sure a law's draws are of the answer, and where they cannot be."""
+"""Sentences on how sure a law is of the answer, by its draws and its misfit, and where it cannot be."""
 
 import numpy as np
 
 from nas.answer.outcome import Outcome
+from nas.problem.differences import Difference, has_doubt
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
+OUTSIDE = "outside of the evidence"
 
-def draws_outside(law: Law, outside: int) -> list[str]:
-    """Notes on intervals, quantiles and probabilities from a law's draws outside of its rows; empty where no design is there."""
-    if not law.draws or not outside:
+
+def doubt_outside(law: Law, outside: int) -> list[str]:
+    """What is claimed of so many designs outside of the law's evidence; nothing of none, and of a law without uncertainty."""
+    if not has_doubt(law) or not outside:
         return []
+    said = f"Outside of the evidence ({outside:,} of the frontier) no difference is claimed"
+    if not law.draws:
+        return [said]
     if law.beyond_rows is None:
-        return [
-            "Outside its rows the law's draws are too narrow, by how much its file does not say: loss@q and intervals "
-            "understate the doubt there; fit it again"
-        ]
+        return [f"{said}; loss@q is too narrow there, by how much the law's file does not say"]
     return [
-        f"Outside its rows the law's intervals are {law.beyond_rows:.2g} times as wide as its draws, as its largest rows need when left out"
+        f"{said}; loss@q is of {law.beyond_rows:.2g} times the draws' spread there, as the law's largest rows need when left out"
+    ]
+
+
+def uncertainty_in_words(law: Law) -> str:
+    """`residual sd 0.013 nats and 256 draws`; that nothing is known where the law says neither."""
+    draws = len(law.draws) + sum(len(rival.draws) for rival in law.rivals)
+    known = [] if law.residual_sd is None else [f"residual sd {law.residual_sd:.3g} nats"]
+    return " and ".join([*known, *([f"{draws} draws"] if draws else [])]) or "uncertainty unknown"
+
+
+def chance(probability: float) -> str:
+    """A probability in two digits, never as certain as it is not."""
+    return f"{min(max(probability, 0.01), 0.99):.2f}" if 0.0 < probability < 1.0 else f"{probability:.0f}"
+
+
+def difference_in_short(found: Difference) -> str:
+    """`-0.11 (-0.19 to -0.04), 0.98`: nats with their 90 % interval, and the probability that the loss is lower."""
+    if not np.isfinite(found.nats):
+        return "not priced"
+    if not found.known:
+        return f"{found.nats:+.2f}, {OUTSIDE}"
+    return f"{_interval(found, '')}, {chance(found.better)}"
+
+
+def difference_in_words(found: Difference) -> str:
+    """`-0.11 nats (-0.19 to -0.04), better with probability 0.98`."""
+    if not np.isfinite(found.nats):
+        return "not priced"
+    if not found.known:
+        return f"{found.nats:+.2f} nats, {OUTSIDE}"
+    return f"{_interval(found, ' nats')}, better with probability {chance(found.better)}"
+
+
+def _interval(found: Difference, unit: str) -> str:
+    digits = next((n for n, least in ((2, 0.1), (3, 0.01)) if found.high - found.low >= least), 4)
+    return f"{found.nats:+.{digits}f}{unit} ({found.low:+.{digits}f} to {found.high:+.{digits}f})"
+
+
+def steps(outcome: Outcome) -> list[str]:
+    """How many steps of the frontier the law tells apart; nothing of a law without uncertainty."""
+    doubt = outcome.doubt
+    if doubt is None or doubt.groups is None or not doubt.steps:
+        return []
+    inside = int((doubt.groups >= 0).sum())
+    within = "" if inside == len(doubt.groups) else " within the evidence"
+    return [
+        f"The law tells {doubt.steps} steps of the frontier's {inside:,} designs{within} apart: in a step the cheapest will do"
+    ]
+
+
+def of_level(outcome: Outcome) -> list[str]:
+    """How unsure one loss is, on a text that nobody has seen, beside a difference; nothing of a law without draws."""
+    if outcome.doubt is None or outcome.doubt.level_sd is None:
+        return []
+    said = f"loss@q is of one loss on an unknown text and tokenizer: over the law's draws and misfit the pick's has an sd of {outcome.doubt.level_sd:.2g} nats"
+    first = next(iter(outcome.doubt.differences[0].items()), None)
+    if first is None or not first[1].known:
+        return [f"{said}; what all designs share of it cancels in differences."]
+    label, found = first
+    return [
+        f"{said}, its difference from {label} one near {(found.high - found.low) / 3.29:.2g}: differences are what to go by."
     ]
 
 
@@ -41,12 +105,10 @@ def _of_inside(probability: FloatArray) -> str:
     return "" if known == len(probability) else f" of the {known:,} inside the law's rows"
 
 
-def unknown_uncertainty(law: Law) -> str:
-    """That nothing is known, and what a published R² would imply."""
+def implied_sd(law: Law) -> str:
+    """What a published R² would imply of a law that says nothing of its uncertainty; "" of any other."""
     sd = law.implied_residual_sd
-    return "uncertainty unknown" + (
-        f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd else ""
-    )
+    return f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd and not has_doubt(law) else ""
 
 
 def sureness(outcome: Outcome) -> list[str]:

@@ -1,6 +1,6 @@
 """Architectures and metrics as pandas tables whose `attrs["units"]` say what the numbers are in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from html import escape
 from pathlib import Path
@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nas.answer.doubt_columns import difference_columns
 from nas.answer.outcome_files import file_columns
 from nas.errors import UsageError
+from nas.problem.differences import from_models
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import unit_of
+from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
 from nas.study.baselines import baseline
+from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
@@ -105,6 +109,13 @@ def units(problem: Problem) -> dict[str, str]:
     """The unit of every metric of a problem; "" of a pure number."""
     own = {function.name: function.unit for function in problem.functions}
     return {name: own[name] if name in own else unit_of(name) for name in problem.metric_names}
+
+
+def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, models: Sequence[Baseline]) -> pd.DataFrame:
+    """A table of designs with how their losses differ from published models', where the law says how sure it is."""
+    found = frame.assign(**difference_columns(from_models(law, designs, models)))
+    found.attrs = dict(frame.attrs)
+    return found
 
 
 class Design(pd.Series):

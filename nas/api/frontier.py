@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from nas.api.data_frames import design_of, evaluations_table, notebook_html
+from nas.api.data_frames import design_of, evaluations_table, notebook_html, with_differences
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Distance, Scale, distance
 from nas.problem.objective import Budget
+from nas.problem.pick_queries import Baseline
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
@@ -27,7 +28,7 @@ class Frontier:
 
     exact: whether every architecture of the space was covered by the call that made it; `how` says in a sentence
     where it comes from; `evaluated` is what a search evaluated (None of an exact frontier), `folder` where it left
-    its run.
+    its run. `baselines` are the published models that picks are compared with.
     """
 
     problem: Problem
@@ -36,6 +37,7 @@ class Frontier:
     how: str
     evaluated: Evaluations | None = None
     folder: Path | None = None
+    baselines: tuple[Baseline, ...] = ()
 
     def __len__(self) -> int:
         return len(self.members)
@@ -50,6 +52,8 @@ class Frontier:
 
         Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
         digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
+        Under a law that says how sure it is, `difference_MODEL` (nats), `difference_MODEL_low`, `_high` (90 %) and
+        `better_than_MODEL` (probability) compare it with each baseline of the study; NaN outside of the law's evidence.
 
         Examples:
             >>> nas.load_study().solve().pick("total_ms<=100").loss < 3.2
@@ -65,7 +69,11 @@ class Frontier:
         if row is None:
             limits = within((*self.problem.budgets, *asked))
             raise InfeasibleError(f"pick: expected an architecture within {limits}, got none; raise a limit")
-        return design_of(evaluations_table(self.problem, row))
+        return design_of(self._compared(row))
+
+    def _compared(self, rows: Evaluations) -> pd.DataFrame:
+        frame, designs = evaluations_table(self.problem, rows), self.problem.architectures(rows.genotypes)
+        return with_differences(frame, self.problem.scenario.law, designs, self.baselines)
 
     def _solved(self, rule: PickRule) -> Evaluations | None:
         alone = replace(self.problem, objectives=(), queries=())
@@ -88,7 +96,7 @@ class Frontier:
         source = self.members if self.evaluated is None else self.evaluated
         if not len(self):
             return self.frame
-        return evaluations_table(self.problem, source[select(source, how, self.scale, self.problem.scenario)])
+        return self._compared(source[select(source, how, self.scale, self.problem.scenario)])
 
     @property
     def scale(self) -> Scale:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import pandas as pd
 
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.resolved_exactly import solvable, solved_within
-from nas.api.data_frames import design_of, notebook_html
+from nas.api.data_frames import design_of, notebook_html, with_differences
 from nas.api.frontier import budgets_of, within
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
+from nas.record.candidates import MOST_BYTES
 from nas.study.preferences import check_form, select
+from objectives import outside
 from search_spaces.arrays import IntArray
 
 
@@ -46,6 +49,23 @@ class Run:
         """The feasible architectures that no other evaluated one dominates, sorted by the objectives."""
         return self._table(frontier_rows(self.recorded.evaluations))
 
+    @property
+    def picks(self) -> pd.DataFrame:
+        """The picks of a finished run as `picks.csv` has them: yours, each application's, those beside published models.
+
+        Under a law that says how sure it is, with their differences from each published model and expected regrets.
+
+        Raises:
+            UsageError: the run has none yet.
+        """
+        path = self.folder / "picks.csv"
+        try:
+            return pd.read_csv(StringIO(outside.text(path, MOST_BYTES, own=True)))
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"{path}: expected the picks of a finished run, got none ({error}); resume the run"
+            ) from None
+
     def select(self, how: str) -> pd.DataFrame:
         """Rows by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`; none where nothing is feasible.
 
@@ -62,7 +82,7 @@ class Run:
             else ()
         )
         found = self._answering(asked)
-        return self._table(select(found.evaluations, how, self.recorded.scale(), self.recorded.workload), found)
+        return self._compared(select(found.evaluations, how, self.recorded.scale(), self.recorded.workload), found)
 
     def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
         """The architecture of lowest loss that the run evaluated within its budgets and these, as `Frontier.pick`.
@@ -79,7 +99,10 @@ class Run:
         if row is None:
             limits = within((*self.recorded.evaluations.budgets, *asked))
             raise InfeasibleError(f"pick: expected an evaluated architecture within {limits}, got none; raise a limit")
-        return design_of(self._table(np.array([row]), found))
+        return design_of(self._compared(np.array([row]), found))
+
+    def _compared(self, rows: IntArray, run: RecordedRun) -> pd.DataFrame:
+        return with_differences(self._table(rows, run), run.law, run.architectures(rows), run.baselines)
 
     def _answering(self, asked: tuple[Budget, ...]) -> RecordedRun:
         """The run, or what an exact one answers under further budgets: its log holds the frontier alone."""

@@ -132,7 +132,8 @@ class Study:
             UsageError: a space too large to enumerate with a metric that declares no parts.
         """
         found = solve(self.problem)
-        return Frontier(self.problem, found.frontier, exact=True, how=found.explanation)
+        beside = self.assembled.baselines
+        return Frontier(self.problem, found.frontier, exact=True, how=found.explanation, baselines=beside)
 
     def search(self, *, out: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Frontier:
         """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder.
@@ -176,7 +177,8 @@ class Study:
             )
         )
         evaluated = None if config.algo == "exact" else outcome.evaluations
-        return Frontier(problem, outcome.frontier, exact=covers, how=how, evaluated=evaluated, folder=folder)
+        beside = self.assembled.baselines
+        return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside)
 
     def explain(self, architecture: Given) -> Explanation:
         """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.

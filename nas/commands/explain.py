@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.context_curves import HEADER, cells
+from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.law_regrets import design_lines
 from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
 from nas.answer.reassembled_study import study_of
 from nas.answer.sentences import count, describe, headline
+from nas.answer.sureness import difference_in_words
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
@@ -20,6 +22,7 @@ from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explained
 from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
+from nas.problem.differences import Difference, from_models
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import NO_LOSS, HeadStep
 from nas.problem.pick_queries import Baseline
@@ -54,18 +57,18 @@ def explain(request: ExplainRequest) -> None:
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
-    sparse = bool(chosen.n_experts[0] > 1)
-    scenario = study.problem.pricing(chosen)
-    doubts = [f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)]
-    doubts += about_energy(scenario, experts=sparse)
-    of_k = active_experts_lines(scenario.law, chosen, "designs")
-    remarks = [*head(known, study.problem), *blind_spots(known, scenario), *unpriced(chosen), *of_k, *doubts]
+    others = [each for each in study.baselines if each.label != known.label]
+    law = study.problem.pricing(chosen).law
+    apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
+    remarks = _remarks(study, known, chosen, apart)
     if request.json:
         remarked = {"remarks": remarks} if remarks else {}
         bought = None if found is None else described(found)
         rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
+        sure = {"differences": {label: difference_in_numbers(d) for label, d in apart.items()}} if apart else {}
         longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
-        say_json({"architecture": known.label, **remarked, **asdict(explanation), **longer, "gains": bought, **rivals})
+        whole = {"architecture": known.label, **remarked, **asdict(explanation), **longer, "gains": bought}
+        say_json({**whole, **rivals, **sure})
         return
     _show(study, chosen, known.label, explanation, remarks)
     _show_contexts(contexts)
@@ -78,6 +81,20 @@ def explain(request: ExplainRequest) -> None:
             say(line)
     elif why_not:
         say(f"\nWhat more would buy is not computed: {why_not}")
+
+
+def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mapping[str, Difference]) -> list[str]:
+    """What must be said of the model and its times, and how its loss differs from published models'."""
+    scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
+    return [
+        *head(known, study.problem),
+        *blind_spots(known, scenario),
+        *unpriced(chosen),
+        *active_experts_lines(scenario.law, chosen, "designs"),
+        *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
+        *about_energy(scenario, experts=sparse),
+        *(f"From {label}: {difference_in_words(each)}" for label, each in apart.items()),
+    ]
 
 
 def _found(request: ExplainRequest) -> tuple[Study, Baseline]:

@@ -79,6 +79,9 @@ class SelectRequest:
             show_default=False,
         ),
     ] = None
+    distinguishable: Annotated[
+        bool, Flag("--distinguishable", "Of frontier designs that the law cannot tell apart the cheapest alone.")
+    ] = False
     laws: Annotated[str | None, STUDY["laws"]] = None
     formats: Annotated[Mapping[str, Any], Keys("precisions precision_law")] = field(default_factory=dict)
     out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.")] = None

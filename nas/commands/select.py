@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.doubt_columns import difference_columns
 from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.pick_tables import OF_FIRST
 from nas.answer.reassembled_study import study_of
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.sentences import count, describe
+from nas.answer.sureness import difference_in_short
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.alternative_laws import along
@@ -22,18 +25,20 @@ from nas.files.tables import refuse_existing
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.diagnosis import diagnose, lines
+from nas.problem.differences import Difference, cheapest, from_models, tied
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import cost_among, tied, uncertainty
+from nas.problem.uncertainty import cost_among, uncertainty
 from nas.record.candidates import write_candidates
 from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
-from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
+
+OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
 
 
 def choose(request: SelectRequest) -> None:
@@ -58,21 +63,29 @@ def choose(request: SelectRequest) -> None:
         run = solved_within(run, problem, budgets, pick)
     else:
         run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
-    feasible = run.evaluations.feasible.any()
-    rows = select(run.evaluations, request.how, run.scale(), run.workload) if feasible else np.zeros(0, dtype=np.int64)
+    rows = _rows(request, run)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
-    sure = _sureness(run, rows, request.how)
+    sure, apart_from = _sureness(request, run, rows), from_models(run.law, run.architectures(rows), run.baselines)
     under, lines = _under_laws(request, run, rows, pick)
-    _give(request, run.columns(rows) | sure | under, len(rows))
+    lines = [*([OF_STEPS] if request.distinguishable else []), *lines]
+    _give(request, run.columns(rows) | sure | difference_columns(apart_from) | under, len(rows))
     if not request.json:
-        _show(run, rows, request.shown, _shown_first(sure | under))
+        _show(run, rows, request.shown, _shown_first(sure) | _in_short(apart_from) | _shown_first(under))
         for line in lines:
             say(f"  {line}")
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run, rows)
     _print_extrapolations(request, run, rows)
+
+
+def _rows(request: SelectRequest, run: RecordedRun) -> IntArray:
+    """The chosen rows; none where nothing is feasible."""
+    if not run.evaluations.feasible.any():
+        return np.zeros(0, dtype=np.int64)
+    groups = run.groups if request.distinguishable else None
+    return select(run.evaluations, request.how, run.scale(), run.workload, groups)
 
 
 def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
@@ -86,7 +99,17 @@ def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, 
 
 def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
     """Columns of numbers as they stand before an architecture's; `-` for what is not known."""
-    return {n: ["-" if np.isnan(v) else f"{v:.3g}" for v in column.tolist()] for n, column in columns.items()}
+    unknown = {"tied_group": -1}
+    return {
+        n: ["-" if np.isnan(v) or v == unknown.get(n) else f"{v:.3g}" for v in column.tolist()]
+        for n, column in columns.items()
+    }
+
+
+def _in_short(found: dict[str, list[Difference]]) -> dict[str, list[str]]:
+    """The first model's in a column of text."""
+    first = list(found.items())[:1]
+    return {OF_FIRST.format(label): [difference_in_short(each) for each in column] for label, column in first}
 
 
 def _under_laws(
@@ -114,24 +137,25 @@ def _under_laws(
 
 def _say_law(run: RecordedRun, rows: IntArray) -> None:
     """Where the run's law comes from, what it does not see, and whether it keeps K of the chosen low by itself."""
-    law = Law.model_validate(run.run.resolved["law"])
+    law = run.law
     of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
     for line in (origin_line(law), verdict_line(law), *blind_lines(law, blind_axes(run.space, law)), *of_k):
         if line:
             say(f"  {line}")
 
 
-def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]:
-    """Columns of the law's uncertainty about the chosen: probability of optimality, regret of a single pick, ties."""
-    law = Law.model_validate(run.run.resolved["law"])
-    group = tied(law, run.architectures(rows)) if len(rows) > 1 else None
+def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[str, AnyArray]:
+    """What the law's uncertainty says of the chosen: probability of optimality, regret of a single pick, ties."""
+    law = run.law
+    alone = len(rows) == 1 or request.distinguishable
+    group = None if alone else tied(law, run.architectures(rows))
     found: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
     unsure = uncertainty(law, run.architectures, run.evaluations)
     if unsure is None:
         return found
     found["probability_optimal"] = unsure.probability()[rows]
-    pick = _pick_of(how, run)
-    if how == "best" or pick is not None:
+    pick = _pick_of(request.how, run)
+    if request.how == "best" or pick is not None:
         everything = np.ones(len(run.evaluations), dtype=bool)
         within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
         low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
@@ -141,15 +165,18 @@ def _sureness(run: RecordedRun, rows: IntArray, how: str) -> dict[str, AnyArray]
 
 def _show_ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> None:
     """How many groups of tied designs there are, and the cheapest of each."""
-    sizes = np.bincount(group)
+    outside, sizes = int((group < 0).sum()), np.bincount(group[group >= 0])
+    if outside:
+        say(f"  {outside:,} of them lie outside of the evidence: in no group, and no difference is claimed")
+    if len(sizes) == 0:
+        return
     if sizes.max() == 1:
         say("  no two of them are tied: the law distinguishes every pair")
         return
     cost = cost_among(run.evaluations.objectives)
-    text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot distinguish the losses"
+    text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot tell the losses apart"
     say(f"  {text}, so the cheapest will do")
-    by_cost = np.lexsort((run.evaluations.metrics["loss"][rows], run.evaluations.metrics[cost][rows], group))
-    first = by_cost[np.searchsorted(group[by_cost], np.arange(len(sizes)))]
+    first = cheapest(group, run.evaluations.metrics[cost][rows], run.evaluations.metrics["loss"][rows])
     places = _spread(len(sizes), shown)
     say(f"Cheapest of each group: lowest {cost}")
     _table(run, rows[first[places]], {"group": _texts(places), "designs": _texts(sizes[places])})
@@ -192,6 +219,8 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
         raise UsageError(
             f"sweep: expected no --select with it, got {request.how!r}; a sweep takes the best at each limit"
         )
+    if request.distinguishable:
+        raise UsageError("sweep: expected no --distinguishable with it, got both; drop one")
     sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics))
     if problem is not None:
         run = solved_along(run, problem, budgets, sweep.metric)
@@ -202,14 +231,15 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
     under, lines = _under_laws(request, run, rows, None, limits)
-    _give(request, {"limit": limits, **run.columns(rows), **under}, len(rows))
+    apart_from = from_models(run.law, run.architectures(rows), run.baselines)
+    _give(request, {"limit": limits, **run.columns(rows), **difference_columns(apart_from), **under}, len(rows))
     if not request.json:
         if len(rows) < len(answers):
             say(
                 f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
             )
         leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
-        _show(run, rows, request.shown, leading | _shown_first(under))
+        _show(run, rows, request.shown, leading | _in_short(apart_from) | _shown_first(under))
         for line in lines:
             say(f"  {line}")
         _say_law(run, rows)

@@ -17,14 +17,16 @@ from nas.answer.plot_data import (
     thinned,
 )
 from nas.answer.sentences import baseline_metric, plot_axes
+from nas.answer.sureness import difference_in_words
 from nas.pages.details import details
 from nas.pages.embedding import column
 from nas.pages.rows import DRAWN, Rows
+from nas.problem.differences import from_models
 from nas.problem.objective import built_in
 from nas.terminal.program import command
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import BoolArray, IntArray
 from search_spaces.columns import CODES, SHAPE
 from search_spaces.space import SearchSpace
 
@@ -56,6 +58,9 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "frontier": column(frontier),
         "frontierName": frontier_name(outcome),
         "optimal": _optimal(outcome, places),
+        "groups": _groups(outcome, places),
+        "steps": 0 if outcome.doubt is None else outcome.doubt.steps,
+        "differences": _differences(outcome, found.genotypes[rows.chosen[detailed]]),
         "exact": _exact(outcome, places),
         "baselines": _baselines(outcome),
         "picks": answered,
@@ -121,10 +126,26 @@ def _answers(outcome: Outcome, places: dict[int, int]) -> list[dict[str, Any]]:
 
 
 def _optimal(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
-    if outcome.optimal is None:
+    return None if outcome.optimal is None else column(outcome.optimal[_held(outcome, places)])
+
+
+def _groups(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
+    """Of the frontier's members the group that each is not told apart in."""
+    if outcome.doubt is None or outcome.doubt.groups is None:
         return None
-    held = np.isin(outcome.frontier.keys, np.fromiter(places, dtype=np.int64, count=len(places)))
-    return column(outcome.optimal[held])
+    return column(outcome.doubt.groups[_held(outcome, places)])
+
+
+def _held(outcome: Outcome, places: dict[int, int]) -> BoolArray:
+    """Which of the frontier's members the page holds."""
+    return np.isin(outcome.frontier.keys, np.fromiter(places, dtype=np.int64, count=len(places)))
+
+
+def _differences(outcome: Outcome, genotypes: IntArray) -> list[dict[str, Any]]:
+    """From each published model, in words, those of designs; nothing of a law that does not say how sure it is."""
+    problem = outcome.study.problem
+    found = from_models(problem.scenario.law, problem.architectures(genotypes), outcome.study.baselines)
+    return [{"label": label, "words": list(map(difference_in_words, rows))} for label, rows in found.items()]
 
 
 def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:

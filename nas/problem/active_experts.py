@@ -71,7 +71,9 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str, *, bri
     many = "this design" if len(architectures) == 1 else f"{len(rows):,} of {len(architectures):,} {of}"
     text = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
     if brief:
-        return [f"{text} in {many}; all 12 published steps of K lower the measured loss (--verbose)"]
+        return [
+            f"Few active experts are the law's choice: {law.name} in {many}; all 12 published steps of K lower the loss"
+        ]
     return [
         f"{text} of them for {many} "
         f"(K {k} {own:.4f}, K {FACTORS[place] * k} {more:.4f} at equal E and expert size); {MEASURED}."

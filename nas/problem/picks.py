@@ -10,7 +10,7 @@ from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import BoolArray, FloatArray
 
 BLOCK = 131_072
 COUNTS = ("params_total", "params_active")  # equal where there are no experts to choose from
@@ -30,13 +30,7 @@ def best_row(
 
     Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
     """
-    feasible = evaluations.feasible
-    for limit in (*(() if budget is None else (budget,)), *within):
-        feasible = feasible & (evaluations.metrics[limit.metric] <= limit.limit)
-    if dense:
-        total, active = (evaluations.metrics[name] for name in COUNTS)
-        feasible = feasible & (total == active)
-    rows = np.flatnonzero(feasible)
+    rows = np.flatnonzero(allowed(evaluations, budget, within, dense=dense))
     if len(rows) == 0:
         return None
     least = rounded(evaluations.metrics[of][rows])
@@ -45,6 +39,19 @@ def best_row(
     if budget is not None:
         keys.append(rounded(evaluations.metrics[budget.metric][rows]))
     return int(rows[np.lexsort(tuple(keys))[0]])
+
+
+def allowed(
+    evaluations: Evaluations, budget: Budget | None, within: tuple[Budget, ...] = (), *, dense: bool = False
+) -> BoolArray:
+    """Which rows may be the pick, (n,): feasible, within a budget and further ones, of `dense` without experts."""
+    found = evaluations.feasible
+    for limit in (*(() if budget is None else (budget,)), *within):
+        found = found & (evaluations.metrics[limit.metric] <= limit.limit)
+    if dense:
+        total, active = (evaluations.metrics[name] for name in COUNTS)
+        found = found & (total == active)
+    return found
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,10 @@ class PickRule:
         if self.dense or set(frontier.objectives) != deciding or not {each.metric for each in limits} <= deciding:
             return False
         return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in limits)
+
+    def allowed(self, evaluations: Evaluations) -> BoolArray:
+        """Which rows may be its pick, (n,)."""
+        return allowed(evaluations, self.budget, self.within, dense=self.dense)
 
     def row(self, evaluations: Evaluations) -> int | None:
         """Row of the pick, or None when nothing is feasible."""

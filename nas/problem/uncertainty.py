@@ -1,4 +1,4 @@
-"""A law's uncertainty at the frontier: optimality per draw, regret of picks, tied designs.
+"""A law's uncertainty at the frontier: optimality per draw, regret of picks.
 
 A draw is a law refitted to resampled data. Draws hold the coefficients' uncertainty and, as far as the law
 file has draws of rival forms, that of the form.
@@ -23,8 +23,6 @@ FEWEST = 20
 MANY = 100  # rows
 EQUAL = 1e-12  # relative; losses so close are ties
 ENDS = (0.05, 0.95)
-FIRST_COMPARED = 32  # next in loss that a design is compared with at once; then twice as many
-NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,59 +107,3 @@ def uncertainty(law: Law, architectures: Callable[[IntArray], Architectures], fo
 def cost_among(objectives: Sequence[str]) -> str:
     """The first objective that is no loss, by which designs of one loss differ; total_ms without one."""
     return next((name for name in objectives if name.partition("@")[0] not in FROM_LOSS), "total_ms")
-
-
-def tied(law: Law, architectures: Architectures) -> IntArray | None:
-    """Group of each design, (n,): within a group the law cannot distinguish the others from its best one.
-
-    Two designs are tied while 90 % of the draws' differences of their losses hold zero or, for a law with
-    a residual sd alone, while they differ by less than 1.645 √2 sd. Groups are numbered from the lowest
-    loss; each is led by the lowest loss that no group before it holds. None for a law without uncertainty.
-    """
-    if not law.draws and law.residual_sd is None:
-        return None
-    loss = law.loss(architectures)
-    order = np.argsort(loss, kind="stable")
-    if law.draws:
-        groups = _tied_by_draws(law.drawn_losses(architectures)[:, order])
-    else:
-        groups = _tied_within(loss[order], NORMAL * np.sqrt(2.0) * (law.residual_sd or 0.0))
-    found = np.empty_like(groups)
-    found[order] = groups
-    return found
-
-
-def _tied_within(loss: FloatArray, difference: float) -> IntArray:
-    """Groups of rising losses (n,) that lie less than a difference above the first of their group."""
-    group, start, number = np.empty(len(loss), dtype=np.int64), 0, 0
-    while start < len(loss):
-        end = max(start + 1, int(np.searchsorted(loss, loss[start] + difference)))
-        group[start:end] = number
-        start, number = end, number + 1
-    return group
-
-
-def _tied_by_draws(losses: FloatArray) -> IntArray:
-    """Groups of designs in the order of their losses; losses (draws, n).
-
-    The least loss of all designs from a place on, draw by draw, tells whether any of them can be tied.
-    """
-    n, number = losses.shape[1], 0
-    least = np.minimum.accumulate(losses[:, ::-1], axis=1)[:, ::-1]
-    group = np.full(n, -1)
-    for leader in range(n):
-        if group[leader] >= 0:
-            continue
-        group[leader], start, size = number, leader + 1, FIRST_COMPARED
-        while start < n and _same(least[:, [start]], losses[:, [leader]]).any():
-            free = start + np.flatnonzero(group[start : start + size] < 0)
-            group[free[_same(losses[:, free], losses[:, [leader]])]] = number
-            start, size = start + size, 2 * size
-        number += 1
-    return group
-
-
-def _same(losses: FloatArray, leader: FloatArray) -> BoolArray:
-    """Whether designs (draws, n) are not above the leader (draws, 1) in at least 5 % of the draws, (n,)."""
-    same: BoolArray = np.quantile(losses - leader, ENDS[0], axis=0) <= 0.0
-    return same

@@ -1,41 +1,70 @@
 """Choosing among evaluated architectures: frontier, best, knee, diverse:K, budget:EXPR."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
+from nas.problem.differences import cheapest
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.problem.objective import Budget, limit_of, limit_on_cost, unit_of
 from nas.problem.picks import best_row
 from nas.problem.rates import costs, rate_of
+from nas.problem.uncertainty import cost_among
 from nas.study.budget_parser import split_budget
 from nas.terminal.program import command
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.axes_schema import CAPABILITIES
 
+Groups = Callable[[IntArray], IntArray]
 FORMS = "frontier, best, knee, diverse:K or budget:metric=limit"
 
 
-def select(evaluations: Evaluations, how: str, scale: Scale, workload: Workload) -> IntArray:
+def select(
+    evaluations: Evaluations, how: str, scale: Scale, workload: Workload, groups: Groups | None = None
+) -> IntArray:
     """Rows chosen by `how`, in frontier order; none when nothing is feasible. `workload` is what the metrics are of.
+
+    groups: of frontier rows, the group that each is not told apart in; then the choice is among the cheapest of each.
 
     Raises:
         UsageError: an unknown form.
     """
     check_form(how)
     kind, _, rest = how.partition(":")
+    if groups is not None:
+        limit = parse_budget(rest, tuple(evaluations.metrics), workload) if kind == "budget" else None
+        rows = _of_each_step(evaluations, limit, groups)
+        if limit is not None or how == "best":
+            return rows[:1]
+        frontier = frontier_rows(evaluations)
+        return _among(evaluations, frontier[np.isin(frontier, rows)], how, scale)
     if kind == "budget":
         return _some(best_row(evaluations, parse_budget(rest, tuple(evaluations.metrics), workload)))
     if how == "best":
         return _some(best_row(evaluations, None))
+    return _among(evaluations, frontier_rows(evaluations), how, scale)
+
+
+def _of_each_step(evaluations: Evaluations, limit: Budget | None, groups: Groups) -> IntArray:
+    """The cheapest frontier row of each group that is told apart, within a limit, from the lowest loss on."""
     rows = frontier_rows(evaluations)
+    rows = rows if limit is None else rows[evaluations.metrics[limit.metric][rows] <= limit.limit]
+    cost, loss = evaluations.metrics[cost_among(evaluations.objectives)], evaluations.metrics["loss"]
+    return rows[cheapest(groups(rows), cost[rows], loss[rows])] if len(rows) else rows
+
+
+def _among(evaluations: Evaluations, rows: IntArray, how: str, scale: Scale) -> IntArray:
+    """All frontier rows, their knee or a diverse few."""
     if len(rows) == 0 or how == "frontier":
         return rows
+    kind, _, rest = how.partition(":")
     points = scale.normalise(evaluations.values[rows])
-    return rows[[knee(points)]] if how == "knee" else rows[np.sort(diverse(points, int(rest)))]
+    return rows[[knee(points)]] if kind == "knee" else rows[np.sort(diverse(points, int(rest)))]
 
 
 def check_form(how: str) -> None:

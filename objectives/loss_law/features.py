@@ -72,6 +72,13 @@ FOLLOWING = (  # quantities that say nothing beside the others
 STANDARD_FFN = 4  # d_ff / d of the dense FFN that granularity and expansion are counted in
 
 
+def part_of(name: str) -> Part | None:
+    """The part of an architecture that alone decides a quantity beside the width, which every part knows; None where several do."""
+    owners = {OWNERS.get(made, "whole") for made in MADE_OF.get(name, {name: 1.0}) if made != "width"} or {"base"}
+    found = owners.pop()
+    return found if not owners and found in ("base", "attention", "ffn") else None
+
+
 def feature(architectures: Architectures, name: str, vocabulary: int = 0, *, tied: bool = True) -> FloatArray:
     """One quantity of each architecture, (n,); `vocabulary` is that of the embeddings in counts with embeddings.
 

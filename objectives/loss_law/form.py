@@ -9,7 +9,7 @@ which are not fitted here.
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Literal
 
@@ -119,7 +119,7 @@ class Form(BaseModel):
         faults = [
             f"joined: expected terms that are positive, got {name!r}; correct it"
             for name in self.joined
-            if name not in self.terms or self.terms[name].logs or self.terms[name].sign < 0
+            if name not in self.terms or self.terms[name].logs or self.terms[name].only or self.terms[name].sign < 0
         ]
         if self.joined and (self.of != "loss" or self.factors):
             faults.append("joined: expected terms that add up to the loss without factors; remove them")
@@ -215,14 +215,6 @@ class Form(BaseModel):
         """The loss of the sum of the terms; infinite where it is beyond floating point."""
         with np.errstate(over="ignore"):
             return total if self.of == "loss" else np.exp(total)
-
-
-def together(values: Iterable[FloatArray | float], power: float) -> FloatArray | float:
-    """What positive terms count together, (Σ u^κ)^(1/κ) with κ `power`, scaled so that no power is beyond floating point."""
-    each = list(values)
-    largest = reduce(np.maximum, each)
-    total: FloatArray | float = largest * sum((value / largest) ** power for value in each) ** (1.0 / power)
-    return total
 
 
 def shares(values: Mapping[str, FloatArray | float], power: float) -> dict[str, FloatArray | float]:

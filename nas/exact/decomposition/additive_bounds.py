@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.grid import Backbones, Grid, one_layer
 from nas.problem.problem import Problem
-from objectives.parts import Composition, NotASum, PartAssessment, composition
+from objectives.parts import Composition, NotASum, PartAssessment, Quantity, composition
 from objectives.shares import Share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -18,7 +18,7 @@ from search_spaces.columns import Part
 
 AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
 CORNERS = 4
-Bound = tuple[str, int]
+Bound = tuple[Quantity, int]
 
 
 class BrokenSum(UsageError):

@@ -14,6 +14,7 @@ import numpy as np
 
 from nas.exact.decomposition.additive_bounds import AdditiveBounds, Bound
 from nas.exact.decomposition.boxes import Boxes
+from objectives.parts import Quantity
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MARGIN = 1e-9  # relative to the largest value beside the width
@@ -114,7 +115,7 @@ def _needed_mixes(sums: AdditiveBounds, contest: Contest) -> BoolArray:
     return kept
 
 
-def _decides(bound: Bound, alone: list[str], shared: set[str], deciding: tuple[str, ...]) -> bool:
+def _decides(bound: Bound, alone: list[str], shared: set[Quantity], deciding: tuple[str, ...]) -> bool:
     return bound[0] in alone and bound[0] in deciding and bound[0] not in shared
 
 

@@ -50,10 +50,14 @@ function sureness(row, i) {
   if (i !== undefined && DETAILS.low) said.push(`Loss between ${number(DETAILS.low[i])} and ${number(DETAILS.high[i])} in nine of ten ${DATA.details.interval.of}.`);
   const at = DATA.optimal ? FRONTIER.indexOf(row) : -1;
   if (at >= 0 && !Number.isNaN(OPTIMAL[at])) said.push(`Pareto-optimal in ${number(100 * OPTIMAL[at], 3)} % of the draws.`);
+  if (i !== undefined) for (const each of DATA.differences ?? []) said.push(`From ${each.label}: ${each.words[i]}.`);
+  const group = DATA.groups && FRONTIER.indexOf(row) >= 0 ? GROUPS[FRONTIER.indexOf(row)] : -1;
+  if (group >= 0) said.push(`Step ${group + 1} of ${DATA.steps} that the law tells apart, with ${GROUPS.filter(each => each === group).length} designs: the cheapest of them will do.`);
   if (i !== undefined && DETAILS.extrapolates[i]) said.push("The law extrapolates here.");
   return make("p", {class: "quiet"}, said.join(" "));
 }
 const OPTIMAL = DATA.optimal && decoded(DATA.optimal);
+const GROUPS = DATA.groups && Array.from(decoded(DATA.groups));
 
 function table(caption, header, rows, words = 1) {
   const cell = (tag, content, j) => make(tag, {class: j < words && "words", scope: tag === "th" && "col"}, content);

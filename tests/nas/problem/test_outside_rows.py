@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nas.answer.sureness import draws_outside, sureness_in_short
+from nas.answer.sureness import doubt_outside, sureness_in_short
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import uncertainty
 from objectives.loss_law.law import Law
@@ -71,8 +71,13 @@ def test_no_probability_is_given_outside(law: Law, problem_of: Callable[..., Pro
 
 
 def test_the_answer_says_what_draws_are_worth(law: Law) -> None:
-    assert draws_outside(law, 0) == []
-    assert "times as wide as its draws" in draws_outside(law, 3)[0]
-    assert "by how much its file does not say" in draws_outside(law.model_copy(update={"beyond_rows": None}), 3)[0]
+    assert doubt_outside(law, 0) == []
+    assert "of 4 times the draws' spread there" in doubt_outside(law, 3)[0]
+    silent = doubt_outside(law.model_copy(update={"beyond_rows": None}), 3)[0]
+    assert silent.startswith("Outside of the evidence (3 of the frontier) no difference is claimed")
+    assert "by how much the law's file does not say" in silent
+    of_misfit = law.model_copy(update={"draws": (), "residual_sd": 0.02})
+    assert doubt_outside(of_misfit, 3) == ["Outside of the evidence (3 of the frontier) no difference is claimed"]
+    assert doubt_outside(law.model_copy(update={"draws": ()}), 3) == []
     assert sureness_in_short(np.array([0.5, np.nan]), 60, 1).endswith("0.50 (median of the 1 inside the law's rows)")
     assert "lies outside" in sureness_in_short(np.array([np.nan]), 60, 1)

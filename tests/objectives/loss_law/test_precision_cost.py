@@ -11,10 +11,12 @@ from objectives.composition import composition_of
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, without_constants
+from objectives.parts import Quantity
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
 
 AT = np.array([358e6])
-LAWS = ("hw_codesign", "routed", "conditional", "chinchilla_epoch", "joint_moe")
+LAWS = ("hw_codesign", "routed", "conditional", "chinchilla_epoch", "joint_moe", "evidence")
 
 
 def designs(n_experts: int = 1, precision: str = "") -> Architectures:
@@ -151,13 +153,21 @@ def test_of_few_bits_dense_designs_alone_are_priced_and_a_range_is_marked() -> N
     assert not law.few_bits.extrapolates(designs(precision="fp16")).any()
 
 
+def value_of(law: Law, quantity: Quantity, rows: Architectures) -> FloatArray:
+    """A quantity of a composition, (n,): what a term multiplies is the sum of its parts."""
+    if isinstance(quantity, str):
+        return law.feature(rows, quantity)
+    parts = [quantity.of_part(rows, part) for part in ("base", "attention", "ffn")]
+    return np.asarray(sum(part for part in parts if part is not None))
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_a_composition_is_the_law_of_its_own_format_and_bounds_a_range_of_ffns(name: str) -> None:
     law = beside(name, "kumar", "int4")
     shape: dict[str, Any] = {"depth": 12, "width": 1024, "n_kv_heads": 4, "n_experts": 1, "top_k": 1}
     rows = Architectures.from_columns({**shape, "expert_size": [1024, 2048, 3072, 4096]})
     known = composition_of(law)
-    of = {quantity: law.feature(rows, quantity) for quantity in known.quantities}
+    of = {quantity: value_of(law, quantity, rows) for quantity in known.quantities}
     exact = [of[quantity] for quantity, sign in known.quantities.items() for _ in range(1 if sign else 2)]
     np.testing.assert_allclose(known.value(*exact), law.loss(rows), rtol=1e-12)
     ends = {quantity: [column.min(keepdims=True), column.max(keepdims=True)] for quantity, column in of.items()}

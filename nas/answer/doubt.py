@@ -1,0 +1,105 @@
+"""What a law that says how sure it is leaves open in a run's answer: differences, steps of the frontier, expected regret."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nas.exact.expected_regret import ExpectedRegret, least_expected_regrets
+from nas.problem.differences import Difference, from_models, has_doubt, misfit, tied
+from nas.problem.evaluations import Evaluations
+from nas.problem.pick_queries import Baseline
+from nas.problem.picks import Pick, PickRule
+from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
+from objectives.loss_law.law import Law
+from search_spaces.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PickRegret:
+    """A pick's expected regret over a law's draws, nats, and the design of the least one."""
+
+    nats: float
+    least: ExpectedRegret
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """How sure a run's picks and frontier are.
+
+    differences: per pick those from each published model, by its label; groups: of the frontier's designs, those of one
+    group are not told apart, -1 outside of the evidence, None without a loss among the objectives; regrets: per pick,
+    None beside a published model, outside of the evidence, and where nothing is known of it; level_sd: of one loss on an
+    unknown text, at the first pick, nats, None without draws.
+    """
+
+    differences: tuple[dict[str, Difference], ...]
+    groups: IntArray | None
+    regrets: tuple[PickRegret | None, ...]
+    level_sd: float | None
+
+    @property
+    def steps(self) -> int:
+        """How many groups of the frontier's designs are told apart."""
+        return 0 if self.groups is None else int(self.groups.max(initial=-1)) + 1
+
+
+def doubt_of(
+    problem: Problem, baselines: Sequence[Baseline], picks: Sequence[Pick], frontier: Evaluations
+) -> Doubt | None:
+    """How sure the study's law is of a run's answer; None of a law that does not say it."""
+    law = problem.scenario.law
+    if not has_doubt(law):
+        return None
+    on_loss = {name.partition("@")[0] for name in frontier.objectives} & set(FROM_LOSS)
+    return Doubt(
+        tuple(_from_models(problem, pick.answer, baselines) for pick in picks),
+        tied(law, problem.architectures(frontier.genotypes)) if on_loss else None,
+        _regrets(problem, picks, frontier),
+        _level_sd(problem, picks[0].answer) if picks and law.draws else None,
+    )
+
+
+def _from_models(problem: Problem, answer: Evaluations | None, baselines: Sequence[Baseline]) -> dict[str, Difference]:
+    """The difference of one design from each published model."""
+    if answer is None:
+        return {}
+    found = from_models(problem.scenario.law, problem.architectures(answer.genotypes), baselines)
+    return {label: rows[0] for label, rows in found.items()}
+
+
+def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
+    if answer is None:
+        return None
+    losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
+    return float(np.hypot(losses.std(), misfit(problem.scenario.law)))
+
+
+def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> tuple[PickRegret | None, ...]:
+    """Of the picks that are asked beside no published model, within budgets on shipped metrics."""
+    law, own = problem.scenario.law, {metric.name for metric in problem.functions}
+    found: list[PickRegret | None] = [None] * len(picks)
+    if not law.draws or own & {budget.metric for budget in problem.budgets}:
+        return tuple(found)
+    asked = [
+        (at, pick.answer, PickRule.for_query(pick.question))
+        for at, pick in enumerate(picks)
+        if pick.answer is not None and not pick.question.baseline and not own & set(PickRule.for_query(pick.question).metrics)
+    ]
+    if not asked:
+        return tuple(found)
+    candidates = np.concatenate([frontier.genotypes, *(answer.genotypes for _, answer, _ in asked)])
+    least = least_expected_regrets(problem, law, tuple(rule for *_, rule in asked), candidates)
+    for (at, answer, _), best in zip(asked, least, strict=True):
+        found[at] = None if best is None else _pick_regret(problem, law, answer, best)
+    return tuple(found)
+
+
+def _pick_regret(problem: Problem, law: Law, answer: Evaluations, best: ExpectedRegret) -> PickRegret | None:
+    """A pick's own expected regret: that of the least one and what its mean drawn loss is above that one's."""
+    both = problem.architectures(np.stack([answer.genotypes[0], best.genotype]))
+    if law.extrapolates(both).any():
+        return None
+    mean: FloatArray = law.drawn_losses(both).mean(axis=0)
+    return PickRegret(best.expected_regret + float(mean[0] - mean[1]), best)

@@ -1,0 +1,74 @@
+"""A run's doubt as numbers: of picks, of the frontier, and of a pick under the law `evidence`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nas.answer.by_evidence import ByEvidence
+from nas.answer.doubt import Doubt, PickRegret
+from nas.answer.outcome import Outcome
+from nas.answer.sentences import describe
+from nas.problem.differences import Difference
+from search_spaces.arrays import AnyArray
+
+
+def difference_columns(found: Mapping[str, Sequence[Difference]]) -> dict[str, AnyArray]:
+    """Differences of designs from each model as columns of a file: `difference_MODEL`, its 90 % interval, `better_than_MODEL`."""
+    columns: dict[str, AnyArray] = {}
+    for label, rows in found.items():
+        values = np.array([[each.nats, each.low, each.high, each.better] for each in rows]).reshape(-1, 4)
+        columns |= dict(zip(_names(label), values.T, strict=True))
+    return columns
+
+
+def _names(label: str) -> tuple[str, str, str, str]:
+    return f"difference_{label}", f"difference_{label}_low", f"difference_{label}_high", f"better_than_{label}"
+
+
+def difference_in_numbers(found: Difference) -> dict[str, float | None]:
+    """`nats`, `low`, `high`, `better`; None for what is not claimed."""
+    return {
+        name: None if np.isnan(value := getattr(found, name)) else value for name in ("nats", "low", "high", "better")
+    }
+
+
+def pick_in_numbers(outcome: Outcome, place: int) -> dict[str, Any]:
+    """Of one pick its differences from every published model, and its expected regret beside the least one."""
+    if outcome.doubt is None:
+        return {}
+    found = outcome.doubt.differences[place]
+    row: dict[str, Any] = {"differences": {label: difference_in_numbers(each) for label, each in found.items()}}
+    regret = outcome.doubt.regrets[place]
+    return row | ({} if regret is None else _regret(outcome, regret))
+
+
+def _regret(outcome: Outcome, found: PickRegret) -> dict[str, Any]:
+    design = outcome.study.problem.architectures(found.least.genotype[None])
+    return {
+        "expected_regret": found.nats,
+        "least_expected_regret": found.least.expected_regret,
+        "least_expected_of": "space" if found.least.proven else "frontier and picks",
+        "least_expected_architecture": describe(design),
+    }
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A pick's numbers as cells of a table: differences in columns of their own."""
+    found = {name: value for name, value in row.items() if name != "differences"}
+    for label, each in row.get("differences", {}).items():
+        found |= dict(zip(_names(label), each.values(), strict=True))
+    return found
+
+
+def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
+    """Of the frontier how many steps are told apart; the sd of one loss on an unknown text, nats."""
+    return {"frontier_steps": None if doubt.groups is None else doubt.steps, "loss_sd": doubt.level_sd}
+
+
+def evidence_in_numbers(found: ByEvidence) -> dict[str, Any]:
+    """A pick under the law `evidence`: which, and its differences."""
+    parts = {"difference": found.difference, "experts": found.experts, "more_active": found.more_active}
+    numbers = {name: None if each is None else difference_in_numbers(each) for name, each in parts.items()}
+    best = None if found.best is None else describe(found.best)
+    return {"beside": found.baseline or None, "own_best": best, "architecture": describe(found.design), **numbers}

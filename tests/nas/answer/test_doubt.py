@@ -1,0 +1,314 @@
+"""How sure an answer is: differences, expected regrets and steps against draws and misfits that are sampled, and where each is said."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nas
+from nas.answer.by_evidence import EVIDENCE
+from nas.answer.outcome import Outcome
+from nas.answer.outcome_files import pick_columns, summary, write_files
+from nas.answer.screen import show
+from nas.answer.sentences import limits, limits_in_short
+from nas.answer.sureness import chance, difference_in_short, difference_in_words
+from nas.files.yaml_source import dump
+from nas.problem.differences import Difference, differences, tied
+from nas.study.catalogue import load_law
+from search_spaces.architectures import Architectures
+
+Concluded = Callable[..., Outcome]
+Inside = Callable[..., Any]
+MODEL = "Qwen2.5-0.5B"
+SD = 0.02
+DRAWN = np.random.default_rng(4).normal((480.0, 0.35, 1.8), (30.0, 0.01, 0.2), (12, 3))
+LAW: dict[str, Any] = {
+    "name": "ours",
+    "form": "parameters_power",
+    "coefficients": {"kappa": 480.0, "alpha": 0.35, "l_inf": 1.8},
+    "draws": [" ".join(map(repr, row)) for row in DRAWN.tolist()],
+    "residual_sd": SD,
+}
+UNSURE = {key: value for key, value in LAW.items() if key not in ("draws", "residual_sd")}
+QUICK = {"applications": {"robot": {"total_ms": 20}}}
+
+
+@pytest.fixture
+def outcome(concluded: Concluded) -> Outcome:
+    return concluded(120, law=LAW, **QUICK)
+
+
+def trained(losses: np.ndarray[Any, Any], sd: float = SD) -> np.ndarray[Any, Any]:
+    """Models that are trained: a draw of the law for all, a misfit of each; losses (draws, n)."""
+    rng = np.random.default_rng(9)
+    return losses[rng.integers(0, len(losses), 100_000)] + rng.normal(0.0, sd, (100_000, losses.shape[1]))
+
+
+def test_every_pick_is_compared_with_the_model_as_trained_ones_would_be(outcome: Outcome) -> None:
+    law, (model,) = outcome.study.problem.scenario.law, outcome.study.baselines
+    assert outcome.doubt is not None
+    assert model.label == MODEL
+    for pick, found in zip(outcome.picks, outcome.doubt.differences, strict=True):
+        if pick.answer is None:
+            assert found == {}
+            continue
+        own = outcome.study.problem.architectures(pick.answer.genotypes)
+        sampled = trained(law.drawn_losses(Architectures.concatenate([own, model.architecture])))
+        gap = sampled[:, 0] - sampled[:, 1]
+        told = found[MODEL]
+        assert told.nats == pytest.approx(float(law.loss(own)[0] - law.loss(model.architecture)[0]))
+        assert (told.low, told.high) == pytest.approx(tuple(np.quantile(gap, [0.05, 0.95])), abs=0.01)
+        assert told.better == pytest.approx((gap < 0).mean(), abs=0.01)
+
+
+def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:
+    write_files(tmp_path, outcome)
+    assert outcome.doubt is not None
+    rows = list(csv.DictReader((tmp_path / "picks.csv").open(encoding="utf-8")))
+    kept = [d for p, d in zip(outcome.picks, outcome.doubt.differences, strict=True) if p.answer is not None]
+    for row, found in zip(rows, kept, strict=True):
+        d = found[MODEL]
+        written = [row[f"difference_{MODEL}{end}"] for end in ("", "_low", "_high")] + [row[f"better_than_{MODEL}"]]
+        assert list(map(float, written)) == pytest.approx([d.nats, d.low, d.high, d.better])
+    told = json.loads((tmp_path / "summary.json").read_text())
+    assert told["doubt"]["frontier_steps"] == outcome.doubt.steps
+    assert told["picks"][0]["differences"][MODEL]["better"] == pytest.approx(kept[0][MODEL].better)
+    groups = [int(row["tied_group"]) for row in csv.DictReader((tmp_path / "frontier.csv").open(encoding="utf-8"))]
+    designs = outcome.study.problem.architectures(outcome.frontier.genotypes)
+    expected = tied(outcome.study.problem.scenario.law, designs)
+    assert expected is not None
+    assert groups == expected.tolist()
+    assert 1 < len(set(groups)) < len(groups)
+    assert f"The law tells {len(set(groups))} steps of the frontier's {len(groups)} designs apart" in " ".join(
+        limits_in_short(outcome)
+    )
+
+
+def test_expected_regrets_are_those_of_a_table_of_the_whole_space(outcome: Outcome) -> None:
+    problem = outcome.study.problem
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    losses = problem.scenario.law.drawn_losses(problem.architectures(whole.genotypes))
+    assert outcome.doubt is not None
+    own = [p for p in outcome.picks if not p.question.baseline]
+    assert len(own) == 2
+    for pick, found in zip(outcome.picks, outcome.doubt.regrets, strict=True):
+        if pick.question.baseline:
+            assert found is None
+            continue
+        allowed = whole.feasible.copy()
+        for budget in pick.question.budgets:
+            allowed &= whole.metrics[budget.metric] <= budget.limit
+        regret = (losses - losses[:, allowed].min(axis=1, keepdims=True)).mean(axis=0)
+        assert found is not None
+        assert pick.answer is not None
+        assert found.least.proven
+        assert found.least.expected_regret == pytest.approx(regret[allowed].min())
+        assert found.nats == pytest.approx(regret[whole.keys == pick.answer.keys[0]][0])
+    columns = pick_columns(outcome)
+    assert columns["expected_regret"][0] >= columns["least_expected_regret"][0] >= 0.0
+    said = " ".join(text for text in _shown(outcome, verbose=True).split())
+    assert "Expected regret over the law's draws, nats: your budgets" in said
+
+
+def _shown(outcome: Outcome, *, verbose: bool) -> str:
+    import contextlib
+    import io
+
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        show(outcome, Path("run"), verbose=verbose)
+    return told.getvalue()
+
+
+def test_the_answer_says_the_difference_with_interval_and_probability(outcome: Outcome) -> None:
+    assert outcome.doubt is not None
+    first = outcome.doubt.differences[0][MODEL]
+    said = _shown(outcome, verbose=False)
+    assert f"from {MODEL} {difference_in_words(first)}" in said.partition("Answer: ")[2]
+    table = said.partition("Lowest predicted loss")[2].partition("\n\n")[0]
+    assert f"nats from {MODEL}, better" in table
+    assert difference_in_short(first) in table
+    assert "nats (90 %), better" in said.partition("At most as slow as")[2]
+    assert "uncertainty unknown" not in said
+    assert "residual sd 0.02 nats and 12 draws" in said
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_answer_fits_the_screen(outcome: Outcome, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = _shown(outcome, verbose=False)
+    assert max(map(len, said.splitlines())) <= width
+    assert "better with probability" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("found", "words", "short"),
+    [
+        (
+            Difference(-0.114, -0.19, -0.041, 0.981),
+            "-0.11 nats (-0.19 to -0.04), better with probability 0.98",
+            "-0.11 (-0.19 to -0.04), 0.98",
+        ),
+        (
+            Difference(0.0042, -0.02, 0.031, 0.3),
+            "+0.004 nats (-0.020 to +0.031), better with probability 0.30",
+            "+0.004 (-0.020 to +0.031), 0.30",
+        ),
+        (
+            Difference(-0.5, np.nan, np.nan, np.nan),
+            "-0.50 nats, outside of the evidence",
+            "-0.50, outside of the evidence",
+        ),
+        (Difference(np.inf, np.nan, np.nan, np.nan), "not priced", "not priced"),
+    ],
+)
+def test_a_difference_in_words(found: Difference, words: str, short: str) -> None:
+    assert difference_in_words(found) == words
+    assert difference_in_short(found) == short
+
+
+def test_a_probability_is_never_as_certain_as_it_is_not() -> None:
+    assert [chance(p) for p in (0.0, 1e-4, 0.5, 0.9999, 1.0)] == ["0", "0.01", "0.50", "0.99", "1"]
+
+
+def test_a_misfit_alone_gives_intervals_and_no_regret(concluded: Concluded) -> None:
+    found = concluded(60, law={**UNSURE, "residual_sd": SD}, **QUICK)
+    assert found.doubt is not None
+    d = found.doubt.differences[0][MODEL]
+    half = 1.6449 * np.sqrt(2) * SD
+    assert (d.low, d.high) == pytest.approx((d.nats - half, d.nats + half), abs=1e-4)
+    assert set(found.doubt.regrets) == {None}
+    said = " ".join(limits(found))
+    assert "uncertainty unknown" not in said
+    assert "loss@q" not in said
+    assert found.by_evidence is None
+
+
+def test_outside_of_the_evidence_nothing_is_claimed(concluded: Concluded) -> None:
+    found = concluded(60, law={**LAW, "fitted_on": {"width": [1.0, 500.0]}}, **QUICK)
+    assert found.doubt is not None
+    assert found.doubt.groups is not None
+    assert (found.doubt.groups == -1).all()
+    assert found.doubt.steps == 0
+    assert set(found.doubt.regrets) == {None}
+    assert not found.doubt.differences[0][MODEL].known
+    said = _shown(found, verbose=False)
+    assert "outside of the evidence" in said.partition("Answer: ")[2]
+    assert "steps of the frontier" not in said
+    assert summary(found)["picks"][0]["differences"][MODEL]["low"] is None
+
+
+def test_a_law_without_uncertainty_is_held_against_published_trainings(concluded: Concluded) -> None:
+    found = concluded(120, **QUICK)
+    assert found.doubt is None
+    assert not {name for name in pick_columns(found) if name.startswith(("difference", "better", "expected"))}
+    beside = found.by_evidence
+    assert beside is not None
+    pick = next(p for p in found.picks if p.question.baseline == MODEL and p.answer is not None)
+    assert pick.answer is not None
+    design = found.study.problem.architectures(pick.answer.genotypes)
+    law = load_law(EVIDENCE).model_copy(update={"tokens": found.study.problem.scenario.law.tokens})
+    by_hand = differences(law, design, found.study.baselines[0].architecture)[0][0]
+    assert beside.difference is not None
+    assert asdict(beside.difference) == pytest.approx(asdict(by_hand), nan_ok=True)
+    (line,) = [text for text in limits_in_short(found) if text.startswith("Law evidence")]
+    assert difference_in_words(beside.difference) in line
+
+
+def test_experts_and_what_is_published_of_k_stand_in_the_same_line(concluded: Concluded) -> None:
+    found = concluded(200, space="paper", **QUICK)
+    for said in (limits_in_short(found), limits(found)):
+        assert sum("Few active experts" in text for text in said) == 1
+        (line,) = [text for text in said if text.startswith("Law evidence")]
+        assert "Few active experts are the law's choice: hw_codesign" in line
+    assert "experts beside a dense design of as many active parameters" in line
+    assert "better with probability" in line
+
+
+def test_without_a_model_it_is_held_against_its_own_best(concluded: Concluded) -> None:
+    """Under a law to which more parameters are worse."""
+    reverse = {**UNSURE, "coefficients": {"kappa": 0.1, "alpha": -0.05, "l_inf": 1.8}}
+    found = concluded(None, algo="exact", baselines=[], law=reverse, **QUICK)
+    problem, beside = found.study.problem, found.by_evidence
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    loss = load_law(EVIDENCE).loss(problem.architectures(whole.genotypes))
+    best = int(np.argmin(np.where(whole.feasible, loss, np.inf)))
+    pick = found.picks[0].answer
+    assert beside is not None
+    assert pick is not None
+    assert int(pick.keys[0]) != int(whole.keys[best])
+    assert beside.best is not None
+    assert beside.best.columns() == problem.architectures(whole.genotypes[[best]]).columns()
+    assert beside.difference is not None
+    assert beside.difference.nats >= 0
+    assert any(text.startswith("Law evidence (published trainings) on your pick:") for text in limits_in_short(found))
+
+
+@pytest.fixture
+def ran(inside: Inside, tmp_path: Path, tiny: dict[str, Any]) -> Inside:
+    """Commands beside the run of a study of the tiny space under the made-up law."""
+    study = {"space": tiny, "law": "law.yaml", "algo": "exact", **QUICK}
+    (tmp_path / "law.yaml").write_text(dump(LAW))
+    (tmp_path / "study.yaml").write_text(dump(study))
+    assert inside("run", "--config", "study.yaml", "--out", "run", "--quiet").code == 0
+    return inside
+
+
+def test_select_explain_and_python_say_it_too(ran: Inside) -> None:
+    picked = json.loads(ran("select", "run", "--select", "best", "--json").out)[0]
+    row = pd.read_csv("run/picks.csv").iloc[0]
+    names = [f"difference_{MODEL}", f"difference_{MODEL}_low", f"difference_{MODEL}_high", f"better_than_{MODEL}"]
+    assert [picked[name] for name in names] == pytest.approx([float(row[name]) for name in names])
+    assert f"nats from {MODEL}, better" in ran("select", "run", "--select", "best").out
+    assert f"nats from {MODEL}, better" in ran("select", "run", "--sweep", "total_ms=20:60:20").out
+    explained = json.loads(ran("explain", "run", "--select", "best", "--json").out)
+    assert explained["differences"][MODEL]["better"] == pytest.approx(picked[names[3]])
+    assert f"From {MODEL}: " in ran("explain", "run", "--select", "best").out
+    assert f"From {MODEL}: " not in ran("explain", "--model", "qwen2.5_0.5b", "--law", "law.yaml").out
+    run = nas.read_run("run")
+    assert run.pick()[names].tolist() == pytest.approx([picked[name] for name in names])
+    pd.testing.assert_series_equal(run.picks[names[0]].head(1), pd.Series([picked[names[0]]], name=names[0]))
+    solved = nas.load_study("study.yaml").solve()
+    assert solved.pick()[names].tolist() == pytest.approx([picked[name] for name in names])
+    assert set(names) <= set(solved.select("knee"))
+
+
+def test_select_takes_the_cheapest_of_what_cannot_be_told_apart(ran: Inside) -> None:
+    frontier = pd.read_csv("run/frontier.csv")
+    steps = frontier.sort_values("total_ms").groupby("tied_group").first()
+    chosen = pd.DataFrame(json.loads(ran("select", "run", "--distinguishable", "--json").out))
+    assert sorted(chosen.total_ms) == pytest.approx(sorted(steps.total_ms))
+    assert chosen.loss.is_monotonic_increasing
+    best = json.loads(ran("select", "run", "--select", "best", "--distinguishable", "--json").out)[0]
+    assert best["total_ms"] == pytest.approx(steps.loc[0, "total_ms"])
+    few = json.loads(ran("select", "run", "--select", "diverse:2", "--distinguishable", "--json").out)
+    assert {row["total_ms"] for row in few} <= set(chosen.total_ms)
+    said = ran("select", "run", "--distinguishable")
+    assert "Of each step of the frontier that the law tells apart the cheapest alone" in said.out
+    assert ran("select", "run", "--distinguishable", "--sweep", "total_ms=20:60:20").code == 2
+
+
+def test_a_law_without_uncertainty_tells_nothing_apart(inside: Inside, tmp_path: Path, tiny: dict[str, Any]) -> None:
+    (tmp_path / "study.yaml").write_text(dump({"space": tiny, "algo": "exact", **QUICK}))
+    assert inside("run", "--config", "study.yaml", "--out", "run", "--quiet").code == 0
+    refused = inside("select", "run", "--distinguishable")
+    assert refused.code == 2
+    assert "distinguishable: expected a law with draws or a residual sd, got hw_codesign with neither" in refused.err
+
+
+def test_a_quantile_of_the_loss_is_an_objective_and_a_budget_and_what_it_is_of_is_said(ran: Inside) -> None:
+    law = ("--config", "study.yaml", "--no-plots")
+    assert "unknown text and tokenizer" not in ran("run", *law, "--out", "plain").out
+    asked = ran("run", *law, "--objectives", "loss@q90,total_ms", "--out", "objective")
+    assert asked.code == 0, asked.err
+    assert "loss@q is of one loss on an unknown text and tokenizer" in asked.out
+    limit = float(pd.read_csv("objective/frontier.csv")["loss@q90"].median())
+    within = ran("run", *law, "--budget", f"loss@q90={limit}", "--out", "budget")
+    assert within.code == 0, within.err
+    assert pd.read_csv("budget/frontier.csv")["loss@q90"].max() <= limit
+    assert "loss@q is of one loss" in within.out
