@@ -221,7 +221,7 @@ def test_differences_between_sums_and_wholes_are_rounding(regular: Problem) -> N
 def test_bins_never_fall(values: list[float]) -> None:
     rising = np.sort(np.array(values))
     assert (ordered(rising)[1:] >= ordered(rising)[:-1]).all()
-    bins = Bins(rising[len(rising) // 3], rising[-1], 16).place(rising)
+    bins = Bins(rising[len(rising) // 3], rising[-1], 16).index(rising)
     assert (np.diff(bins) >= 0).all()
     assert bins.min() >= 0
     assert bins.max() <= 16
