@@ -1,8 +1,7 @@
 """Metrics of FFN boxes with backbones, as sums of parts: exact for one FFN, the best imaginable for several."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -39,29 +38,6 @@ def undeclared(problem: Problem, metrics: tuple[str, ...]) -> str | None:
     """The first metric that does not follow from sums of parts, if any."""
     own = own_functions(problem)
     return next((metric for metric in metrics if composition(metric, problem.scenario, own) is None), None)
-
-
-@dataclass(frozen=True, eq=False)
-class Backboned:
-    """What backbones, or groups of them, add to every bound's quantity at best, (bounds, n), and their least and greatest depth, (n,)."""
-
-    beside: FloatArray
-    least_depth: FloatArray
-    most_depth: FloatArray
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """The columns of all, in order."""
-        beside = np.concatenate([part.beside for part in parts], axis=1)
-        depths = ([part.least_depth for part in parts], [part.most_depth for part in parts])
-        return cls(beside, *map(np.concatenate, depths))
-
-    def best(self, members: IntArray, first: IntArray, signs: IntArray) -> Self:
-        """Of groups, each a run of `members` that begins at `first`: the least where a bound's sign is 1, else the greatest."""
-        ends = {1: np.minimum, -1: np.maximum}
-        beside = [ends[sign].reduceat(row[members], first) for row, sign in zip(self.beside, signs.tolist(), strict=True)]
-        least, most = self.least_depth[members], self.most_depth[members]
-        return type(self)(np.array(beside), np.minimum.reduceat(least, first), np.maximum.reduceat(most, first))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,47 +129,31 @@ class AdditiveBounds:
         Raises:
             BrokenSum: one is better.
         """
-        sign = self.signs[:, None, None]
+        sign = np.array([sign for _, sign in self.bounds])[:, None, None]
         better = (around - ffn) * sign > AGREE * np.abs(around)
         if better.any():
             quantity, _ = self.bounds[int(np.argwhere(better)[0, 0])]
             metric = next(metric for metric, known in self.compositions.items() if quantity in known.quantities)
             raise BrokenSum(metric, "is better inside a range than its bound says")
 
-    @property
-    def signs(self) -> IntArray:
-        """The sign of every bound, (bounds,)."""
-        return np.array([sign for _, sign in self.bounds])
-
-    @cached_property
-    def backboned(self) -> Backboned:
-        """What each backbone adds."""
-        return Backboned(self.beside, self.depth, self.depth)
-
-    def values(
-        self, metric: str, ffn: FloatArray, box: IntArray, row: IntArray, of: Backboned | None = None
-    ) -> FloatArray:
-        """The metric's best value of pairs of a box and a row `of` the backbones, or of groups of them, (n,)."""
-        known, of = self.compositions[metric], of or self.backboned
-        columns = (self._quantity(self.bounds.index(side), ffn, box, row, of) for side in _sides(known))
+    def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
+        """The metric's best value of pairs of a box and a backbone, (n,)."""
+        known, depth = self.compositions[metric], self.depth[backbone]
+        columns = (self._quantity(self.bounds.index(side), ffn, box, backbone, depth) for side in _sides(known))
         return np.broadcast_to(known.value(*columns), len(box))
 
     def varies(self, metric: str) -> bool:
         """Whether the metric depends on the architecture at all."""
         return bool(self.compositions[metric].quantities)
 
-    def _quantity(self, bound: int, ffn: FloatArray, box: IntArray, row: IntArray, of: Backboned) -> FloatArray:
-        """A bound's quantity at best, (n,): of layers that add to it on its worse side the fewest, else the most."""
-        (per_layer, once), (_, sign) = ffn[bound], self.bounds[bound]
-        total: FloatArray = of.beside[bound][row]
+    def _quantity(
+        self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray
+    ) -> FloatArray:
+        """A bound's quantity of pairs of a box and a backbone of some depth, (n,)."""
+        per_layer, once = ffn[row]
+        total: FloatArray = self.beside[row][backbone]
         if per_layer.any():
-            worse = sign * per_layer >= 0.0
-            if worse.all() or of.least_depth is of.most_depth:
-                total += of.least_depth[row] * per_layer[box]
-            elif not worse.any():
-                total += of.most_depth[row] * per_layer[box]
-            else:
-                total += np.where(worse[box], of.least_depth[row], of.most_depth[row]) * per_layer[box]
+            total += depth * per_layer[box]
         if once.any():
             total += once[box]
         return total
