@@ -1,6 +1,7 @@
 """Parameters of an architecture, each group once."""
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from objectives.dimensions import Dimensions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import QK_NORMS
+
+_COUNTED: WeakKeyDictionary[Architectures, "ParameterGroups"] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,17 @@ class ParameterGroups:
 
 
 def count(architectures: Architectures) -> ParameterGroups:
-    """Parameters of each group: projections of attention and of other mixers, experts, router, norms and biases, embeddings."""
+    """Parameters of each group: projections of attention and of other mixers, experts, router, norms and biases, embeddings.
+
+    Those of a batch are kept as long as it lives, since many metrics of it count them.
+    """
+    found = _COUNTED.get(architectures)
+    if found is None:
+        found = _COUNTED[architectures] = _counted(architectures)
+    return found
+
+
+def _counted(architectures: Architectures) -> ParameterGroups:
     a, x = architectures, Dimensions(architectures)
     d, kinds, none = x.width, x.kinds, np.zeros(len(architectures))
     shared = none if x.shared is None else x.shared

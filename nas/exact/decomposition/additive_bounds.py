@@ -138,21 +138,24 @@ class AdditiveBounds:
 
     def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
         """The metric's best value of pairs of a box and a backbone, (n,)."""
-        known = self.compositions[metric]
-        columns = (self._quantity(self.bounds.index(side), ffn, box, backbone) for side in _sides(known))
+        known, depth = self.compositions[metric], self.depth[backbone]
+        columns = (self._quantity(self.bounds.index(side), ffn, box, backbone, depth) for side in _sides(known))
         return np.broadcast_to(known.value(*columns), len(box))
 
     def varies(self, metric: str) -> bool:
         """Whether the metric depends on the architecture at all."""
         return bool(self.compositions[metric].quantities)
 
-    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
+    def _quantity(
+        self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray
+    ) -> FloatArray:
+        """A bound's quantity of pairs of a box and a backbone of some depth, (n,)."""
         per_layer, once = ffn[row]
         total: FloatArray = self.beside[row][backbone]
         if per_layer.any():
-            total = total + self.depth[backbone] * per_layer[box]
+            total += depth * per_layer[box]
         if once.any():
-            total = total + once[box]
+            total += once[box]
         return total
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from nas.exact.decomposition.grid import Grid
 from search_spaces.arrays import BoolArray, IntArray
 
+SHORT = 0.7  # of the longer of two ranges, in logarithms: a shorter one is cut later
+
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
@@ -56,16 +58,16 @@ class Boxes:
         return np.tile(self.width, 4), np.tile(self.group, 4), np.concatenate(expert), np.concatenate(size)
 
     def halves(self) -> tuple[Self, IntArray]:
-        """Every box cut in two along each range that has more than one value; and from which box each came."""
-        parents = np.arange(len(self))
-        cut, source = self._cut(2, 3), parents
-        boxes, source = cut
-        boxes, again = boxes._cut(4, 5)
+        """Every box cut in two along each range that has more than one value and is not far the shorter; and from which box each came."""
+        experts = np.log((self.expert_high + 1.0) / (self.expert_low + 1.0))
+        sizes = np.log((self.size_high + 1.0) / (self.size_low + 1.0))
+        boxes, source = self._cut(2, 3, experts >= SHORT * sizes)
+        boxes, again = boxes._cut(4, 5, (sizes >= SHORT * experts)[source])
         return boxes, source[again]
 
-    def _cut(self, low: int, high: int) -> tuple[Self, IntArray]:
+    def _cut(self, low: int, high: int, rows: BoolArray) -> tuple[Self, IntArray]:
         columns = [column.copy() for column in self._columns]
-        wide = np.flatnonzero(columns[high] > columns[low])
+        wide = np.flatnonzero((columns[high] > columns[low]) & rows)
         middle = _middle(columns[low][wide], columns[high][wide])
         upper = [column[wide] for column in columns]
         columns[high][wide], upper[low] = middle, middle + 1

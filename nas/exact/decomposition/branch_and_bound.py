@@ -13,7 +13,7 @@ from nas.exact.decomposition.items import Items
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray
 
-AT_ONCE = 300_000
+AT_ONCE = 600_000
 FEW = 5_000  # items whose bounds take as long as the calls around them
 
 
