@@ -85,7 +85,9 @@ def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> 
     asked = [
         (at, pick.answer, PickRule.for_query(pick.question))
         for at, pick in enumerate(picks)
-        if pick.answer is not None and not pick.question.baseline and not own & set(PickRule.for_query(pick.question).metrics)
+        if pick.answer is not None
+        and not pick.question.baseline
+        and not own & set(PickRule.for_query(pick.question).metrics)
     ]
     if not asked:
         return tuple(found)

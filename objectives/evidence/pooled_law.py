@@ -14,10 +14,7 @@ from search_spaces.arrays import FloatArray
 
 OF_TOKENS = np.array([name in ("ln S_D", "ln b", "ln kappa") for name in NAMES])
 DRAWS, SEED = 256, 20_261_124
-RANGED = (
-    *("parameters", "active_parameters", "tokens", "n_experts", "top_k"),
-    *("depth", "aspect_ratio", "kv_ratio", "query_ratio", "granularity"),
-)
+RANGED = ("parameters", "active_parameters", "tokens", "n_experts", "top_k", "depth", "aspect_ratio")
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,11 @@ def stand_ins(law: Law, table: Table) -> dict[str, float] | None:
 
 
 def stand_in(law: Law, quantity: str) -> float | None:
-    """What to take for a quantity that is unknown: the law's tokens, dense models, the middle of the law's range."""
+    """What to take for a quantity that is unknown: the law's tokens, dense models, as many KV and
+    query dimensions as the width, experts of four times it, else the middle of the law's range."""
     if quantity == "tokens":
         return law.tokens
-    if quantity in ("activation_rate", "n_experts", "top_k"):
+    if quantity in ("activation_rate", "n_experts", "top_k", "kv_ratio", "query_ratio", "granularity"):
         return 1.0
     single = {"ffn_ratio": "expert_ffn_ratio"}.get(quantity, quantity)  # of one active expert
     low, high = {**law.prices, **law.fitted_on}.get(quantity) or law.fitted_on.get(single, (0.0, 0.0))
