@@ -11,12 +11,12 @@ from nas.answer.outcome import Outcome
 from nas.answer.sureness import (
     difference_in_words,
     doubt_outside,
-    implied_sd,
     of_level,
     steps,
     sureness,
     sureness_in_short,
     uncertainty_in_words,
+    unknown_uncertainty,
 )
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.problem import Problem
@@ -230,7 +230,7 @@ def limits(outcome: Outcome) -> list[str]:
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
-        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty_in_words(law)}{implied_sd(law)}, {known}.",
+        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty_in_words(law) or unknown_uncertainty(law)}, {known}.",
         *fit_lines(law),
         *doubt_outside(law, outside),
         *of_published_trainings(outcome),
@@ -252,7 +252,7 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
     asked = (*outcome.frontier.objectives, *(budget.metric for budget in outcome.study.problem.budgets))
     return [
-        f"Limits: predicted losses ({tokens}{uncertainty_in_words(law)}), {beyond}",
+        f"Limits: predicted losses ({tokens}{uncertainty_in_words(law) or 'error unknown'}), {beyond}",
         *fit_lines(law),
         *doubt_outside(law, outside),
         *of_published_trainings(outcome, brief=True),
@@ -279,7 +279,8 @@ def of_published_trainings(outcome: Outcome, *, brief: bool = False) -> list[str
     of_k, found = active_experts(outcome, brief=brief), outcome.by_evidence
     if found is None:
         return of_k
-    return [" ".join([f"Law {EVIDENCE} (published trainings) on {_on_pick(found, brief=brief)}.", *of_k])]
+    what = "" if brief else " (published trainings)"
+    return [" ".join([f"Law {EVIDENCE}{what} on {_on_pick(found, brief=brief)}.", *of_k])]
 
 
 def _on_pick(found: ByEvidence, *, brief: bool) -> str:

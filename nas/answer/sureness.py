@@ -25,10 +25,10 @@ def doubt_outside(law: Law, outside: int) -> list[str]:
 
 
 def uncertainty_in_words(law: Law) -> str:
-    """`residual sd 0.013 nats and 256 draws`; that nothing is known where the law says neither."""
+    """`residual sd 0.013 nats and 256 draws`; "" where the law says neither."""
     draws = len(law.draws) + sum(len(rival.draws) for rival in law.rivals)
     known = [] if law.residual_sd is None else [f"residual sd {law.residual_sd:.3g} nats"]
-    return " and ".join([*known, *([f"{draws} draws"] if draws else [])]) or "uncertainty unknown"
+    return " and ".join([*known, *([f"{draws} draws"] if draws else [])])
 
 
 def chance(probability: float) -> str:
@@ -105,10 +105,12 @@ def _of_inside(probability: FloatArray) -> str:
     return "" if known == len(probability) else f" of the {known:,} inside the law's rows"
 
 
-def implied_sd(law: Law) -> str:
-    """What a published R² would imply of a law that says nothing of its uncertainty; "" of any other."""
+def unknown_uncertainty(law: Law) -> str:
+    """That nothing is known, and what a published R² would imply."""
     sd = law.implied_residual_sd
-    return f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd and not has_doubt(law) else ""
+    return "uncertainty unknown" + (
+        f" (its R² implies a residual sd near {sd:g}: --set residual_sd={sd:g})" if sd else ""
+    )
 
 
 def sureness(outcome: Outcome) -> list[str]:

@@ -246,7 +246,7 @@ def test_without_a_model_it_is_held_against_its_own_best(concluded: Concluded) -
     assert beside.best.columns() == problem.architectures(whole.genotypes[[best]]).columns()
     assert beside.difference is not None
     assert beside.difference.nats >= 0
-    assert any(text.startswith("Law evidence (published trainings) on your pick:") for text in limits_in_short(found))
+    assert any(text.startswith("Law evidence on your pick:") for text in limits_in_short(found))
 
 
 @pytest.fixture
