@@ -146,9 +146,7 @@ class AdditiveBounds:
         """Whether the metric depends on the architecture at all."""
         return bool(self.compositions[metric].quantities)
 
-    def _quantity(
-        self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray
-    ) -> FloatArray:
+    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray) -> FloatArray:
         """A bound's quantity of pairs of a box and a backbone of some depth, (n,)."""
         per_layer, once = ffn[row]
         total: FloatArray = self.beside[row][backbone]
