@@ -33,6 +33,8 @@ def loss_of(law: Law) -> Convex:
         raise _refused(law, "its terms add up to the logarithm of the loss")
     if law.law_form.factors:
         raise _refused(law, f"the sum of its terms is multiplied by others ({', '.join(law.law_form.factors)})")
+    if law.law_form.joined:
+        raise _refused(law, f"its terms {' and '.join(law.law_form.joined)} are joined, so that they do not add up")
     if law.partial:
         raise _refused(law, f"it prices {law.priced_designs} alone")
     powers: list[tuple[float, tuple[float, ...]]] = []
@@ -85,7 +87,8 @@ def _refused(law: Law, because: str) -> UsageError:
 
 def no_closed_form(law: Law) -> str:
     """Why the cases solved by hand do not hold for a law; "" where they do."""
-    if not any(law.law_form.terms == named_form(form).terms for form in SOLVED_BY_HAND):
+    own = law.law_form
+    if own.joined or not any(own.terms == named_form(form).terms for form in SOLVED_BY_HAND):
         return f"they are solved for laws of the form {' or '.join(SOLVED_BY_HAND)}"
     needed = [name for name in law.coefficients if name not in ("l_inf", "beta_1", "beta_2")]
     faults = [f"{name} {law.coefficients[name]:g}" for name in needed if law.coefficients[name] <= 0.0]

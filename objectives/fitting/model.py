@@ -199,8 +199,8 @@ def _refuse(form: Form) -> None:
     """
     if not form.fitted:
         raise ValueError(
-            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities, sums "
-            "that multiply others or terms of dense or sparse designs alone; it can be used as a law, not fitted"
+            "form: expected terms that are products of powers and logarithms, got crossed exponents, bent quantities, joined "
+            "terms, sums that multiply others or terms of dense or sparse designs alone; it can be used as a law, not fitted"
         )
 
 

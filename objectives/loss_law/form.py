@@ -190,6 +190,11 @@ class Form(BaseModel):
         """Whether a fit finds its coefficients: one sum of plain terms of known quantities."""
         return not (self.factors or self.bent or self.joined) and all(term.plain for term in self.terms.values())
 
+    def not_positive(self, c: Mapping[str, float]) -> list[str]:
+        """Coefficients of joined terms, and what joins them, that are not above 0, as they must be."""
+        needed = [*(self.terms[name].scale for name in self.joined), *([self.join] if self.join else [])]
+        return [name for name in needed if name in c and not c[name] > 0.0]
+
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)

@@ -87,6 +87,10 @@ class Law(BaseModel):
             for c in self.coefficients
             if c not in needed
         ]
+        faults += [
+            f"coefficients.{c}: expected a positive number of joined terms, got {self.coefficients[c]:g}; correct it"
+            for c in named_form(self.form).not_positive(self.coefficients)
+        ]
         for field in ("fitted_on", *DOMAINS):
             choices = (*RANGED, "tokens") if field == "fitted_on" else RANGED
             faults += [

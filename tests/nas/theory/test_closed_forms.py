@@ -316,6 +316,19 @@ def test_what_is_not_convex_is_refused() -> None:
     assert "positive coefficients" in no_closed_form(law_of("hw_codesign_log_kv", kappa_m=-0.3))
 
 
+def test_terms_that_are_joined_are_refused_in_a_sentence() -> None:
+    """Each alone is a power that the theory takes; together they do not add up."""
+    terms = {"layers": Term(scale="a", powers={"depth": "-b"}), "data": Term(scale="c", powers={"tokens": "-d"})}
+    own = Form(terms={**terms, "level": Term(scale="e")}, joined=("layers", "data"), join="k")
+    law = Law(form=own, coefficients={"a": 1.0, "b": 0.3, "c": 50.0, "d": 0.3, "e": 1.0, "k": 2.0}, tokens=1e10)
+    with pytest.raises(UsageError, match="its terms layers and data are joined, so that they do not add up; use"):
+        loss_of(law)
+    by_hand = named_form("hw_codesign")
+    joined = by_hand.model_copy(update={"joined": tuple(by_hand.terms)[:2], "join": "k"})
+    values = dict.fromkeys(joined.coefficients, 0.3)
+    assert no_closed_form(Law(form=joined, coefficients=values)).startswith("they are solved for laws of the form")
+
+
 def test_a_law_with_tokens_and_width_alone() -> None:
     form = Form(
         terms={

@@ -9,6 +9,7 @@ import pytest
 
 from nas.study.baselines import baseline
 from objectives.composition import composition_of
+from objectives.evidence.joint_form import FORM as JOINED
 from objectives.fitting.estimate import Method, fitted
 from objectives.fitting.portability import predictions
 from objectives.fitting.trained_models import Table
@@ -148,3 +149,8 @@ def test_a_fit_finds_what_attention_size_is_worth() -> None:
 def test_a_form_with_factors_is_used_not_fitted() -> None:
     with pytest.raises(ValueError, match="it can be used as a law, not fitted"):
         fitted("conditional", named_form("conditional"), trained([1]), Method(starts=4))
+
+
+def test_a_form_that_joins_terms_is_used_not_fitted() -> None:
+    with pytest.raises(ValueError, match=r"^form: .*joined terms.*it can be used as a law, not fitted"):
+        fitted("evidence", JOINED, trained([1]), Method(starts=4))

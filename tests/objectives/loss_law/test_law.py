@@ -1,5 +1,6 @@
 """Loss laws: the paper's, its fitted range, and what a user's own may say."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 
 from nas.files.faults import Faults
 from objectives.composition import composition_of
+from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures, one
@@ -197,6 +199,97 @@ def test_a_form_that_cannot_be_fitted_is_refused(change: dict[str, Any], message
     with pytest.raises(ValidationError) as caught:
         Form.model_validate(form | change)
     assert message in str(caught.value)
+
+
+JOINED: dict[str, Any] = {
+    "terms": {
+        "level": {"scale": "e"},
+        "capacity": {"scale": "a", "powers": {"parameters": "-x", "depth": "y"}, "crossed": {"depth depth": "z"}},
+        "data": {"scale": "b", "powers": {"tokens": "-w"}},
+    },
+    "joined": ["capacity", "data"],
+    "join": "k",
+}
+JOINED_COEFFICIENTS = {"e": 1.5, "a": 50.0, "x": 0.2, "y": 0.1, "z": 0.02, "b": 500.0, "w": 0.3, "k": 2.0}
+
+
+@pytest.mark.parametrize("kappa", [0.4, 1.0, 2.2, 40.0])
+def test_joined_terms_share_what_they_count_together(kappa: float) -> None:
+    """L = level + (C^κ + D^κ)^(1/κ), in shares of C^κ and D^κ; at κ = 1 they are C and D themselves, far above it the larger."""
+    known = JOINED_COEFFICIENTS | {"k": kappa}
+    law = Law.model_validate({"form": JOINED, "coefficients": known, "tokens": 1e10})
+    row = one({**INSIDE, "depth": 12})
+    size, depth = feature(row, "parameters")[0], np.log(12.0)
+    capacity = 50.0 * size**-0.2 * np.exp(0.1 * depth + 0.02 * depth**2)
+    data = 500.0 * 1e10**-0.3
+    whole = (capacity**kappa + data**kappa) ** (1.0 / kappa)
+    assert law.loss(row)[0] == pytest.approx(1.5 + whole, rel=1e-12)
+    terms = {name: float(value[0]) for name, value in law.terms(row).items()}
+    assert sum(terms.values()) == pytest.approx(law.loss(row)[0], rel=1e-12)
+    assert terms["capacity"] / terms["data"] == pytest.approx((capacity / data) ** kappa, rel=1e-9)
+    if kappa == 1.0:
+        assert (terms["capacity"], terms["data"]) == pytest.approx((capacity, data), rel=1e-12)
+    if kappa == 40.0:
+        assert whole == pytest.approx(max(capacity, data), rel=0.02)
+    known_as = composition_of(law)
+    columns = [np.array([size if quantity == "parameters" else 12.0]) for quantity in known_as.quantities]
+    assert not law.separable
+    assert known_as.value(*columns)[0] == pytest.approx(law.loss(row)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"join": ""},
+            "joined: expected terms and in join the name of their coefficient, got one of both; add the other",
+        ),
+        (
+            {"joined": []},
+            "joined: expected terms and in join the name of their coefficient, got one of both; add the other",
+        ),
+        ({"joined": ["capacity", "text"]}, "joined: expected terms that are positive, got 'text'; correct it"),
+        ({"of": "log_loss", "residuals": "log_loss"}, "joined: expected terms that add up to the loss without factors"),
+        ({"factors": {"f": {"one": {"scale": "q"}}}}, "joined: expected terms that add up to the loss without factors"),
+    ],
+)
+def test_a_form_that_joins_terms_is_refused_by_name(change: dict[str, Any], message: str) -> None:
+    Form.model_validate(JOINED)
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        Form.model_validate(JOINED | change)
+
+
+@pytest.mark.parametrize("change", [{"sign": -1}, {"logs": {"tokens": 2.0}, "powers": {}}, {"only": "dense"}])
+def test_a_joined_term_that_may_not_be_positive_is_refused(change: dict[str, Any]) -> None:
+    terms = JOINED["terms"] | {"data": JOINED["terms"]["data"] | change}
+    with pytest.raises(ValidationError, match="joined: expected terms that are positive, got 'data'; correct it"):
+        Form.model_validate(JOINED | {"terms": terms})
+
+
+@pytest.mark.parametrize("name", ["a", "b", "k"])
+def test_coefficients_of_joined_terms_are_positive(name: str) -> None:
+    content = {"name": "ours", "form": JOINED, "coefficients": JOINED_COEFFICIENTS | {name: 0.0}, "tokens": 1e10}
+    assert refusal(content) == [f"coefficients.{name}: expected a positive number of joined terms, got 0; correct it"]
+
+
+@pytest.mark.parametrize(("power", "square"), [(0.5, 0.1), (-1.0, 0.15), (1.0, -0.2), (0.0, 0.3)])
+def test_a_squared_logarithm_is_bounded_where_it_turns(power: float, square: float) -> None:
+    """u^p exp(c ln² u) turns at ln u = −p / 2 c, inside the range or not."""
+    term = {"scale": "a", "powers": {"n_experts": "p"}, "crossed": {"n_experts n_experts": "c"}}
+    law = Law.model_validate({"form": {"terms": {"t": term}}, "coefficients": {"a": 1.0, "p": power, "c": square}})
+    inside = np.exp(np.linspace(np.log(2.0), np.log(60.0), 100_001))
+    values = inside**power * np.exp(square * np.log(inside) ** 2)
+    found = float(composition_of(law).value(np.array([2.0]), np.array([60.0]))[0])
+    assert found <= values.min() * (1 + 1e-12)
+    assert found == pytest.approx(values.min(), rel=1e-6)
+
+
+def test_quantities_made_of_others_may_have_an_exponent_of_nought() -> None:
+    terms = {"shape": {"scale": "a", "powers": {"kv_ratio": "p", "aspect_ratio": "q", "parameters": "-x"}}}
+    law = Law.model_validate({"form": {"terms": terms}, "coefficients": {"a": 9.0, "p": 0.0, "q": 0.0, "x": 0.1}})
+    known = composition_of(law)
+    assert dict(known.quantities) == {"parameters": -1}
+    assert known.value(np.array([1e9]))[0] == pytest.approx(9.0 * 1e9**-0.1, rel=1e-12)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
