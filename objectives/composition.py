@@ -256,7 +256,9 @@ def _curved(a: float, b: float, c: float, p: float, of: Range) -> Range:
 def _range_of(name: str, law: Law, ranges: Ranges) -> Range:
     """The range of any quantity of a law: as it is, made of others, bent, with the law's embeddings, or the law's tokens."""
     if name in MADE_OF:
-        return _of_ends(np.exp, reduce(_added, (_log(ranges[part], power) for part, power in MADE_OF[name].items())))
+        return reduce(
+            _times, (_power(ranges[part], power) for part, power in MADE_OF[name].items())
+        )  # as `feature` does
     if name in WITH_EMBEDDINGS:
         tables = law.vocabulary * (1.0 if law.tied else 2.0) * ranges["width"][0]
         return _of_ends(lambda body: body + tables, ranges[name.removesuffix("_with_embeddings")])
@@ -344,6 +346,12 @@ def _factor(least: Value, greatest: Value, power: float, reference: float | None
     turn, turned = math.log(reference) - 1.0 / power, -np.exp(power * math.log(reference) - 1.0) / power
     inside = (np.log(least) < turn) & (turn < np.log(greatest))
     return np.where(inside, np.minimum(low, turned), low), np.where(inside, np.maximum(high, turned), high)
+
+
+def _power(of: Range, power: float) -> Range:
+    """The range of u^p of a positive quantity."""
+    low, high = of if power > 0.0 else of[::-1]
+    return _of_ends(lambda end: end**power, (low, high))
 
 
 def _log(of: Range, power: float) -> Range:

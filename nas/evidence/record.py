@@ -52,7 +52,7 @@ def table_record(source: GroupedTable, laws: Mapping[str, Law], questions: Itera
 
 
 def _fitted(source: GroupedTable, laws: Mapping[str, Law]) -> frozenset[str]:
-    pooled = (name for name, law in laws.items() if source.name in law.provenance.get("pooled", ()))
+    pooled = (name for name, law in laws.items() if law.provenance.get("pooled", {}).get(source.name, 0) > 0)
     return frozenset([*source.fitted, *pooled])
 
 
