@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ from nas.errors import InfeasibleError, UsageError
 from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
-from nas.record.candidates import MOST_BYTES
+from nas.record.candidates import read_rows
 from nas.study.preferences import check_form, select
-from objectives import outside
 from search_spaces.arrays import IntArray
 
 
@@ -56,15 +54,9 @@ class Run:
         Under a law that says how sure it is, with their differences from each published model and expected regrets.
 
         Raises:
-            UsageError: the run has none yet.
+            UsageError: the run has none yet, or its file holds others.
         """
-        path = self.folder / "picks.csv"
-        try:
-            return pd.read_csv(StringIO(outside.text(path, MOST_BYTES, own=True)))
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"{path}: expected the picks of a finished run, got none ({error}); resume the run"
-            ) from None
+        return pd.DataFrame(read_rows(self.folder / "picks.csv")).apply(_of_numbers)
 
     def select(self, how: str) -> pd.DataFrame:
         """Rows by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`; none where nothing is feasible.
@@ -124,6 +116,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         return notebook_html(repr(self), self.frontier)
+
+
+def _of_numbers(column: pd.Series) -> pd.Series:
+    """A column of text as numbers, where all of it are; NaN for what is empty."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers if (numbers.notna() | (column == "")).all() else column
 
 
 def read_run(folder: str | Path) -> Run:
