@@ -1,7 +1,7 @@
 """The work of `fit`: a table in, a law file, a report and designs out."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,15 +75,9 @@ def execute(request: FitRequest) -> None:
     done = worked_out(request, given, asked)
     content = stamped("fit", done.content | {"table": tables_of(request), "command": repeated(request)})
     _write(request, done, content)
-    if request.json:
-        say_json(content)
-    else:
-        for line in terminal(content):
-            say(line)
+    show(request, content, terminal)
     write_proposal(request, asked, done.planned, content)
-    if not request.quiet:
-        for line in next_lines(request, done.law, done.content):
-            notice(line)
+    say_next(request, done.law, content)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +172,7 @@ def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> d
 
 def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None:
     """What to train before there is a table, under a law given beforehand."""
-    if asked is None:
-        raise UsageError(
-            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
-        )
-    for flag in ("out", "report", "stop_below"):
-        if getattr(request, flag) is not None:
-            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
+    asked = first_asked(request, asked)
     fixed = dict(fixed_exponent(pair) for pair in request.fix)
     if "alpha_m" in given.law_form.exponents and request.kv != "free":
         fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
@@ -193,11 +181,7 @@ def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
     found = proposal_content(asked, planned, study, first=True)
-    if request.json:
-        say_json({"next": found["next"]})
-    else:
-        for line in headed(*plan_lines(found["next_said"], aligned)):
-            say(line)
+    show_first(request, found)
     write_proposal(request, asked, planned, found)
     unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
     if asked.n <= unknown_coefficients and not request.quiet:
@@ -250,11 +234,57 @@ def stops(content: dict[str, Any]) -> bool:
     return bool(content.get("worth")) and content["worth"].get("decision") == STOP
 
 
-def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> None:
+def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
+    """The designs asked for without a table.
+
+    Raises:
+        UsageError: none are, or a flag that needs a table.
+    """
+    if asked is None:
+        raise UsageError(
+            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
+        )
+    for flag in ("out", "report", "stop_below"):
+        if getattr(request, flag) is not None:
+            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
+    return asked
+
+
+def show_first(request: FitRequest, found: dict[str, Any]) -> None:
+    """Print the designs proposed without a table."""
+    if request.json:
+        say_json({"next": found["next"]})
+    else:
+        for line in headed(*plan_lines(found["next_said"], aligned)):
+            say(line)
+
+
+def show(request: FitRequest, content: dict[str, Any], lines: Callable[[dict[str, Any]], Iterable[str]]) -> None:
+    """Print a fit: its content as JSON, or the lines of it."""
+    if request.json:
+        say_json(content)
+    else:
+        for line in lines(content):
+            say(line)
+
+
+def say_next(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
+    """Say what to type next."""
+    if not request.quiet:
+        for line in next_lines(request, law, content):
+            notice(line)
+
+
+def write_law(request: FitRequest, law: Law, command: str) -> None:
+    """Write the law that a command fitted, where a file is named."""
     if request.out is not None:
-        write(request.out, "# Fitted by plas fit.\n" + yaml_source.dump(done.law.mapping()))
+        write(request.out, f"# Fitted by {command}.\n" + yaml_source.dump(law.mapping()))
         if not request.quiet:
             notice(f"law written to {request.out}")
+
+
+def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> None:
+    write_law(request, done.law, "plas fit")
     if request.report is not None:
         from nas.fit.files import write_report
 

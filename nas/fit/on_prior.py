@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.files import yaml_source
 from nas.files.own_files import made_folder
 from nas.files.report_json import stamped
 from nas.files.tables import write, write_json
 from nas.fit.command import (
     asked_of,
-    next_lines,
+    first_asked,
     proposal_content,
     refuse_undecided,
+    say_next,
+    show,
+    show_first,
     study_of,
+    write_law,
     write_proposal,
 )
 from nas.fit.frontier_check import frontier_check, under_draws
@@ -30,12 +33,11 @@ from nas.fit.prior_report import Own, prior_report
 from nas.fit.prior_text import prior_markdown, prior_terminal
 from nas.fit.prior_verdict import prior_verdict
 from nas.fit.request import FitRequest
-from nas.fit.text import aligned, headed, planned
 from nas.fit.worth import expected_regret, worth
 from nas.pages.from_report import write_page
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
-from nas.terminal.console import notice, say, say_json
+from nas.terminal.console import notice
 from nas.terminal.progress import Stages
 from objectives.evidence.joint_form import FORM
 from objectives.evidence.own_law import own_law
@@ -67,15 +69,9 @@ def execute(request: FitRequest) -> None:
     done = worked_out(request, asked)
     content = stamped(KIND, done.content | {"table": tables_of(request), "command": repeated(request)})
     _write(request, done.law, content)
-    if request.json:
-        say_json(content)
-    else:
-        for line in prior_terminal(content):
-            say(line)
+    show(request, content, prior_terminal)
     write_proposal(request, asked, done.planned, content)
-    if not request.quiet:
-        for line in next_lines(request, done.law, content):
-            notice(line)
+    say_next(request, done.law, content)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,31 +194,17 @@ def _next(asked: Asked, plan: Proposal, study: Study, *, first: bool = False) ->
 
 def _first_designs(request: FitRequest, given: Law, belief: Belief, asked: Asked | None) -> None:
     """What to train under the prior alone."""
-    if asked is None:
-        raise UsageError(
-            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
-        )
-    for flag in ("out", "report", "stop_below"):
-        if getattr(request, flag) is not None:
-            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
+    asked = first_asked(request, asked)
     study = study_of(request, given)
     plan = proposed(asked, study, given, belief, under_draws(study, given), None)
     found = _next(asked, plan, study, first=True)
-    if request.json:
-        say_json({"next": found["next"]})
-    else:
-        for line in headed(*planned(found["next_said"], aligned)):
-            say(line)
+    show_first(request, found)
     write_proposal(request, asked, plan, found)
 
 
 def _write(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
     """The law file and the report."""
-    if request.out is not None:
-        command = shlex.join(["plas", "fit", "--prior", str(request.prior)])
-        write(request.out, f"# Fitted by {command}.\n" + yaml_source.dump(law.mapping()))
-        if not request.quiet:
-            notice(f"law written to {request.out}")
+    write_law(request, law, shlex.join(["plas", "fit", "--prior", str(request.prior)]))
     if request.report is not None:
         folder = made_folder(request.report)
         write_json(folder / "report.json", content)
