@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nas.evidence.judging import Doubt, Judgement
-from nas.evidence.left_out import EVIDENCE, width_alone
+from nas.evidence.left_out import DESIGNS, EVIDENCE, width_alone
 from nas.evidence.predictors import RULES
 from nas.evidence.questions import QUESTIONS
 from nas.evidence.record import Mean, TableRecord, means
@@ -16,7 +16,6 @@ from nas.terminal.tables import table
 HEADER = ["by", "order %", "95 %", "regret, nats", "nats per nat", "off by, nats", "of the pairs %"]
 DOUBT = ["outside %", "50/80/90 % hold", "90 % width", "sure %", "of these right %"]
 LEFT_OUT = ["table", "pairs", "order %", "best other", "off by, nats", "best other law"]
-DESIGNS = "equal tokens"
 NEAR = 0.01  # of an order: one point
 
 

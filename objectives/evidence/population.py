@@ -23,6 +23,7 @@ SHARED_SD = 0.15  # of what all that a factor of parameters and of tokens is wor
 LABORATORIES = 4.0  # how many laboratories the prior of how they differ weighs
 FREEDOM = 4.0  # of Student's t of the residuals
 LEAST_SCALE = 0.01  # nats; two residuals of this size are taken as seen beside a table's own
+START = 0.05  # nats; scale of residuals before any is seen
 ROUNDS, STEPS, TRIES = 40, 12, 8
 LONGEST_STEP = 0.5
 
@@ -107,15 +108,10 @@ def _at_reference(tables: Sequence[Trainings], known: Sequence[TableFit], weight
     return middle, float(np.sqrt(np.average((np.array(at) - middle) ** 2, weights=weight[kept])))
 
 
-def fit_table(
-    table: Trainings, mean: FloatArray, between: FloatArray, start: TableFit | None = None, scale: float | None = None
-) -> TableFit:
-    """One table's coordinates under a normal of `mean` and `between`.
-
-    scale: of its residuals, nats of the law; estimated where it is not given.
-    """
+def fit_table(table: Trainings, mean: FloatArray, between: FloatArray, start: TableFit | None = None) -> TableFit:
+    """One table's coordinates and the scale of its residuals, nats of the law, under a normal of `mean` and `between`."""
     loss, inverse = table.loss / table.per, np.linalg.inv(between)
-    theta, sigma = (mean, scale or 0.05) if start is None else (start.theta, scale or start.scale)
+    theta, sigma = (mean, START) if start is None else (start.theta, start.scale)
     damping, free = 1e-3, max(len(table) - int(table.group.max()) - 1, 0)
     weight = np.ones(len(table))
     for step in range(STEPS if start is not None else 3 * STEPS):
@@ -123,7 +119,7 @@ def fit_table(
         if step or start is not None:
             weight = _weights(_centred(weight, loss - value, table.group) / sigma)
         error, slope = _centred(weight, loss - value, table.group), _centred(weight, slope, table.group)
-        if scale is None and (step > 2 or start is not None):
+        if step > 2 or start is not None:
             sigma = float(np.sqrt((weight @ error**2 + 2 * LEAST_SCALE**2) / (free + 2)))
         curvature = (slope * weight[:, None]).T @ slope / sigma**2 + inverse
         gradient = (slope * weight[:, None]).T @ error / sigma**2 - inverse @ (theta - mean)

@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Quantities, coordinates, excess
 from objectives.evidence.pooled_law import DRAWS, normal_points
-from objectives.evidence.population import FREEDOM, LEAST_SCALE
+from objectives.evidence.population import FREEDOM, LEAST_SCALE, START
 from objectives.evidence.trainings import Trainings
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
@@ -22,7 +22,6 @@ SCALE_ROWS = 2.0  # rows that the prior's residual sd weighs
 LEAST_DRAWS = 2 * (len(NAMES) + 1)
 ROUNDS, SETTLED = 40, 1e-4
 K = len(NAMES)
-START = 0.05  # nats; scale of residuals before any is seen
 
 
 @dataclass(frozen=True, eq=False)
