@@ -21,6 +21,7 @@ def _whole(value: Any) -> Any:
 
 Tokens = Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1, le=MOST_TOKENS)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31)]
+Vocabulary = Annotated[int, Field(strict=True, ge=1, le=10**7)]
 
 
 class Range(BaseModel):
@@ -61,6 +62,8 @@ class Axes(BaseModel):
     n_kv_heads: list[int | str] | str
     tokens: list[Tokens] | None = None
     precision: list[str] | None = None
+    vocabulary: list[Vocabulary] | None = None
+    tied: list[bool] | None = None
 
     @field_validator("*", mode="before")
     @classmethod

@@ -29,9 +29,14 @@ def _in_format(scenario: Scenario, place: int) -> Scenario:
     return scenario.at(PRECISIONS[place])
 
 
-#: In the order of the settings' genes.
+def _unchanged(scenario: Scenario, value: int) -> Scenario:
+    """Columns say it, which every formula reads there."""
+    return scenario
+
+
+#: What a setting changes beside its column.
 SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
-    {"precision": _in_format, "tokens": _trained_on}
+    {"precision": _in_format, "tokens": _trained_on, "vocabulary": _unchanged, "tied": _unchanged}
 )
 
 

@@ -13,6 +13,7 @@ from objectives.loss_law.layer_deltas import Kind, LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
 from objectives.quantities import Name
+from objectives.text.vocabulary_cost import VocabularyCost
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.columns import Part
@@ -28,7 +29,9 @@ class Law(BaseModel):
 
     fitted_on: range of each quantity; beyond it a prediction is an extrapolation. prices, prices_sparse: what every
     design, every design with experts, must be for the law to mean anything; of any other it says nothing (∞).
-    vocabulary, tied: the embeddings that its counts of parameters with embeddings include.
+    vocabulary, tied: the embeddings that its counts of parameters with embeddings include. tokenizer_size: that of the tokens
+    which its loss is per; None: not known. vocabulary_cost: what designs' own vocabularies cost, of a space in which they differ:
+    the loss is then per as much text as a token of the law's tokenizer holds.
 
     precision_law: what few bits cost beside it, nats; precision: the format of designs that name none, and of the
     quantities that a composition is given; group_size: weights per scale; precision_tokens: training tokens of the
@@ -53,6 +56,7 @@ class Law(BaseModel):
     vocabulary: Annotated[int, Field(ge=0, le=10**7)] = 0
     tied: bool = True
     tokenizer: Name = ""
+    tokenizer_size: Annotated[int, Field(gt=0, le=10**7)] | None = None
     data: Name = ""
     runs: Annotated[int, Field(gt=0)] | None = None
     cannot_see: tuple[Name, ...] = ()
@@ -64,6 +68,7 @@ class Law(BaseModel):
     layer_deltas: LayerDeltas = {}
     layer_deltas_source: Name = Field("", description="Who measured layer_deltas, and how")
     layer_delta_draws: dict[Kind, Row] = {}
+    vocabulary_cost: VocabularyCost | None = None
     transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
     residual_sd: Annotated[float, Field(ge=0)] | None = None
     implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
@@ -160,7 +165,11 @@ class Law(BaseModel):
         if self.law_form.of != "loss":
             values = {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
         bits = {} if self.few_bits is None else {"precision": self.few_bits.nats(architectures)}
-        return values | bits | ({"layers": nats(architectures, self.layer_deltas)} if self.layer_deltas else {})
+        values |= bits | ({"layers": nats(architectures, self.layer_deltas)} if self.layer_deltas else {})
+        if self.vocabulary_cost is None:
+            return values
+        one = sum(values.values(), np.zeros(len(architectures)))
+        return values | {"vocabulary": one * self.vocabulary_cost.factor(architectures.vocabulary) - one}
 
     def _values(
         self, form: Form, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]

@@ -1,0 +1,38 @@
+"""Text of which metrics per byte are: bytes per token of each design's vocabulary, and of the tokenizer that a law's loss is of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from objectives.text.token_curve import TokenCurve
+from objectives.text.vocabulary_cost import VocabularyCost
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
+
+KILOBYTE = 1000.0
+
+
+@dataclass(frozen=True)
+class Text:
+    """A curve of bytes per token, and what a vocabulary costs beside the law's own tokenizer."""
+
+    curve: TokenCurve
+    cost: VocabularyCost
+
+    def bytes_per_token(self, architectures: Architectures) -> FloatArray:
+        """Bytes of text per token of each design, (n,); of one without a vocabulary those of the law's tokenizer.
+
+        Raises:
+            ValueError: a vocabulary outside those that the curve counts.
+        """
+        own = architectures.vocabulary
+        return self.curve.bytes_per_token(np.where(own > 0, own, self.cost.relative_to))
+
+    def tokens_per_kilobyte(self, architectures: Architectures) -> FloatArray:
+        """Tokens of 1,000 bytes of text, (n,)."""
+        return KILOBYTE / self.bytes_per_token(architectures)
+
+    @property
+    def bytes_of_law(self) -> float:
+        """Bytes per token of the tokenizer that the law's loss is of."""
+        return float(self.curve.bytes_per_token(self.cost.relative_to))
