@@ -38,7 +38,7 @@ class Assessment:
             if self.whole is not None:
                 values: FloatArray = self.whole[metric][self.rows]
             else:
-                values = self._by_format(metric) if self._formats else self._computed(metric)
+                values = self._together(metric) if self._by_design else self._computed(metric)
             values.flags.writeable = False
             self._known[metric] = values
         return self._known[metric]
@@ -49,16 +49,14 @@ class Assessment:
         return count(self.architectures)
 
     @cached_property
-    def _formats(self) -> list[tuple[IntArray, "Assessment"]]:
-        """Rows of each format with their assessment there, where formats are the architectures' own."""
-        if not self.scenario.formats:
-            return []
-        groups = self.architectures.in_formats()
-        return [(rows, Assessment(self.architectures[rows], self.scenario.at(name))) for name, rows in groups]
+    def _by_design(self) -> list[tuple[IntArray, "Assessment"]]:
+        """Rows of each format and vocabulary with their assessment there, where these are the architectures' own."""
+        groups = self.scenario.by_design(self.architectures)
+        return [(rows, Assessment(self.architectures[rows], scenario)) for rows, scenario in groups]
 
-    def _by_format(self, metric: str) -> FloatArray:
+    def _together(self, metric: str) -> FloatArray:
         values = np.empty(len(self.architectures))
-        for rows, part in self._formats:
+        for rows, part in self._by_design:
             values[rows] = part[metric]
         return values
 

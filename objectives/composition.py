@@ -183,6 +183,8 @@ def _least(of: SumOfTerms, ranges: Ranges) -> FloatArray:
     for name, kind in SHARES.items():
         if kind in law.layer_deltas:
             loss = loss + law.layer_deltas[kind] * np.asarray(ranges[name][0])
+    if (cost := law.vocabulary_cost) is not None:
+        loss = cost.priced(loss, cost.here or 0)
     unpriced = _unpriced(law, ranges)
     return loss if unpriced is None else np.where(unpriced, np.inf, loss)
 

@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+import numpy as np
+
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
 from objectives.loss_law.law import Law
+from objectives.text.text import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
 
@@ -114,15 +117,21 @@ class Scenario:
     energy: Energy | None = None
     from_cache: bool = False
     training: Training = field(default_factory=Training)
+    text: Text | None = None
     formats: tuple["Scenario", ...] = ()
 
     def tokens(self, architectures: Architectures) -> FloatArray:
         """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
 
+        Where vocabularies differ, those of as much text as the law's tokenizer would make them of.
+
         Raises:
             ValueError: neither says them.
         """
-        return self.law.tokens_of(architectures)
+        tokens = self.law.tokens_of(architectures)
+        if self.text is None or self.law.vocabulary_cost is None:
+            return tokens
+        return tokens * self.text.bytes_of_law / self.text.bytes_per_token(architectures)
 
     def at(self, precision: str) -> "Scenario":
         """The scenario of designs of one format, which is one of `formats`, and the law of such; "" is its own."""
@@ -130,6 +139,59 @@ class Scenario:
             return replace(self, formats=(), law=self.law.at(self.precision.name))
         found = next(scenario for scenario in self.formats if scenario.precision.name == precision)
         return replace(found, law=self.law.at(precision))
+
+    def of_vocabulary(self, vocabulary: int) -> "Scenario":
+        """The scenario where every design has this vocabulary (0: none), which decides the tokens of a request's text."""
+        law, text, cost = self.law, self.text, self.law.vocabulary_cost
+        law = law if cost is None else law.model_copy(update={"vocabulary_cost": cost.at(vocabulary)})
+        formats = tuple(each.of_vocabulary(vocabulary) for each in self.formats)
+        found = replace(self, law=law, formats=formats)
+        if text is None:
+            return found
+        text = text.at(vocabulary)
+        read, written = (text.tokens_of(each) for each in (text.prompt, text.answer))
+        return replace(
+            found, text=text, input_tokens=read or self.input_tokens, output_tokens=written or self.output_tokens
+        )
+
+    @property
+    def own_vocabularies(self) -> bool:
+        """Whether designs have vocabularies of their own, with which their tokens go."""
+        return self.law.vocabulary_cost is not None and self.law.vocabulary_cost.here is None
+
+    def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
+        """The rows of each scenario that designs are in, by format and vocabulary; none where all are in this one."""
+        if not self.formats and not self.own_vocabularies:
+            return []
+        found: list[tuple[IntArray, Scenario]] = []
+        for name, rows in architectures.in_formats():
+            scenario, own = self.at(name), architectures.vocabulary[rows]
+            several = np.unique(own).tolist() if self.own_vocabularies else []
+            found += [(rows[own == size], scenario.of_vocabulary(size)) for size in several] or [(rows, scenario)]
+        return found
+
+    @property
+    def text_here(self) -> Text:
+        """The text of metrics per byte.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if self.text is None:
+            raise ValueError("metrics per byte: expected the text of a study, got none; assess designs in a study")
+        return self.text
+
+    @property
+    def stated_tokens(self) -> float:
+        """The tokens that every design is trained on, where they have one vocabulary: as `tokens`.
+
+        Raises:
+            ValueError: the law does not say them.
+        """
+        tokens, cost = self.law.stated_tokens, self.law.vocabulary_cost
+        if cost is None or cost.here is None or self.text is None:
+            return tokens
+        return tokens * self.text.bytes_of_law / float(self.text.curve.bytes_per_token(cost.here or cost.relative_to))
 
     def conditions(self, *, experts: bool) -> Conditions:
         """What its requests ask of a profile, of designs with experts or without."""

@@ -91,6 +91,8 @@ class Axes(BaseModel):
             raise ValueError("expected at least one value, got an empty list; add values")
         if len(set(value)) < len(value):
             raise ValueError(f"expected distinct values, got {value}; remove the repeats")
+        if all(isinstance(v, bool) for v in value):
+            return sorted(value, reverse=True)  # of equal designs one with one table comes first
         return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
 
     @field_validator("layers", mode="before")

@@ -6,8 +6,9 @@ from search_spaces.arrays import BoolArray, IntArray
 
 
 def position(axis: IntArray, values: IntArray) -> IntArray:
-    """Index of each value (n,) on an ascending axis; −1 where it is not on it."""
-    place = np.minimum(np.searchsorted(axis, values), len(axis) - 1)
+    """Index of each value (n,) on an axis of distinct values in any order; −1 where it is not on it."""
+    order = np.argsort(axis)
+    place = order[np.minimum(np.searchsorted(axis, values, sorter=order), len(axis) - 1)]
     return np.where(axis[place] == values, place, -1)
 
 

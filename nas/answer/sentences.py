@@ -40,7 +40,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     """The space, the device and the budgets of a search."""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
-    head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
+    head = f", vocabulary {problem.vocabulary:,}" if problem.vocabulary else ""
     origin = origin_line(problem.scenario.law)
     return [
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",

@@ -172,6 +172,11 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
             f"space: expected one whose designs have the case's precision, got {base.problem.space.name} with precision as "
             "an axis; leave the axis out and name --precisions"
         )
+    if base.problem.space.own_heads:
+        raise UsageError(
+            f"space: expected one of a vocabulary that each case says, got {base.problem.space.name} with vocabulary as an axis; "
+            "give --vocabulary or the cases one, or plas run over each device"
+        )
     try:
         problem, limits, note = problem_of(study)
         question = _question(asked, row, problem, study.limits, reference)

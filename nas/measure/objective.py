@@ -60,7 +60,7 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureS
 def _refuse_without_files(asked: MeasureSettings, config: StudyConfig) -> None:
     if asked.interpreter is None:
         raise UsageError("measure.interpreter: expected the llama-bench program, got nothing; name it")
-    if not config.vocabulary:
+    if not config.head[0]:
         raise UsageError("measure: expected a vocabulary for llama-bench, got none; add --vocabulary 32000")
 
 

@@ -1,4 +1,4 @@
-"""Columns of designs in several formats, each priced in its own: what one format lacks of another's names is 0."""
+"""Columns of designs of several formats or vocabularies, each priced in its own: what one lacks of another's names is 0."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,11 +15,12 @@ Named = TypeVar("Named")
 def by_format(
     of: Callable[[Architectures, Scenario], dict[Named, FloatArray]], designs: Architectures, scenario: Scenario
 ) -> dict[Named, FloatArray]:
-    """Values of a function for the designs of each format in its own scenario, put together, each (n,)."""
-    if not scenario.formats:
+    """Values of a function for the designs of each format and vocabulary in its own scenario, put together, each (n,)."""
+    groups = scenario.by_design(designs)
+    if not groups:
         return of(designs, scenario)
     found: dict[Named, FloatArray] = {}
-    for name, rows in designs.in_formats():
-        for column, values in of(designs[rows], scenario.at(name)).items():
+    for rows, its_own in groups:
+        for column, values in of(designs[rows], its_own).items():
             found.setdefault(column, np.zeros(len(designs)))[rows] = values
     return found

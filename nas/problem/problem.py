@@ -77,7 +77,9 @@ class Problem:
 
     def with_vocabulary(self, vocabulary: int | None) -> "Problem":
         """The same problem with another vocabulary; None is the study's own, and designs whose vocabulary is a gene keep theirs."""
-        return self if vocabulary is None or self.space.own_heads else replace(self, vocabulary=vocabulary)
+        if vocabulary is None or self.space.own_heads:
+            return self
+        return replace(self, vocabulary=vocabulary, scenario=self.scenario.of_vocabulary(vocabulary))
 
     def architectures(self, genotypes: IntArray) -> Architectures:
         """Architectures of canonical genotypes, with the head that they are priced with."""
@@ -109,9 +111,10 @@ class Problem:
         return self.assess(self.architectures(self.space.genotypes(np.arange(self.space.size))))
 
     def pricing(self, chosen: Architectures) -> Scenario:
-        """The scenario that a single architecture is priced in, that of its format where it has one of its own."""
+        """The scenario that a single architecture is priced in, that of its format and vocabulary where it has its own."""
         (name, _), *_ = chosen.in_formats()
-        return self.scenario.at(name)
+        own = [scenario for _, scenario in self.scenario.by_design(chosen)]
+        return own[0] if own else self.scenario.at(name)
 
     def evaluate(
         self,

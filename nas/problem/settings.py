@@ -29,14 +29,17 @@ def _in_format(scenario: Scenario, place: int) -> Scenario:
     return scenario.at(PRECISIONS[place])
 
 
-def _unchanged(scenario: Scenario, value: int) -> Scenario:
-    """Columns say it, which every formula reads there."""
-    return scenario
+def _of_vocabulary(scenario: Scenario, vocabulary: int) -> Scenario:
+    return scenario.of_vocabulary(vocabulary)
+
+
+def _tied(scenario: Scenario, tied: int) -> Scenario:
+    return scenario  # counts and times read the column alone
 
 
 #: What a setting changes beside its column.
 SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
-    {"precision": _in_format, "tokens": _trained_on, "vocabulary": _unchanged, "tied": _unchanged}
+    {"precision": _in_format, "tokens": _trained_on, "vocabulary": _of_vocabulary, "tied": _tied}
 )
 
 

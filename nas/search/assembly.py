@@ -1,6 +1,6 @@
 """The one place that turns names into objects: a raw study becomes a problem and a strategy."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notices import notices_of
 from nas.search.reading import ReadStudy, read
-from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset
+from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
@@ -106,6 +106,7 @@ class Study:
             "space": problem.space.mapping(),
             "precisions": [],  # the space holds them
             "law": scenario.law.mapping(),
+            "token_curve": self._recorded_curve(),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
             "calibration": recorded_calibration(self.config, scenario),
@@ -129,11 +130,27 @@ class Study:
         }
         return {key: "none" if value is None else value for key, value in content.items()}
 
+    def _recorded_curve(self) -> Any:
+        """The curve of bytes per token, embedded where something depends on it; else as it was named."""
+        problem, text = self.problem, self.problem.scenario.text
+        used = problem.space.own_heads or bool({*PER_BYTE} & {*problem.metric_names})
+        return text.curve.model_dump(mode="json") if text is not None and used else self.config.token_curve
+
     def _start_rows(self) -> list[dict[str, Any]]:
         space = self.problem.space
         designs, names = space.architectures(self.start), (*SHAPE, *space.mixes.names)
         columns = (worded(name, getattr(designs, name)).tolist() for name in names)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+#: Metrics of a token, each with one of text.
+PER_TOKEN = {
+    "tpot_ms": "ms_per_kilobyte",
+    "tokens_per_second": "ms_per_kilobyte",
+    "tokens_per_joule": "energy_per_kilobyte",
+}
+#: Metrics of text, which a curve of bytes per token decides.
+PER_BYTE = ("bits_per_byte", "ms_per_kilobyte", "energy_per_kilobyte")
 
 
 def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> Study:
@@ -201,6 +218,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     config, space, given = asked.config, asked.space, _with_default(asked)
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
+    if space.own_heads:
+        _refuse_per_token([*config.objectives, *given, *config.columns])
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
@@ -209,12 +228,11 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     limits, at_quantiles = plain_limits(of_costs, scenario.calibration, note, conditions, scenario.energy)
     problem = Problem(
         space,
-        scenario,
+        with_text(scenario, asked.text, None if space.own_heads else config.head[0]),
         tuple(asked.metrics.get(name) or built_in(name) for name in minimised),
         tuple(Budget(metric, limit, shown.get(metric)) for metric, limit in limits.items()),
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
-        config.vocabulary,
-        config.tied,
+        *config.head,
         columns=columns,
     )
     refuse_impossible(problem)
@@ -223,13 +241,21 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
 
 def under_preset(study: Study, preset: str) -> Problem:
     """The study's problem with a preset's conventions, without budgets and questions; an LM head that it counts stays its own."""
-    head = {"vocabulary": study.config.vocabulary, "tied": study.config.tied} if study.config.vocabulary else {}
+    vocabulary, tied = study.config.head
+    head = {"vocabulary": vocabulary, "tied": tied} if vocabulary else {}
     config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
     trainer = old.scenario.training.device
     scenario, _ = scenario_in_formats(
         config, old.scenario.law, old.scenario.device, old.space.formats, conditions_of(config), trainer
     )
-    return Problem(old.space, scenario, old.objectives, (), (), config.vocabulary, config.tied)
+    return Problem(
+        old.space,
+        with_text(scenario, old.scenario.text, None if old.space.own_heads else config.head[0]),
+        old.objectives,
+        (),
+        (),
+        *config.head,
+    )
 
 
 def _with_default(asked: ReadStudy) -> dict[str, float]:
@@ -238,6 +264,20 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     if default is not None and default.metric not in limits:
         limits = {default.metric: default.share * asked.device.memory_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
+
+
+def _refuse_per_token(names: Iterable[str]) -> None:
+    """Refuse to compare times and rates of a token where tokens of different designs hold different text.
+
+    Raises:
+        UsageError: one is minimised, limited or kept.
+    """
+    for name in names:
+        if name in PER_TOKEN:
+            raise UsageError(
+                f"{name}: expected a metric of text beside several vocabularies, whose tokens hold different text, got one of "
+                f"a token; use {PER_TOKEN[name]}"
+            )
 
 
 def refuse_impossible(problem: Problem) -> None:

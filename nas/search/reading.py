@@ -15,11 +15,13 @@ from nas.study.baselines import baselines_of
 from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
-from nas.study.study_laws import study_laws
+from nas.study.study_laws import cost_beside, study_laws
 from nas.study.study_space import study_space
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
+from objectives.text.text import Text
+from objectives.text.token_curve import TokenCurve
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -28,7 +30,7 @@ from search_spaces.specification import SpaceSpecification
 class ReadStudy:
     """A study that was read: its checked keys, and the objects that they name.
 
-    laws: its own, then the alternative ones, for the study's tokens and formats. trainer: the device that models are
+    laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its metrics per byte. trainer: the device that models are
     trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
     notices: what must be said of it.
     """
@@ -36,6 +38,7 @@ class ReadStudy:
     config: StudyConfig
     space: SearchSpace
     laws: tuple[Law, ...]
+    text: Text
     device: Device
     trainer: Device | None
     metrics: dict[str, Objective]
@@ -71,6 +74,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     space = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
+    curve = named("token_curve", config.token_curve, TokenCurve, faults)
     device = named_device(config.device, faults)
     trainer = named_device(config.training.device, faults, ("training", "device"))
     metrics = MetricReader(faults)
@@ -80,15 +84,19 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     baselines = baselines_of(config.baselines, faults)
     strategy = chosen_strategy(config.algo, config.params, faults)
     space = study_space(config, space, faults)
+    own_heads = space is not None and space.axes.vocabulary is not None
+    config = config.model_copy(update={"vocabulary": 0, "tied": True}) if own_heads else config
     faults.raise_if_any()
-    if space is None or law is None or deltas is None or device is None or strategy is None:
+    if space is None or law is None or deltas is None or curve is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
     config, known, said = resolve_expensive_objectives(config, metrics.known, SearchSpace(space))
+    laws = study_laws(config, law, others, deltas, space.axes)
     compared, alone = compared_with(baselines, space.axes.tokens, known)
     return ReadStudy(
         config=config,
         space=SearchSpace(space),
-        laws=study_laws(config, law, others, deltas, space.axes.tokens),
+        laws=laws,
+        text=Text(curve, cost_beside(laws[0])),
         device=device,
         trainer=trainer,
         metrics=known,

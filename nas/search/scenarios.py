@@ -13,6 +13,7 @@ from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import calibration_for, energy_for
 from objectives.scenario import Precision, Scenario, precision
+from objectives.text.text import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
 
@@ -81,6 +82,20 @@ def _scenario(
         training=Training(**{**config.training.model_dump(), "device": trainer}),
     )
     return scenario, note
+
+
+def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> Scenario:
+    """The scenario and those of its formats with the text of metrics per byte; of designs of one vocabulary, or None, of their own.
+
+    With vocabularies of their own designs read and write as much text as the study's tokens hold by the law's tokenizer.
+    """
+    if vocabulary is None and text is not None and not text.prompt:
+        text = replace(
+            text, prompt=scenario.input_tokens * text.bytes_of_law, answer=scenario.output_tokens * text.bytes_of_law
+        )
+    formats = tuple(replace(each, text=text) for each in scenario.formats)
+    found = replace(scenario, text=text, formats=formats)
+    return found if vocabulary is None else found.of_vocabulary(vocabulary)
 
 
 def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:

@@ -75,8 +75,8 @@ def _kind(metric: Objective, scenario: Scenario) -> tuple[str, str]:
         return "", f"neither a law nor a device's profile holds one of {metric.prior}"
     if unit not in ("", of):
         return "device", f"it is in {unit}, {metric.prior} in {of}"
-    if scenario.formats or scenario.latency != "operator":
-        return "device", "a profile is of one format and of the operator model"
+    if scenario.formats or scenario.own_vocabularies or scenario.latency != "operator":
+        return "device", "a profile is of one format, of one vocabulary and of the operator model"
     return "device", ""
 
 

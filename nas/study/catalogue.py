@@ -20,7 +20,7 @@ from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, expert_faults_of
 
 M = TypeVar("M", bound=BaseModel)
-SPACES = "search_spaces.spaces"
+SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.text.curves"}
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 
 
@@ -82,7 +82,7 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     if key == "deltas":
         return _own_file(given), ""
     identifier, kind = normalised(given), KINDS.get(key)
-    known = documents(SPACES if kind is None else entry_points.SHIPPED[kind])
+    known = documents(SHIPPED[key] if kind is None else entry_points.SHIPPED[kind])
     theirs = None if kind is None else entry_points.found(kind, identifier, typed=faults.typed(at))
     if identifier in known:
         return known[identifier], ""

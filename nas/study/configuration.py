@@ -2,12 +2,20 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
 from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
-from nas.study.value_parsers import cluster_address, none_word, shipped_metric, split_names, split_pairs, written_tokens
+from nas.study.value_parsers import (
+    cluster_address,
+    none_word,
+    shipped_metric,
+    split_names,
+    split_pairs,
+    written_tokens,
+    written_vocabulary,
+)
 from objectives.device import Calibration
 from objectives.quantities import Name, counted
 from search_spaces.axes_schema import CAPABILITIES
@@ -16,6 +24,7 @@ from search_spaces.formats import Format
 M = TypeVar("M")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
+Vocabulary = Annotated[int, Field(strict=True, ge=0, le=10**7)]
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "embodied AI": {"decode_ms": 20},
     "smart home": {"total_ms": 500},
@@ -126,12 +135,23 @@ class StudyConfig(BaseModel):
         bool, Field(strict=True, description="Add residuals, RoPE, expert combination"), ALWAYS, CASE
     ] = False
     vocabulary: Annotated[
-        int,
-        Field(strict=True, ge=0, le=10**7, description="Tokens of embedding and LM head; 0 leaves both out"),
+        Vocabulary | list[Vocabulary],
+        BeforeValidator(written_vocabulary),
+        Field(description="Tokens of embedding and LM head, 32k; 0 leaves both out; several are an axis"),
         ALWAYS,
         CASE,
     ] = 0
-    tied: Annotated[bool, Field(strict=True, description="One table for embedding and LM head"), ALWAYS, CASE] = True
+    tied: Annotated[
+        StrictBool | list[StrictBool],
+        Field(description="One table for embedding and LM head; [true, false] is an axis"),
+        ALWAYS,
+        CASE,
+    ] = True
+    token_curve: Annotated[
+        str | dict[str, Any],
+        Field(description="Bytes of text per token by vocabulary: name, file of 'plas tokenize' or mapping"),
+        Part(always=False),
+    ] = "slimpajama"
     head_bytes: Annotated[
         float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head"), ALWAYS, CASE
     ] = 2.0
@@ -274,6 +294,13 @@ class StudyConfig(BaseModel):
         SingleRun("mirror single runs"),
     ] = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy"), STRATEGY, RUN] = 0
+
+    @property
+    def head(self) -> tuple[int, bool]:
+        """The vocabulary of every design and whether its tables are one; no vocabulary where it is an axis."""
+        if isinstance(self.vocabulary, list) or isinstance(self.tied, list):
+            return 0, True
+        return self.vocabulary, self.tied
 
     @property
     def metric_budgets(self) -> dict[str, Any]:

@@ -3,28 +3,39 @@
 from collections.abc import Sequence
 
 from nas.errors import UsageError
+from nas.files import yaml_source
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
+from objectives.plugins import folder
+from objectives.text.vocabulary_cost import VocabularyCost
+from search_spaces.axes_schema import Axes
 
+COST = folder("objectives.text") / "vocabulary_cost.yaml"
+TOKENIZER_SIZE = 50_257  # of laws that do not say theirs; it moves the loss of all designs alike
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
 def study_laws(
-    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axis: Sequence[float] | None
+    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axes: Axes
 ) -> tuple[Law, ...]:
     """The study's law and the others, each once: the residual sd is its own, the tokens and the deltas are those of all.
 
-    Without tokens of the study, laws that depend on them predict for the study's law's. `axis` are the tokens that the
-    space holds, where these are an axis.
+    Without tokens of the study, laws that depend on them predict for the study's law's. Of the space's `axes` tokens must be
+    seen, and vocabularies have a cost, by which designs with different ones can be compared.
 
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
     law, *rivals = (_with_deltas(deltas, _with_precision_law(config, each)) for each in (law, *rivals))
-    if axis:
+    if axes.tokens:
         _refuse_blind((law, *rivals))
+    if axes.vocabulary:
+        law, *rivals = (
+            each.model_copy(update={"vocabulary_cost": each.vocabulary_cost or cost_beside(each)})
+            for each in (law, *rivals)
+        )
     seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
     if isinstance(config.tokens, float) and not seen:
         raise UsageError(
@@ -45,6 +56,12 @@ def study_laws(
     tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     return own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd}), *others
+
+
+def cost_beside(law: Law) -> VocabularyCost:
+    """What vocabularies cost by published runs, beside the law's own tokenizer."""
+    content, _ = yaml_source.read(COST)
+    return VocabularyCost.model_validate({**content, "relative_to": law.tokenizer_size or TOKENIZER_SIZE})
 
 
 def _refuse_blind(laws: Sequence[Law]) -> None:

@@ -20,9 +20,11 @@ from search_spaces.specification import SpaceSpecification
 def study_space(config: StudyConfig, space: SpaceSpecification | None, faults: Faults) -> SpaceSpecification | None:
     """The space with the study's formats, limits, and tokens: several are its axis of them, one leaves it without."""
     limits = _layer_limits(config.budgets, faults)
-    if space is None or (config.tokens is None and not config.precisions and not limits):
+    heads = _heads(config, space, faults)
+    if space is None or (config.tokens is None and not config.precisions and not limits and not heads):
         return space
     content = _within(space, limits, faults)
+    content["axes"] |= heads
     if config.precisions:
         content["axes"]["precision"] = list(dict.fromkeys(config.precisions))
     if config.tokens is not None:
@@ -34,9 +36,26 @@ def study_space(config: StudyConfig, space: SpaceSpecification | None, faults: F
     except ValidationError as error:
         for each in error.errors():
             text = str(each.get("ctx", {}).get("error", each["msg"]))
-            at = "tokens" if "tokens" in each["loc"] else "precisions"
+            at = next((name for name in ("tokens", *heads) if name in each["loc"]), "precisions")
             faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space
+
+
+def _heads(config: StudyConfig, space: SpaceSpecification | None, faults: Faults) -> dict[str, list[Any]]:
+    """Axes of vocabulary and tying: those that the study gives by naming several; beside an axis of one the study's value of the other."""
+    given = {"vocabulary": config.vocabulary, "tied": config.tied}
+    several = {name: value for name, value in given.items() if isinstance(value, list)}
+    axes = {name for name in given if space is not None and getattr(space.axes, name) is not None}
+    for name in axes - several.keys():
+        if (name,) in faults.origins and given[name] not in (0, True):
+            text = f"expected several beside the space's axis of them, got {given[name]}; drop it, or give a list"
+            faults.add((name,), text)
+    if not several and not axes:
+        return {}
+    if config.vocabulary == 0 and "vocabulary" not in axes:
+        faults.add(("vocabulary",), "expected a vocabulary beside an axis of tied, got none; give one, or several")
+    alone = {name: [value] for name, value in given.items() if name not in {*several, *axes}}
+    return {**several, **alone}
 
 
 def _layer_limits(budgets: Mapping[str, Any], faults: Faults) -> dict[str, int]:

@@ -85,6 +85,21 @@ def written_tokens(value: Any) -> Any:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
+def written_vocabulary(value: Any) -> Any:
+    """A vocabulary as people write it, `32000`, `32k`, or several, `8k,16k,32k` or a list; k is 1,000."""
+    parts = split_names(value)
+    if not isinstance(parts, list):
+        return _size(parts)
+    sizes = [_size(part) for part in parts]
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
+def _size(value: Any) -> Any:
+    if isinstance(value, str):
+        value = int(value) if value.strip().isdecimal() else counted(value, "32k")
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def without_password(url: str) -> str:
     """A database's address as it may be shown and kept."""
     return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)

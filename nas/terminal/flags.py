@@ -159,7 +159,10 @@ STUDY = {
     "latency": Flag("--latency", "operator or closed_form; default operator.", DEVICE),
     "attention": Flag("--attention", "unfused or fused; default unfused.", DEVICE),
     "vocabulary": Flag(
-        "--vocabulary", "Tokens of embedding and LM head; 0 leaves both out; default 0.", DEVICE, kind=int
+        "--vocabulary",
+        "Tokens of embedding and LM head, 32k; 0 leaves both out; several, 8k,16k,32k, are an axis; default 0.",
+        DEVICE,
+        "N[,N…]",
     ),
     "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
     "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),

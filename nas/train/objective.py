@@ -84,7 +84,7 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[TrainSet
             "recipe": _recipe(asked.recipe).model_dump(mode="json"),
         }
     )
-    settings = settings.model_copy(update={"text": _text(settings, config.vocabulary)})
+    settings = settings.model_copy(update={"text": _text(settings, config.head[0])})
     bits = config.precision not in ("fp16", "bf16", "fp32")
     return (
         settings,

@@ -166,10 +166,10 @@ class Law(BaseModel):
             values = {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
         bits = {} if self.few_bits is None else {"precision": self.few_bits.nats(architectures)}
         values |= bits | ({"layers": nats(architectures, self.layer_deltas)} if self.layer_deltas else {})
-        if self.vocabulary_cost is None:
-            return values
-        one = sum(values.values(), np.zeros(len(architectures)))
-        return values | {"vocabulary": one * self.vocabulary_cost.factor(architectures.vocabulary) - one}
+        if self.vocabulary_cost is not None:
+            total = sum(values.values(), np.zeros(len(architectures)))
+            values |= {"vocabulary": self.vocabulary_cost.priced(total, architectures.vocabulary) - total}
+        return values
 
     def _values(
         self, form: Form, architectures: Architectures, coefficients: Coefficients, known: dict[str, FloatArray]
@@ -191,7 +191,8 @@ class Law(BaseModel):
         )
         for row, draw in zip(losses, drawn, strict=True):
             row += nats(architectures, draw.layer_deltas) if draw.layer_deltas else 0.0
-        return losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
+        losses = losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
+        return losses if self.vocabulary_cost is None else self.vocabulary_cost.drawn(losses, architectures.vocabulary)
 
     def spread_losses(self, architectures: Architectures) -> FloatArray:
         """Losses under each draw, `beyond_rows` times as far from the prediction outside the fitted range, nats, (draws, n).
@@ -221,7 +222,10 @@ class Law(BaseModel):
 
     def loss(self, architectures: Architectures) -> FloatArray:
         """Natural-log loss per token, nats, (n,): the sum of the terms in their order; ∞ where the law does not price."""
-        total: FloatArray = sum(self.terms(architectures).values(), np.zeros(len(architectures)))
+        terms, cost = self.terms(architectures), self.vocabulary_cost
+        own = (value for name, value in terms.items() if cost is None or name != "vocabulary")
+        total: FloatArray = sum(own, np.zeros(len(architectures)))
+        total = total if cost is None else cost.priced(total, architectures.vocabulary)
         unpriced = self.unpriced(architectures).values()
         return np.where(np.logical_or.reduce([*unpriced]), np.inf, total) if unpriced else total
 
@@ -263,6 +267,7 @@ class Law(BaseModel):
             or self.prices_sparse
             or self.penalty
             or self.layer_deltas
+            or self.vocabulary_cost
         ):
             return False
         return all(term.part and not term.turns for term in form.terms.values())
@@ -300,6 +305,8 @@ class Law(BaseModel):
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside the fitted range, per quantity that any row leaves."""
         flags = {}
+        if (cost := self.vocabulary_cost) is not None and (out := cost.outside(architectures.vocabulary)).any():
+            flags["vocabulary"] = out
         for name, ends in self.fitted_on.items():
             if name == "tokens" and self.tokens is None:
                 continue

@@ -30,4 +30,4 @@ def parts(shares: PartAssessment) -> Share:
     """Attention and FFN per layer, the head once."""
     training = shares.scenario.training
     forward = forward_share(shares.architectures, training.sequence_length, shares.part)
-    return forward.times(PASSES * shares.scenario.law.stated_tokens + training.served_tokens)
+    return forward.times(PASSES * shares.scenario.stated_tokens + training.served_tokens)

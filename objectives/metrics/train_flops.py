@@ -24,4 +24,4 @@ def parts(shares: PartAssessment) -> Share:
     """Attention and FFN per layer, the head once."""
     scenario = shares.scenario
     forward = forward_share(shares.architectures, scenario.training.sequence_length, shares.part)
-    return forward.times(PASSES * scenario.law.stated_tokens)
+    return forward.times(PASSES * scenario.stated_tokens)

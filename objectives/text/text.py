@@ -1,6 +1,8 @@
 """Text of which metrics per byte are: bytes per token of each design's vocabulary, and of the tokenizer that a law's loss is of."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -14,10 +16,23 @@ KILOBYTE = 1000.0
 
 @dataclass(frozen=True)
 class Text:
-    """A curve of bytes per token, and what a vocabulary costs beside the law's own tokenizer."""
+    """A curve of bytes per token, and what a vocabulary costs beside the law's own tokenizer.
+
+    prompt, answer: bytes of a request's, by which each vocabulary has its own tokens; 0 where a study gives tokens.
+    """
 
     curve: TokenCurve
     cost: VocabularyCost
+    prompt: float = 0.0
+    answer: float = 0.0
+
+    def at(self, vocabulary: int) -> Self:
+        """The same where every design has this vocabulary (0: none)."""
+        return replace(self, cost=self.cost.at(vocabulary))
+
+    def tokens_of(self, text: float) -> int:
+        """Tokens of so many bytes where every design has the vocabulary that the cost is at, rounded up."""
+        return math.ceil(text / float(self.curve.bytes_per_token(self.cost.here or self.cost.relative_to)) - 1e-9)
 
     def bytes_per_token(self, architectures: Architectures) -> FloatArray:
         """Bytes of text per token of each design, (n,); of one without a vocabulary those of the law's tokenizer.
@@ -31,6 +46,11 @@ class Text:
     def tokens_per_kilobyte(self, architectures: Architectures) -> FloatArray:
         """Tokens of 1,000 bytes of text, (n,)."""
         return KILOBYTE / self.bytes_per_token(architectures)
+
+    @property
+    def tokens_per_kilobyte_here(self) -> float:
+        """The same where every design has the vocabulary that the cost is at."""
+        return KILOBYTE / float(self.curve.bytes_per_token(self.cost.here or self.cost.relative_to))
 
     @property
     def bytes_of_law(self) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 REFERENCE = 16_384  # V at which the scale is what is lost
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -18,7 +18,7 @@ class VocabularyCost(BaseModel):
     (1 + scale · (V / 16,384)^−exponent) / (1 + scale · (V₀ / 16,384)^−exponent), with V₀ `relative_to`.
 
     draws: scale and exponent refitted to bodies and runs drawn with replacement. fitted_on: range of V.
-    here: the vocabulary of every design; None: each design's own.
+    here: the vocabulary of every design (0: none), where they have one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,29 +28,35 @@ class VocabularyCost(BaseModel):
     fitted_on: tuple[Size, Size]
     relative_to: Size
     source: str
-    here: Size | None = None
+    here: Annotated[int, Field(ge=0, le=10**7)] | None = None
 
     def at(self, vocabulary: int) -> Self:
         """The same where every design has this vocabulary."""
         return self.model_copy(update={"here": vocabulary})
 
-    def factor(self, vocabulary: AnyArray | int) -> FloatArray:
-        """The factor of vocabularies of any shape; 1 where there is none (0)."""
-        return _factor(vocabulary, self.relative_to, self.scale, self.exponent)
+    def priced(self, losses: FloatArray, vocabulary: AnyArray | int) -> FloatArray:
+        """Losses with what vocabularies cost, nats, (n,); where there is none (0) as they are."""
+        return losses * _relative(vocabulary, self.relative_to, self.scale, self.exponent)
 
-    def drawn_factor(self, vocabulary: AnyArray, number: int) -> FloatArray:
-        """The same under one draw; of more numbers than draws they begin again."""
-        draw = self.draws[number % len(self.draws)] if self.draws else (self.scale, self.exponent)
-        return _factor(vocabulary, self.relative_to, *draw)
+    def drawn(self, losses: FloatArray, vocabulary: AnyArray) -> FloatArray:
+        """The same under draws of a law, (draws, n), each with a draw of the cost; of fewer draws they begin again."""
+        draws = self.draws or ((self.scale, self.exponent),)
+        factors = np.array([_relative(vocabulary, self.relative_to, *draw) for draw in draws[: len(losses)]])
+        found: FloatArray = losses * factors[np.arange(len(losses)) % len(factors)]
+        return found
+
+    def outside(self, vocabulary: AnyArray) -> BoolArray:
+        """Which vocabularies lie beyond those that the runs had."""
+        return (vocabulary > 0) & ((vocabulary < self.fitted_on[0]) | (vocabulary > self.fitted_on[1]))
 
 
-def _factor(vocabulary: AnyArray | int, relative_to: int, scale: float, exponent: float) -> FloatArray:
+def _relative(vocabulary: AnyArray | int, relative_to: int, scale: float, exponent: float) -> FloatArray:
     size = np.asarray(vocabulary, dtype=np.float64)
     size = np.where(size > 0, size, relative_to)
-    found: FloatArray = _costs(size, scale, exponent) / _costs(np.float64(relative_to), scale, exponent)
+    found: FloatArray = _costs(size, scale, exponent) / _costs(np.array(relative_to), scale, exponent)
     return found
 
 
-def _costs(size: FloatArray, scale: float, exponent: float) -> FloatArray:
+def _costs(size: AnyArray, scale: float, exponent: float) -> FloatArray:
     found: FloatArray = 1.0 + scale * (size / REFERENCE) ** -exponent
     return found

@@ -4,7 +4,6 @@ Nats per byte at equal body of N parameters and equal text of H bytes are (e + a
 (V / 16,384)^−exponent). The data term is that of a published law, since within these runs text goes with the body.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,11 @@ from objectives.text.token_curve import TokenCurve
 from objectives.text.vocabulary_cost import REFERENCE
 from search_spaces.arrays import AnyArray, FloatArray
 
-DATA = (2085.43, 0.3658, 32_000)  # B, β, and V of its tokens. Source: Besiroglu et al. 2024, as law chinchilla_epoch has it
+DATA = (
+    2085.43,
+    0.3658,
+    32_000,
+)  # B, β, and V of its tokens. Source: Besiroglu et al. 2024, as law chinchilla_epoch has it
 BODY, ROBUST = 1.5e8, 0.02  # parameters at which a is what a body lacks; nats beyond which a residual counts less
 BOUNDS = ((-8.0, -5.0, 0.02, -8.0, 0.02), (1.0, 2.0, 1.5, 1.0, 3.0))  # of ln e, ln a, α, ln scale, exponent
 STARTS = 6
@@ -58,22 +61,16 @@ class FittedCost:
 def fitted(runs: VocabularyRuns, curve: TokenCurve, starts: int = STARTS) -> FittedCost:
     """The fit of least squares, soft beyond 0.02 nats, the best of several starts."""
     low, high = (np.array(each) for each in BOUNDS)
-    rng, found = np.random.default_rng(0), []
-    for _ in range(starts):
-        start = low + (high - low) * rng.uniform(0.2, 0.8, len(low))
-        found.append(
-            least_squares(
-                lambda p: _of(p).losses(runs, curve) - runs.loss,
-                start,
-                bounds=(low, high),
-                loss="soft_l1",
-                f_scale=ROBUST,
-            )
-        )
+
+    def residuals(p: FloatArray) -> FloatArray:
+        return _of(p).losses(runs, curve) - runs.loss
+
+    starting = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (starts, len(low)))
+    found = [least_squares(residuals, s, bounds=(low, high), loss="soft_l1", f_scale=ROBUST) for s in starting]
     return _of(min(found, key=lambda each: each.cost).x)
 
 
-def _of(p: Sequence[float]) -> FittedCost:
+def _of(p: FloatArray) -> FittedCost:
     return FittedCost(*(float(each) for each in (np.exp(p[0]), np.exp(p[1]), p[2], np.exp(p[3]), p[4])))
 
 
