@@ -17,7 +17,7 @@ from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
 EVIDENCE = "evidence"
-BESIDES = ("precision_law", "precision", "group_size", "precision_tokens", "layer_deltas", "layer_deltas_source")
+BESIDES = ("precision_law", "precision", "group_size", "precision_tokens", "layer_deltas", "layer_deltas_source", "vocabulary_cost")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def by_evidence(
 
 
 def _beside(law: Law) -> Law:
-    """The law `evidence` for the tokens of another one, beside what that one's study says of formats and kinds of layers."""
+    """The law `evidence` for the tokens of another one, beside what that one's study says of formats, kinds of layers and vocabularies."""
     besides = {name: getattr(law, name) for name in BESIDES}
     return predicting(load_law(EVIDENCE).model_copy(update=besides), law.tokens)
 

@@ -46,8 +46,21 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
+        *of_text(problem),
         *capabilities(problem.space, problem.scenario.law),
         *([origin] if origin else []),
+    ]
+
+
+def of_text(problem: Problem) -> list[str]:
+    """How designs of different vocabularies are compared; empty where all have one."""
+    text = problem.scenario.text
+    if text is None or not problem.space.own_heads:
+        return []
+    sizes = problem.space.settings["vocabulary"]
+    return [
+        f"Vocabularies of {sizes[0]:,} to {sizes[-1]:,}: every design reads {text.prompt:,.0f} and writes {text.answer:,.0f} bytes "
+        f"of text, as many of its own tokens as {text.curve.name} needs; loss is per the text of a token of {text.cost.relative_to:,}"
     ]
 
 

@@ -28,7 +28,7 @@ from nas.search.worker_settings import few_whole_values, idle_workers, refuse_mi
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
-from nas.study.study_laws import notices_of_alternatives, notices_of_tokens
+from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
@@ -132,9 +132,10 @@ class Study:
 
     def _recorded_curve(self) -> Any:
         """The curve of bytes per token, embedded where something depends on it; else as it was named."""
-        problem, text = self.problem, self.problem.scenario.text
-        used = problem.space.own_heads or bool({*PER_BYTE} & {*problem.metric_names})
-        return text.curve.model_dump(mode="json") if text is not None and used else self.config.token_curve
+        text = self.problem.scenario.text
+        if text is None or not _of_text(self.problem):
+            return self.config.token_curve
+        return text.curve.model_dump(mode="json")
 
     def _start_rows(self) -> list[dict[str, Any]]:
         space = self.problem.space
@@ -176,6 +177,7 @@ def study_of(asked: ReadStudy) -> Study:
     own, *others = asked.laws
     of_tokens = notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
     notices = notices_of(problem, limits)
+    notices += notices_of_text(own) if _of_text(problem) else []
     notices += [*left_out, *asked.notices, *of_tokens, *notices_of_alternatives(own, others, formats)]
     return _searched_by(asked, problem, notices, note)
 
@@ -264,6 +266,11 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     if default is not None and default.metric not in limits:
         limits = {default.metric: default.share * asked.device.memory_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
+
+
+def _of_text(problem: Problem) -> bool:
+    """Whether anything depends on the curve of bytes per token."""
+    return problem.space.own_heads or bool({*PER_BYTE} & {*problem.metric_names})
 
 
 def _refuse_per_token(names: Iterable[str]) -> None:

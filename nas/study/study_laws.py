@@ -165,6 +165,16 @@ def priced_alone(law: Law) -> list[str]:
     )
 
 
+def notices_of_text(law: Law) -> list[str]:
+    """That the level of metrics of text rests on a tokenizer that the law does not state; nothing of one that does."""
+    if law.tokenizer_size is not None:
+        return []
+    return [
+        f"law {law.name} does not state its tokenizer: its loss is taken as per token of {TOKENIZER_SIZE:,}, which moves all "
+        "designs alike"
+    ]
+
+
 def notices_of_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:
     """Warnings about laws at the study's tokens: beyond their range, and tokens read more than once."""
     tokens = axis or ([config.tokens] if isinstance(config.tokens, float) else [])

@@ -54,7 +54,10 @@ def _heads(config: StudyConfig, space: SpaceSpecification | None, faults: Faults
         return {}
     if config.vocabulary == 0 and "vocabulary" not in axes:
         faults.add(("vocabulary",), "expected a vocabulary beside an axis of tied, got none; give one, or several")
-    alone = {name: [value] for name, value in given.items() if name not in {*several, *axes}}
+    besides = (
+        {"vocabulary": config.vocabulary, "tied": False} if config.tied is False else {"vocabulary": config.vocabulary}
+    )
+    alone = {name: [value] for name, value in besides.items() if name not in {*several, *axes}}
     return {**several, **alone}
 
 

@@ -1,0 +1,99 @@
+"""Vocabularies, tying, formats and tokens in one space: every exact answer against brute force, metrics of text among what is asked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nas.files import yaml_source
+from nas.problem.evaluations import Evaluations
+from nas.problem.problem import METRIC_ORDER, Problem
+from nas.search.scenarios import with_text
+from nas.study.study_laws import cost_beside
+from objectives.plugins import documents
+from objectives.text.text import Text
+from objectives.text.token_curve import TokenCurve
+from search_spaces.space import SearchSpace
+from tests.nas.exact.test_random_problems import (
+    Chance,
+    by_parts,
+    diagnosis_agrees,
+    frontier_agrees,
+    gains_agree,
+    in_formats,
+    sweep_agrees,
+)
+from tests.nas.exact.test_random_problems import problem_of as random_problem
+from tests.nas.exact.test_setting_by_setting import law_of
+from tests.nas.exact.test_tokens import asked, over_tokens
+
+PER_TEXT = ("bits_per_byte", "ms_per_kilobyte")
+
+
+def over_vocabularies(chance: Chance, problem: Problem) -> Problem:
+    """The problem with two or three vocabularies, perhaps tied or not, what they cost, and the text of metrics per byte."""
+    mapping = problem.space.mapping()
+    mapping["axes"]["vocabulary"] = sorted(chance.few([2048, 4096, 16_384, 50_257, 151_936], 2, 3)) or [4096, 16_384]
+    mapping["axes"] |= {"tied": [True, False]} if chance.one(True, False) else {}
+    cost = cost_beside(problem.scenario.law)
+    law = problem.scenario.law.model_copy(update={"vocabulary_cost": cost})
+    curve = TokenCurve.model_validate(yaml_source.read(documents("objectives.text.curves")["slimpajama"])[0])
+    scenario = with_text(replace(problem.scenario, law=law), Text(curve, cost), None)
+    columns = (*problem.columns, *PER_TEXT)
+    return replace(problem, space=SearchSpace.from_mapping(mapping), scenario=scenario, columns=columns)
+
+
+def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
+    """A problem over vocabularies and tokens of one seed, a third of them over formats as well."""
+    chance = Chance(seed)
+    problem, whole = random_problem(chance, heads=bool(seed % 2), layers=seed % 4 == 0)
+    law = law_of(chance, problem.architectures(whole.genotypes), seed)
+    problem = over_tokens(chance, replace(problem, scenario=replace(problem.scenario, latency="operator")), law)
+    problem = in_formats(chance, problem) if seed % 3 == 0 else problem
+    return chance, *asked(chance, over_vocabularies(chance, problem))
+
+
+def frontiers_agree(seed: int) -> None:
+    """Frontier and picks of one problem, every mechanism at work."""
+    _, problem, whole = drawn(seed)
+    with by_parts(small_steps=True):
+        frontier_agrees(problem, whole)
+
+
+def every_answer_agrees(seed: int) -> None:
+    """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
+    chance, problem, whole = drawn(seed)
+    with by_parts(small_steps=False):
+        frontier_agrees(problem, whole)
+        gains_agree(problem, whole)
+        if whole.ok.any():
+            sweep_agrees(problem, whole, chance.one(*METRIC_ORDER, *PER_TEXT))
+            diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
+
+
+@pytest.mark.parametrize("seed", [8004, 8005, *(pytest.param(i, marks=pytest.mark.slow) for i in range(8006, 8026))])
+def test_frontiers_and_picks_over_vocabularies_are_those_of_brute_force(seed: int) -> None:
+    frontiers_agree(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8700, 8712))
+def test_every_answer_over_vocabularies_is_that_of_brute_force(seed: int) -> None:
+    every_answer_agrees(seed)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", range(9700, 9900))
+def test_two_hundred_frontiers_over_vocabularies_are_those_of_brute_force(seed: int) -> None:
+    frontiers_agree(seed)
+
+
+def test_a_setting_and_a_batch_of_all_vocabularies_price_alike() -> None:
+    _, problem, whole = drawn(8004)
+    sizes = whole.genotypes[:, problem.space.place["vocabulary"]]
+    assert len(np.unique(sizes)) > 1
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        alone = problem.evaluate(whole.genotypes[rows])
+        for name in problem.metric_names:
+            assert (alone.metrics[name] == whole.metrics[name][rows]).all()
