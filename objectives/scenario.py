@@ -145,14 +145,11 @@ class Scenario:
         law, text, cost = self.law, self.text, self.law.vocabulary_cost
         law = law if cost is None else law.model_copy(update={"vocabulary_cost": cost.at(vocabulary)})
         formats = tuple(each.of_vocabulary(vocabulary) for each in self.formats)
-        found = replace(self, law=law, formats=formats)
-        if text is None:
+        found = replace(self, law=law, formats=formats, text=None if text is None else text.at(vocabulary))
+        if found.text is None or not found.text.prompt:
             return found
-        text = text.at(vocabulary)
-        read, written = (text.tokens_of(each) for each in (text.prompt, text.answer))
-        return replace(
-            found, text=text, input_tokens=read or self.input_tokens, output_tokens=written or self.output_tokens
-        )
+        read, written = (found.text.tokens_of(each) for each in (found.text.prompt, found.text.answer))
+        return replace(found, input_tokens=read, output_tokens=written)
 
     @property
     def own_vocabularies(self) -> bool:

@@ -17,7 +17,15 @@ from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
 EVIDENCE = "evidence"
-BESIDES = ("precision_law", "precision", "group_size", "precision_tokens", "layer_deltas", "layer_deltas_source", "vocabulary_cost")
+BESIDES = (
+    "precision_law",
+    "precision",
+    "group_size",
+    "precision_tokens",
+    "layer_deltas",
+    "layer_deltas_source",
+    "vocabulary_cost",
+)
 
 
 @dataclass(frozen=True, eq=False)

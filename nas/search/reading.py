@@ -16,7 +16,7 @@ from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
 from nas.study.study_laws import cost_beside, study_laws
-from nas.study.study_space import study_space
+from nas.study.study_space import study_space, without_axes
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
@@ -83,13 +83,11 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     applications = metrics.applications(config.applications_to_answer)
     baselines = baselines_of(config.baselines, faults)
     strategy = chosen_strategy(config.algo, config.params, faults)
-    space = study_space(config, space, faults)
-    own_heads = space is not None and space.axes.vocabulary is not None
-    config = config.model_copy(update={"vocabulary": 0, "tied": True}) if own_heads else config
+    space = study_space(config, space, curve, faults)
     faults.raise_if_any()
     if space is None or law is None or deltas is None or curve is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
-    config, known, said = resolve_expensive_objectives(config, metrics.known, SearchSpace(space))
+    config, known, said = resolve_expensive_objectives(without_axes(config, space), metrics.known, SearchSpace(space))
     laws = study_laws(config, law, others, deltas, space.axes)
     compared, alone = compared_with(baselines, space.axes.tokens, known)
     return ReadStudy(

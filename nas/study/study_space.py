@@ -4,7 +4,7 @@ Such limits, `full_layers>=4` or `kv_shared<=0`, stand among the budgets and are
 which kinds layers are: nothing but limits keeps the cheapest kind from winning everywhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,22 @@ from pydantic import ValidationError
 
 from nas.files.faults import Faults
 from nas.study.configuration import StudyConfig
+from objectives.text.token_curve import TokenCurve
 from search_spaces.axes_schema import CAPABILITIES, UPPER, Conditions
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
 
 
-def study_space(config: StudyConfig, space: SpaceSpecification | None, faults: Faults) -> SpaceSpecification | None:
-    """The space with the study's formats, limits, and tokens: several are its axis of them, one leaves it without."""
+def study_space(
+    config: StudyConfig, space: SpaceSpecification | None, curve: TokenCurve | None, faults: Faults
+) -> SpaceSpecification | None:
+    """The space with the study's formats, limits, and tokens: several are its axis of them, one leaves it without.
+
+    Vocabularies as well, each of a size that `curve` counts.
+    """
     limits = _layer_limits(config.budgets, faults)
     heads = _heads(config, space, faults)
+    _refuse_uncounted(heads.get("vocabulary") or (space and space.axes.vocabulary) or [], curve, faults)
     if space is None or (config.tokens is None and not config.precisions and not limits and not heads):
         return space
     content = _within(space, limits, faults)
@@ -39,6 +46,20 @@ def study_space(config: StudyConfig, space: SpaceSpecification | None, faults: F
             at = next((name for name in ("tokens", *heads) if name in each["loc"]), "precisions")
             faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space
+
+
+def without_axes(config: StudyConfig, space: SpaceSpecification) -> StudyConfig:
+    """The study without a vocabulary of all designs where its space has an axis of them."""
+    return config if space.axes.vocabulary is None else config.model_copy(update={"vocabulary": 0, "tied": True})
+
+
+def _refuse_uncounted(sizes: Sequence[int], curve: TokenCurve | None, faults: Faults) -> None:
+    """Vocabularies of which a curve does not say how much text a token holds."""
+    try:
+        if curve is not None and sizes:
+            curve.bytes_per_token(np.array(sizes))
+    except ValueError as error:
+        faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
 
 
 def _heads(config: StudyConfig, space: SpaceSpecification | None, faults: Faults) -> dict[str, list[Any]]:

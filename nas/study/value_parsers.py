@@ -10,6 +10,7 @@ from nas.files.faults import unknown
 from objectives.plugins import importable
 from objectives.quantities import counted
 
+MOST_TOKENS = 10**7  # of a vocabulary
 CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
 
 
@@ -94,10 +95,25 @@ def written_vocabulary(value: Any) -> Any:
     return sizes[0] if len(sizes) == 1 else sizes
 
 
-def _size(value: Any) -> Any:
+def _size(value: Any) -> int:
+    """A vocabulary, 0 (none) to 10,000,000.
+
+    Raises:
+        ValueError: another value.
+    """
+    number = value
     if isinstance(value, str):
-        value = int(value) if value.strip().isdecimal() else counted(value, "32k")
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+        try:
+            number = float(value) if re.fullmatch(r"\s*-?\d+\s*", value) else counted(value, "32k")
+        except ValueError:
+            number = None
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != int(number):
+        raise ValueError(f"expected an integer, got {value!r}; write for example 32000 or 32k")
+    if not 0 <= number <= MOST_TOKENS:
+        raise ValueError(
+            f"expected {'at least 0' if number < 0 else f'at most {MOST_TOKENS:,}'}, got {value}; correct it"
+        )
+    return int(number)
 
 
 def without_password(url: str) -> str:

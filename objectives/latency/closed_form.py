@@ -20,7 +20,7 @@ from search_spaces.columns import Part
 #: Whatever is in none of these is refused by name as soon as it is set, also what a later version adds.
 SCENARIO = (
     *("law", "device", "precision", "batch", "input_tokens", "output_tokens", "latency"),
-    *("head_bytes", "energy", "from_cache", "training", "formats"),
+    *("head_bytes", "energy", "from_cache", "training", "text", "formats"),
 )
 PRECISION = ("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak")
 DEVICE = (
