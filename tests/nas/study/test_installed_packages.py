@@ -156,6 +156,27 @@ def test_listing_names_each_with_its_distribution_and_imports_nothing(theirs: Pa
     assert executed(theirs) == set()
 
 
+def test_a_broken_law_is_named_in_the_list_and_breaks_no_other(theirs: Path, inside: Inside) -> None:
+    laws = theirs / "their_pack" / "laws"
+    (laws / "misspelled.yaml").write_text(yaml_source.dump({**LAW, "form": "two_pouers"}))
+    (laws / "torn.yaml").write_text("name: [\n")
+    (laws / "empty.yaml").write_text("")
+    (laws / "short.yaml").write_text(yaml_source.dump({**LAW, "form": "depth_width"}))
+    entry_points._read.cache_clear()
+    rows = {row["name"]: row["what"] for row in json.loads(inside("list", "laws", "--json").out)}
+    for name, said in {
+        "misspelled": "form: expected one of ",
+        "torn": "torn.yaml:2: expected YAML",
+        "empty": "empty.yaml:1: expected keys and values",
+        "short": "expected a number, got nothing; add it",
+    }.items():
+        assert rows[name].startswith("Broken: ")
+        assert said in rows[name]
+    assert rows["their_law"].startswith("theirs Installed: ")
+    assert executed(theirs) == set()
+    assert inside("run", "--law", "their_law", "--algo", "random", "--evaluations", 5, "--out", "run").code == 0
+
+
 def test_a_study_of_their_device_law_and_metric_holds_what_it_needs(
     theirs: Path, study: str, inside: Inside, tmp_path: Path
 ) -> None:
