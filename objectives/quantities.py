@@ -119,7 +119,7 @@ def _small(value: Any, unit: str, example: str) -> float:
     return scaled(value, unit, 1.0, example)
 
 
-def in_unit(unit: str, value: Any) -> float:
+def quantity_in(unit: str, value: Any) -> float:
     """A positive quantity as people write it ("20 ms", "8 GB", "1.5 B" parameters, 3.2) in the unit of a metric.
 
     Raises:

@@ -19,7 +19,7 @@ from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code
 from nas.study.value_parsers import ascending
 from objectives.plugins import importable
-from objectives.quantities import in_unit
+from objectives.quantities import quantity_in
 
 DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
@@ -104,7 +104,7 @@ def limit_of(metric: str, unit: str, written: Any) -> float:
             f"expected {metric}<=limit, at most, got {metric}{text}; only rates have a lower limit "
             f"({', '.join(costs())}), drop it"
         )
-    return in_unit(unit, written if least is None else least)
+    return quantity_in(unit, written if least is None else least)
 
 
 def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:
