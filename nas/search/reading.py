@@ -68,7 +68,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     _refuse_file_cluster(config, faults)
-    space = named("space", config.space, SpaceSpecification, faults)
+    specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
     device = named_device(config.device, faults)
@@ -79,16 +79,17 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     applications = metrics.applications(config.applications_to_answer)
     baselines = baselines_of(config.baselines, faults)
     strategy = chosen_strategy(config.algo, config.params, faults)
-    space = study_space(config, space, faults)
+    specification = study_space(config, specification, faults)
     faults.raise_if_any()
-    if space is None or law is None or deltas is None or device is None or strategy is None:
+    if specification is None or law is None or deltas is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
-    config, known, said = resolve_expensive_objectives(config, metrics.known, SearchSpace(space))
-    compared, alone = compared_with(baselines, space.axes.tokens, known)
+    space, tokens = SearchSpace(specification), specification.axes.tokens
+    config, known, said = resolve_expensive_objectives(config, metrics.known, space)
+    compared, alone = compared_with(baselines, tokens, known)
     return ReadStudy(
         config=config,
-        space=SearchSpace(space),
-        laws=study_laws(config, law, others, deltas, space.axes.tokens),
+        space=space,
+        laws=study_laws(config, law, others, deltas, tokens),
         device=device,
         trainer=trainer,
         metrics=known,

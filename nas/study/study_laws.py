@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
+from search_spaces.space import SearchSpace
 
+TRIED = 1000  # designs
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
@@ -45,6 +49,21 @@ def study_laws(
     tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     return own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd}), *others
+
+
+def refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
+    """Refuse a law whose formula gives no loss above 0 for any of some designs of the space.
+
+    Raises:
+        UsageError: there is one, with its name.
+    """
+    designs = space.architectures(space.sample(TRIED, np.random.default_rng(0)))
+    for i, law in enumerate(laws):
+        if not law.gives_losses(designs).any():
+            raise UsageError(
+                f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {TRIED:,} "
+                f"designs of {space.name}; correct its form or its coefficients"
+            )
 
 
 def _refuse_blind(laws: Sequence[Law]) -> None:
