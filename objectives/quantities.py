@@ -119,6 +119,25 @@ def _small(value: Any, unit: str, example: str) -> float:
     return scaled(value, unit, 1.0, example)
 
 
+def quantity_in(unit: str, value: Any) -> float:
+    """A positive quantity as people write it ("20 ms", "8 GB", "1.5 B" parameters, 3.2) in the unit of a metric.
+
+    Raises:
+        ValueError: not a positive quantity of that unit.
+    """
+    if unit == "ms":
+        return milliseconds(value)
+    if unit == "GB":
+        return gigabytes(value)
+    if unit in ("J", "W"):
+        return joules(value) if unit == "J" else watts(value)
+    if unit == "parameters":
+        return counted(value, "500M")
+    if unit == "h":
+        return hours(value)
+    return scaled(value, "FLOP", 1.0, "1e21") if unit == "FLOP" else scaled(value, "", 1.0, "3.2")
+
+
 Name = Annotated[str, AfterValidator(shown_name)]
 FlopsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "FLOP/s", 1e12, "42.5 TFLOP/s"))]
 OpsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "OP/s", 1e12, "85 TOP/s"))]

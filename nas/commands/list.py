@@ -12,7 +12,7 @@ from nas.files.yaml_source import read
 from nas.problem.expensive_objectives import EXPENSIVE
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
-from nas.study.catalogue import load_device, load_space
+from nas.study.catalogue import load_device, load_law, load_space
 from nas.study.entry_points import PlugIn
 from nas.study.law_records import RIGHT, records, records_of, rules
 from nas.terminal.console import notice, say, say_json
@@ -22,7 +22,7 @@ from objectives import outside
 from objectives.datasheet_times import measured_elsewhere
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
-from objectives.plugins import documents, first_line, importable, imports, summary
+from objectives.plugins import documents, first_line, importable, imports, normalised, summary
 from objectives.scenario import PRECISIONS
 
 Row = dict[str, Any]
@@ -117,11 +117,24 @@ def laws() -> list[Row]:
         row["elsewhere"] = [{"question": question, **asdict(own)} for question, own in records_of(row["name"]).items()]
     for name, offers in entry_points.offered("laws").items():
         try:
-            what = _described(read(Path(offers[0].place))[0])
+            what = _described_law(offers[0].place)
         except UsageError as error:
-            what = f"Broken: {error}."
+            what = f"Broken: {str(error).partition(chr(10))[0]}."
         rows.append({"name": name, "what": f"{what} {installed(offers)}".strip()})
     return rows
+
+
+def _described_law(place: str) -> str:
+    """The description of a law's file; a form of an installed package, which would have to be imported, is not checked.
+
+    Raises:
+        UsageError: the file holds no law.
+    """
+    content = read(Path(place))[0]
+    form = content.get("form") if isinstance(content, dict) else None
+    if not (isinstance(form, str) and normalised(form) in entry_points.offered("forms")):
+        load_law(place)
+    return _described(content)
 
 
 def records_in_columns() -> list[Row]:

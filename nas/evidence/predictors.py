@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.errors import UsageError
 from nas.evidence.tables import GroupedTable
 from nas.study.catalogue import load_law
 from objectives.evidence.trainings import MOST_EPOCHS, in_unit
@@ -52,7 +53,11 @@ class Prediction:
 
 
 def by_law(law: Law, of: GroupedTable) -> Prediction | None:
-    """A law's losses in the table's unit; None where it cannot be asked."""
+    """A law's losses in the table's unit; None where it cannot be asked.
+
+    Raises:
+        UsageError: its formula gives no loss of any row that it prices.
+    """
     table, per = of.table, in_unit(of.unit)
     assumed = stand_ins(law, table)
     if assumed is None:
@@ -63,7 +68,13 @@ def by_law(law: Law, of: GroupedTable) -> Prediction | None:
             priced &= (table.feature(name) >= low) & (table.feature(name) <= high)
     if law.prices_sparse and table.has("n_experts"):  # what experts must be is not said by these tables
         priced &= table.feature("n_experts") == 1
-    losses = per * np.where(priced & np.isfinite(predicted), predicted, np.nan)
+    finite = np.isfinite(predicted)
+    if priced.any() and not (finite & (predicted > 0.0))[priced].any():
+        raise UsageError(
+            f"law: expected a formula that gives losses, got none above 0 from {law.name} for {priced.sum():,} models "
+            f"of {of.name}; correct its form or its coefficients"
+        )
+    losses = per * np.where(priced & finite, predicted, np.nan)
     if not law.drawn:
         return Prediction(losses, True)
     draws = per * drawn_predictions(law, table, assumed)

@@ -8,9 +8,10 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, limit_in_unit, unit_of
+from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import best_row
 from nas.problem.rates import costs
+from objectives.quantities import quantity_in
 from search_spaces.arrays import FloatArray
 
 MOST = 100_000
@@ -40,7 +41,7 @@ def parse_sweep(text: str, metrics: tuple[str, ...]) -> Sweep:
             f"sweep: expected {FORM} with one of {', '.join(metrics)}, got {text!r}; write total_ms=20:500:20"
         )
     try:
-        first, last, step = (float(limit_in_unit(unit_of(metric), part.strip())) for part in parts)
+        first, last, step = (float(quantity_in(unit_of(metric), part.strip())) for part in parts)
     except ValueError as error:
         raise UsageError(f"sweep: {error}") from None
     count = np.floor((last - first) / step + 1e-9) + 1

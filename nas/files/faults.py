@@ -99,7 +99,7 @@ class Faults:
 
     def add_validation(self, error: ValidationError, prefix: Path = (), model: type[BaseModel] | None = None) -> None:
         """Record every fault that pydantic found, in our words."""
-        for detail in error.errors():
+        for detail in _of_what_was_meant(error.errors()):
             self.add_detail(prefix, detail, model)
 
     def add_detail(self, prefix: Path, detail: Any, model: type[BaseModel] | None) -> None:
@@ -140,6 +140,17 @@ def _place(detail: Any) -> Path:
     parts = detail["loc"]
     own = len(parts) - 1 if detail["type"] == "extra_forbidden" else -1
     return tuple(part for i, part in enumerate(parts) if i == own or not _is_type_tag(part))
+
+
+def _of_what_was_meant(details: Sequence[Any]) -> list[Any]:
+    """The faults without those of the alternative that was not meant where a name or other content may stand."""
+    dropped: list[Any] = []
+    for name in (d for d in details if d["type"] == "string_type" and d["loc"][-1:] == ("str",)):
+        at = name["loc"][:-1]
+        others = [d for d in details if d is not name and d["loc"][: len(at)] == at]
+        refused = [d for d in others if d["type"].endswith("_type") and len(d["loc"]) == len(at) + 1]
+        dropped += refused if len(refused) == len(others) else [name]
+    return [d for d in details if all(d is not other for other in dropped)]
 
 
 def _is_type_tag(part: Any) -> bool:

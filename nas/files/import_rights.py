@@ -43,8 +43,8 @@ def right_of(name: str) -> Right:
     return RIGHTS.get(name, Right.NONE)
 
 
-def refuse_import(what: str, *, typed: bool) -> None:
-    """See that the command may import what is called `what`, which the user typed himself or a study names.
+def refuse_import(kind: str, what: str, *, typed: bool) -> None:
+    """See that the command may import a metric or a strategy called `what`, which the user typed himself or a study names.
 
     Raises:
         UsageError: it may not.
@@ -53,7 +53,8 @@ def refuse_import(what: str, *, typed: bool) -> None:
     right = right_of(name) if name else Right.STUDY
     if right is Right.STUDY or (right is Right.TYPED and typed):
         return
-    hint = f"name it yourself: --set objectives=loss,{what}" if right is Right.TYPED else "use plas run"
+    flag = f"objectives=loss,{what}" if kind == "metric" else f"algo={what}"
+    hint = f"name it yourself: --set {flag}" if right is Right.TYPED else "use plas run"
     raise UsageError(
-        f"expected a metric that ships, which is all that plas {name} takes from a study, got {what}; {hint}"
+        f"expected a {kind} that ships, which is all that plas {name} takes from a study, got {what}; {hint}"
     )

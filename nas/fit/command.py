@@ -202,7 +202,12 @@ def asked_of(request: FitRequest) -> Asked | None:
 
 def study_of(request: FitRequest, law: Law) -> Study:
     """The study whose space, frontier and picks the designs and the check are about, under the law."""
-    flags = {"law": law.mapping(), "baselines": [], **({} if request.space is None else {"space": request.space})}
+    flags = {
+        "law": law.mapping(),
+        "baselines": [],
+        "algo": "random",
+        **({} if request.space is None else {"space": request.space}),
+    }
     return assemble(*layered(flags, [], request.config))
 
 

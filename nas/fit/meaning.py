@@ -12,12 +12,12 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.tables import refuse_existing, refuse_used
 from nas.fit.request import FitRequest
-from nas.problem.objective import limit_in_unit
 from nas.study import entry_points
 from nas.study.catalogue import installed_form
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form, named_form
 from objectives.plugins import importable
+from objectives.quantities import quantity_in
 
 KV = {"log": "hw_codesign_log_kv", "fixed": "hw_codesign", "free": "hw_codesign"}
 UNITS = ("nats", "bits")
@@ -188,7 +188,7 @@ def max_params_of(request: FitRequest) -> float | None:
     if request.max_params is None:
         return None
     try:
-        return limit_in_unit("parameters", request.max_params)
+        return quantity_in("parameters", request.max_params)
     except ValueError as error:
         raise UsageError(f"max_params: {error}") from None
 

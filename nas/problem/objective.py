@@ -9,9 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from nas.problem.rates import Rate, costs, is_rate, rate_of
+from nas.problem.rates import Rate, rate_of
 from objectives.plugins import importable
-from objectives.quantities import counted, gigabytes, hours, joules, milliseconds, scaled, watts
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
@@ -114,45 +113,6 @@ def limit_on_cost(metric: str, limit: float, workload: Workload) -> Budget:
     """A limit as a budget: at most, of a rate at least, which is a limit on its cost."""
     rate = rate_of(metric, workload)
     return Budget(metric, limit) if rate is None else Budget(rate.cost, rate.largest_cost(limit), rate)
-
-
-def limit_of(metric: str, unit: str, written: Any) -> float:
-    """A limit as written, in the metric's unit: at most, or `>=20`, at least, of a rate.
-
-    Raises:
-        ValueError: not a positive quantity of that unit, or a limit on the wrong side.
-    """
-    text = written.strip() if isinstance(written, str) else ""
-    least = text.removeprefix(">=").strip() if text.startswith(">=") else None
-    if is_rate(metric) and least is None:
-        raise ValueError(
-            f"expected {metric}>=limit, at least, got {metric}={written}; more of it is better, write '{metric}>={written}'"
-        )
-    if not is_rate(metric) and least is not None:
-        raise ValueError(
-            f"expected {metric}<=limit, at most, got {metric}{text}; only rates have a lower limit "
-            f"({', '.join(costs())}), drop it"
-        )
-    return limit_in_unit(unit, written if least is None else least)
-
-
-def limit_in_unit(unit: str, limit: Any) -> float:
-    """A limit as written ("20 ms", "8 GB", "1.5 B" parameters, 3.2) in a metric's unit.
-
-    Raises:
-        ValueError: not a positive quantity of that unit.
-    """
-    if unit == "ms":
-        return milliseconds(limit)
-    if unit == "GB":
-        return gigabytes(limit)
-    if unit in ("J", "W"):
-        return joules(limit) if unit == "J" else watts(limit)
-    if unit == "parameters":
-        return counted(limit, "500M")
-    if unit == "h":
-        return hours(limit)
-    return scaled(limit, "FLOP", 1.0, "1e21") if unit == "FLOP" else scaled(limit, "", 1.0, "3.2")
 
 
 def unit_of(metric: str) -> str:

@@ -28,7 +28,12 @@ from nas.search.worker_settings import few_whole_values, idle_workers, refuse_mi
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
-from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
+from nas.study.study_laws import (
+    notices_of_alternatives,
+    notices_of_text,
+    notices_of_tokens,
+    refuse_without_losses,
+)
 from nas.study.value_parsers import without_password
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
@@ -173,6 +178,7 @@ def study_of(asked: ReadStudy) -> Study:
     questions, left_out = _questions(asked, problem)
     problem = replace(problem, queries=questions)
     refuse_misplaced(asked.config, problem)
+    refuse_without_losses(asked.laws, asked.space)
     formats = problem.space.formats if problem.scenario.formats else [asked.config.precision]
     own, *others = asked.laws
     of_tokens = notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])

@@ -54,13 +54,13 @@ def strategy_module(algo: str) -> Any:
     Raises:
         UsageError: unknown name, with the nearest; an extra that is not installed; a module that is no strategy.
     """
-    return _module(algo, code_named(KIND, algo))
+    return _module(algo, code_named(KIND, algo), typed=True)
 
 
-def _module(algo: str, code: PlugIn | None) -> Any:
+def _module(algo: str, code: PlugIn | None, *, typed: bool) -> Any:
     """The module of a strategy whose code is ours (None), an installed package's, or the user's own."""
     if code is not None:
-        with loaded_code(code) as module:
+        with loaded_code(code, typed=typed) as module:
             return _checked(module, algo)
     if algo in importable(SHIPPED):
         return _shipped(algo)
@@ -129,10 +129,10 @@ def chosen_strategy(algo: str, params: Mapping[str, Any], faults: Faults) -> Cho
     A user's own module is imported only where a flag names it: a study's file could be anybody's.
     """
     try:
-        code = code_named(KIND, algo)
-        if code is not None and not code.distribution and not faults.typed(("algo",)):
+        code, typed = code_named(KIND, algo), faults.typed(("algo",))
+        if code is not None and not code.distribution and not typed:
             raise UsageError(untyped(algo, "--algo" if faults.coded is None else None))
-        module = _module(algo, code)
+        module = _module(algo, code, typed=typed)
         return ChosenStrategy(module, module.Parameters.model_validate(params))
     except UsageError as error:
         faults.add(("algo",), str(error))

@@ -71,7 +71,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     _refuse_file_cluster(config, faults)
-    space = named("space", config.space, SpaceSpecification, faults)
+    specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
@@ -83,16 +83,17 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     applications = metrics.applications(config.applications_to_answer)
     baselines = baselines_of(config.baselines, faults)
     strategy = chosen_strategy(config.algo, config.params, faults)
-    space = study_space(config, space, curve, faults)
+    specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
-    if space is None or law is None or deltas is None or curve is None or device is None or strategy is None:
+    if specification is None or law is None or deltas is None or curve is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
-    config, known, said = resolve_expensive_objectives(without_axes(config, space), metrics.known, SearchSpace(space))
-    laws = study_laws(config, law, others, deltas, space.axes)
-    compared, alone = compared_with(baselines, space.axes.tokens, known)
+    space, axes = SearchSpace(specification), specification.axes
+    config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics.known, space)
+    laws = study_laws(config, law, others, deltas, axes)
+    compared, alone = compared_with(baselines, axes.tokens, known)
     return ReadStudy(
         config=config,
-        space=SearchSpace(space),
+        space=space,
         laws=laws,
         text=Text(curve, cost_beside(laws[0])),
         device=device,

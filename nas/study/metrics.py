@@ -11,13 +11,15 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.problem.objective import KEEP, Objective, built_in, limit_of
+from nas.problem.objective import KEEP, Objective, built_in
 from nas.problem.quantile_budgets import metric_of
+from nas.problem.rates import costs, is_rate
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code
 from nas.study.value_parsers import ascending
 from objectives.plugins import importable
+from objectives.quantities import quantity_in
 
 DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
 QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
@@ -83,6 +85,26 @@ class MetricReader:
             self.faults.add(path, str(error))
             return False
         return True
+
+
+def limit_of(metric: str, unit: str, written: Any) -> float:
+    """A limit as written, in the metric's unit: at most, or `>=20`, at least, of a rate.
+
+    Raises:
+        ValueError: not a positive quantity of that unit, or a limit on the wrong side.
+    """
+    text = written.strip() if isinstance(written, str) else ""
+    least = text.removeprefix(">=").strip() if text.startswith(">=") else None
+    if is_rate(metric) and least is None:
+        raise ValueError(
+            f"expected {metric}>=limit, at least, got {metric}={written}; more of it is better, write '{metric}>={written}'"
+        )
+    if not is_rate(metric) and least is not None:
+        raise ValueError(
+            f"expected {metric}<=limit, at most, got {metric}{text}; only rates have a lower limit "
+            f"({', '.join(costs())}), drop it"
+        )
+    return quantity_in(unit, written if least is None else least)
 
 
 def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:

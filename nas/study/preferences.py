@@ -10,11 +10,12 @@ from nas.problem.differences import cheapest
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
-from nas.problem.objective import Budget, limit_of, limit_on_cost, unit_of
+from nas.problem.objective import Budget, limit_on_cost, unit_of
 from nas.problem.picks import best_row
 from nas.problem.rates import costs, rate_of
 from nas.problem.uncertainty import cost_among
 from nas.study.budget_parser import split_budget
+from nas.study.metrics import limit_of
 from nas.terminal.program import command
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray

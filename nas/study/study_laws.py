@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study.configuration import StudyConfig
@@ -11,9 +13,11 @@ from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
 from objectives.plugins import folder
 from objectives.text.vocabulary_cost import VocabularyCost
 from search_spaces.axes_schema import Axes
+from search_spaces.space import SearchSpace
 
 COST = folder("objectives.text") / "vocabulary_cost.yaml"
 TOKENIZER_SIZE = 50_257  # of laws that do not say theirs; it moves the loss of all designs alike
+TRIED = 1000  # designs
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
@@ -62,6 +66,21 @@ def cost_beside(law: Law) -> VocabularyCost:
     """What vocabularies cost by published runs, beside the law's own tokenizer."""
     content, _ = yaml_source.read(COST)
     return VocabularyCost.model_validate({**content, "relative_to": law.tokenizer_size or TOKENIZER_SIZE})
+
+
+def refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
+    """Refuse a law whose formula gives no loss above 0 for any of some designs of the space.
+
+    Raises:
+        UsageError: there is one, with its name.
+    """
+    designs = space.architectures(space.sample(TRIED, np.random.default_rng(0)))
+    for i, law in enumerate(laws):
+        if not law.gives_losses(designs).any():
+            raise UsageError(
+                f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {TRIED:,} "
+                f"designs of {space.name}; correct its form or its coefficients"
+            )
 
 
 def _refuse_blind(laws: Sequence[Law]) -> None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from nas.files.faults import Faults
 from nas.study.configuration import StudyConfig
 from objectives.text.token_curve import TokenCurve
-from search_spaces.axes_schema import CAPABILITIES, UPPER, Conditions
+from search_spaces.axes_schema import CAPABILITIES, UPPER, Axes, Conditions
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
 
@@ -48,9 +48,9 @@ def study_space(
         return space
 
 
-def without_axes(config: StudyConfig, space: SpaceSpecification) -> StudyConfig:
+def without_axes(config: StudyConfig, axes: Axes) -> StudyConfig:
     """The study without a vocabulary of all designs where its space has an axis of them."""
-    return config if space.axes.vocabulary is None else config.model_copy(update={"vocabulary": 0, "tied": True})
+    return config if axes.vocabulary is None else config.model_copy(update={"vocabulary": 0, "tied": True})
 
 
 def _refuse_uncounted(sizes: Sequence[int], curve: TokenCurve | None, faults: Faults) -> None:

@@ -49,8 +49,8 @@ def loaded_code(code: PlugIn, *, typed: bool = True) -> Iterator[ModuleType]:
     Raises:
         UsageError: the command may not import it, it cannot be imported, or what the block raises.
     """
-    if code.kind == "metrics" or not code.distribution:
-        refuse_import(code.name, typed=typed)
+    if code.kind in ("metrics", "strategies"):
+        refuse_import(entry_points.ONE[code.kind], code.name, typed=typed)
     try:
         yield imported(code.place.partition(":")[0])
     except UsageError as error:

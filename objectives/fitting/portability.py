@@ -10,6 +10,7 @@ from scipy.stats import kendalltau, spearmanr
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.draws import Draw, losses_without_kinds
 from objectives.loss_law.features import WITH_EMBEDDINGS
+from objectives.loss_law.form import beyond_floats
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
@@ -86,6 +87,7 @@ def drawn_predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> F
     return _losses(law, table, assumed, law.drawn)
 
 
+@beyond_floats()
 def _losses(law: Law, table: Table, assumed: Mapping[str, float], draws: Sequence[Draw]) -> FloatArray:
     def quantity(name: str) -> FloatArray:
         if name in assumed:

@@ -28,6 +28,11 @@ Coefficients = Mapping[str, Any]  # numbers by name, or those of many draws as c
 EXPONENT = (0.0, 3.0)
 
 
+def beyond_floats() -> np.errstate:
+    """Let what has no floating-point number be ∞ or NaN, without a warning."""
+    return np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
+
 class Term(BaseModel):
     """One term: its scale, exponents per quantity ("-alpha" falls), logarithms with their reference.
 
@@ -191,15 +196,28 @@ class Form(BaseModel):
         """Whether a fit finds its coefficients: one sum of plain terms of known quantities."""
         return not (self.factors or self.bent or self.joined) and all(term.plain for term in self.terms.values())
 
-    def not_positive(self, c: Mapping[str, float]) -> list[str]:
-        """Coefficients of joined terms, and what joins them, that are not above 0, as they must be."""
-        needed = [*(self.terms[name].scale for name in self.joined), *([self.join] if self.join else [])]
-        return [name for name in needed if name in c and not c[name] > 0.0]
+    def faults_of(self, c: Mapping[str, float]) -> list[str]:
+        """Coefficients that give no loss, `coefficients.NAME: …`: of joined terms, of what joins them, of what bends a quantity."""
+        needed = {name: "that bends a quantity" for bend in self.bent.values() for name in bend.coefficients}
+        joined = [*(self.terms[name].scale for name in self.joined), *([self.join] if self.join else [])]
+        needed |= dict.fromkeys(joined, "of joined terms")
+        faults = [
+            f"coefficients.{name}: expected a positive number {of}, got {c[name]:g}; correct it"
+            for name, of in needed.items()
+            if name in c and not c[name] > 0.0
+        ]
+        ends = [(b.coefficients[0], b.coefficients[-1]) for b in self.bent.values() if b.by == "saturation"]
+        return faults + [
+            f"coefficients.{start}: expected less than {most}, {c[most]:g}, got {c[start]:g}; correct it"
+            for start, most in ends
+            if start in c and most in c and not c[start] < c[most]
+        ]
 
     def bound(self, exponent: str) -> tuple[float, float]:
         """Range in which a fit looks for an exponent."""
         return self.bounds.get(exponent, EXPONENT)
 
+    @beyond_floats()
     def values(self, feature: Feature, c: Coefficients) -> dict[str, FloatArray | float]:
         """The terms, each (n,) or a number, of many draws (draws, n) or (draws, 1), times the factors, joined ones by their shares of what they count together.
 
@@ -219,7 +237,7 @@ class Form(BaseModel):
 
     def loss(self, total: FloatArray) -> FloatArray:
         """The loss of the sum of the terms; infinite where it is beyond floating point."""
-        with np.errstate(over="ignore"):
+        with beyond_floats():
             return total if self.of == "loss" else np.exp(total)
 
 

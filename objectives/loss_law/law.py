@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
 from objectives.loss_law.features import feature
-from objectives.loss_law.form import Coefficients, Form, named_form
+from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
 from objectives.loss_law.layer_deltas import Kind, LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
@@ -92,16 +92,18 @@ class Law(BaseModel):
             for c in self.coefficients
             if c not in needed
         ]
-        faults += [
-            f"coefficients.{c}: expected a positive number of joined terms, got {self.coefficients[c]:g}; correct it"
-            for c in named_form(self.form).not_positive(self.coefficients)
-        ]
+        faults += named_form(self.form).faults_of(self.coefficients)
         for field in ("fitted_on", *DOMAINS):
             choices = (*RANGED, "tokens") if field == "fitted_on" else RANGED
             faults += [
                 f"{field}.{c}: expected one of {', '.join(choices)}; remove it"
                 for c in getattr(self, field)
                 if c not in choices
+            ]
+            faults += [
+                f"{field}.{c}: expected the least and the most of a quantity, got {least:g} and {most:g}; correct them"
+                for c, (least, most) in getattr(self, field).items()
+                if not 0.0 <= least <= most
             ]
         if "tokens" in named_form(self.form).features and self.tokens is None:
             faults.append("tokens: expected the training tokens to predict for, got nothing; add them")
@@ -158,6 +160,7 @@ class Law(BaseModel):
         """Whether its predictions depend on the training tokens."""
         return "tokens" in self.law_form.features
 
+    @beyond_floats()
     def terms(self, architectures: Architectures) -> dict[str, FloatArray]:
         """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum."""
         known: dict[str, FloatArray] = {}
@@ -171,6 +174,14 @@ class Law(BaseModel):
             values |= {"vocabulary": self.vocabulary_cost.priced(total, architectures.vocabulary) - total}
         return values
 
+    @beyond_floats()
+    def gives_losses(self, architectures: Architectures) -> BoolArray:
+        """Of which rows the formula gives a loss, a number above 0, (n,), whether or not the law prices them."""
+        values = self._values(self.law_form, architectures, self.coefficients, {})
+        total = self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))
+        found: BoolArray = np.isfinite(total) & (total > 0.0)
+        return found
+
     def _values(
         self, form: Form, architectures: Architectures, coefficients: Coefficients, known: dict[str, FloatArray]
     ) -> dict[str, FloatArray]:
@@ -179,8 +190,7 @@ class Law(BaseModel):
                 known[name] = self.feature(architectures, name)
             return known[name]
 
-        with np.errstate(over="ignore", invalid="ignore"):
-            terms = form.values(remembered, coefficients)
+        terms = form.values(remembered, coefficients)
         return {name: np.full(len(architectures), v) if np.ndim(v) == 0 else np.asarray(v) for name, v in terms.items()}
 
     def drawn_losses(self, architectures: Architectures, most: int | None = None) -> FloatArray:
@@ -220,6 +230,7 @@ class Law(BaseModel):
         found = [np.quantile(self.spread_losses(block), level, axis=0) for block in blocks]
         return np.concatenate([np.zeros(0), *found])
 
+    @beyond_floats()
     def loss(self, architectures: Architectures) -> FloatArray:
         """Natural-log loss per token, nats, (n,): the sum of the terms in their order; ∞ where the law does not price."""
         terms, cost = self.terms(architectures), self.vocabulary_cost

@@ -1,5 +1,7 @@
 """Whether a point is behind known points in every objective, answered by one look-up."""
 
+import sys
+
 import numpy as np
 
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -32,8 +34,11 @@ class Table:
             np.minimum.accumulate(self.least, axis=axis, out=self.least)
 
     def behind(self, values: list[FloatArray]) -> BoolArray:
-        """Which points (objective by objective, each (n,)) are beaten in every objective, by more than SLACK."""
-        lowered = [column - SLACK * np.abs(column) for column in values]
+        """Which points (objective by objective, each (n,)) are beaten in every objective, by more than SLACK.
+
+        ∞, a perplexity beyond floating point, is beaten by every number.
+        """
+        lowered = [column - SLACK * np.minimum(np.abs(column), sys.float_info.max) for column in values]
         cells = tuple(bins.index(lowered[i]) for i, bins in self.bins)
         behind: BoolArray = self.least[cells or 0] < lowered[self.kept]
         return behind

@@ -246,6 +246,13 @@ def test_equal_points_are_let_through() -> None:
     assert table.behind([np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0])]).tolist() == [False, False, True]
 
 
+def test_what_is_beyond_floating_point_is_behind_what_is_better_in_the_rest() -> None:
+    table = Table(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert table.behind([np.full(3, np.inf), np.array([0.5, 1.5, 3.0])]).tolist() == [False, True, True]
+    assert table.behind([np.array([0.5, 1.5, 3.0]), np.full(3, np.inf)]).tolist() == [False, True, True]
+    assert Table(np.array([[1.0]])).behind([np.array([np.inf, 0.5])]).tolist() == [True, False]
+
+
 def test_a_share_times_a_factor() -> None:
     share = Share((np.ones(2),), (np.full(2, 3.0),)).times(2.0)
     assert [term.tolist() for term in (*share.per_layer, *share.once)] == [[2.0, 2.0], [6.0, 6.0]]

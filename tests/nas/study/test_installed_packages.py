@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import nas
-from nas.files import yaml_source
+from nas.files import import_rights, yaml_source
+from nas.files.faults import Faults
+from nas.search.discovery import chosen_strategy
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 
@@ -156,6 +158,27 @@ def test_listing_names_each_with_its_distribution_and_imports_nothing(theirs: Pa
     assert executed(theirs) == set()
 
 
+def test_a_broken_law_is_named_in_the_list_and_breaks_no_other(theirs: Path, inside: Inside) -> None:
+    laws = theirs / "their_pack" / "laws"
+    (laws / "misspelled.yaml").write_text(yaml_source.dump({**LAW, "form": "two_pouers"}))
+    (laws / "torn.yaml").write_text("name: [\n")
+    (laws / "empty.yaml").write_text("")
+    (laws / "short.yaml").write_text(yaml_source.dump({**LAW, "form": "depth_width"}))
+    entry_points._read.cache_clear()
+    rows = {row["name"]: row["what"] for row in json.loads(inside("list", "laws", "--json").out)}
+    for name, said in {
+        "misspelled": "form: expected one of ",
+        "torn": "torn.yaml:2: expected YAML",
+        "empty": "empty.yaml:1: expected keys and values",
+        "short": "expected a number, got nothing; add it",
+    }.items():
+        assert rows[name].startswith("Broken: ")
+        assert said in rows[name]
+    assert rows["their_law"].startswith("theirs Installed: ")
+    assert executed(theirs) == set()
+    assert inside("run", "--law", "their_law", "--algo", "random", "--evaluations", 5, "--out", "run").code == 0
+
+
 def test_a_study_of_their_device_law_and_metric_holds_what_it_needs(
     theirs: Path, study: str, inside: Inside, tmp_path: Path
 ) -> None:
@@ -183,6 +206,59 @@ def test_a_study_of_their_device_law_and_metric_holds_what_it_needs(
     assert answer.code == 0, answer
     assert "metric energy their-plas 1.0 -> their-plas 1.1" in answer.err
     assert executed(theirs) == {"metrics"}
+
+
+@pytest.fixture
+def searching(install: Installed, tmp_path: Path, tiny: dict[str, Any]) -> Path:
+    """A package with a strategy, and a study that names it."""
+    template = (ROOT / "nas" / "strategies" / "_template.py").read_text()
+    marked = template + "\n\nfrom pathlib import Path\n" + LEFT
+    files = {"their_pack/__init__.py": "", "their_pack/search.py": marked}
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "algo": "their_search"}))
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size\none,4,256,1,256\n")
+    designs = [(depth, width) for depth in (4, 6, 8) for width in (256, 512, 768)]
+    rows = "\n".join(f"{depth},{width},{2 + 90 / (depth * width) ** 0.5}" for depth, width in designs)
+    (tmp_path / "runs.csv").write_text(f"depth,width,loss\n{rows}\n")
+    return install("their-plas", {"strategies": {"their_search": "their_pack.search"}}, files)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("theory", "--config", "study.yaml"),
+        ("explain", "--config", "study.yaml", "--model", "qwen2.5_0.5b"),
+        ("export", "c.csv", "--config", "study.yaml", "--vocabulary", 300, "--out", "out"),
+        ("fit", "runs.csv", "--config", "study.yaml", "--form", "depth_width", "--bootstraps", 0, "--out", "law.yaml"),
+    ],
+    ids=lambda line: str(line[0]),
+)
+def test_a_command_that_does_not_search_does_not_import_the_strategy_of_a_study(
+    line: tuple[str, ...], searching: Path, inside: Inside
+) -> None:
+    answer = inside(*line)
+    assert answer.code == 0, answer
+    assert executed(searching) == set()
+
+
+def test_a_strategy_is_imported_where_it_searches_or_is_typed(searching: Path, inside: Inside) -> None:
+    run = ("run", "--config", "study.yaml", "--evaluations", 20, "--quiet", "--out", "run")
+    for line in (run, ("theory", "--config", "study.yaml", "--set", "algo=their_search"), ("schema", "their_search")):
+        assert inside(*line).code == 0
+        assert executed(searching) == {"search"}
+    for line in (("select", "run"), ("explain", "run"), ("theory", "--config", "run"), ("report", "run")):
+        assert inside(*line).code == 0
+        assert executed(searching) == set()
+
+
+@pytest.mark.parametrize(("command", "hint"), [("fit", "use plas run"), ("theory", "--set algo=their_search")])
+def test_no_command_imports_a_strategy_beyond_its_right(command: str, hint: str, searching: Path) -> None:
+    faults = Faults({("algo",): "study.yaml:1"})
+    with import_rights.command(command):
+        assert chosen_strategy("their_search", {}, faults) is None
+    ((_, said),) = faults.lines
+    assert f"expected a strategy that ships, which is all that plas {command} takes from a study" in said
+    assert hint in said
+    assert executed(searching) == set()
 
 
 def test_worker_processes_import_a_metric_from_its_place(

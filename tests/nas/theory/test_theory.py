@@ -290,10 +290,10 @@ def test_the_pictures(inside: Callable[..., Any], tmp_path: Any, monkeypatch: py
     assert first == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
 
 
-def test_a_law_whose_losses_are_infinite_is_refused(inside: Any, tmp_path: Path) -> None:
+def test_a_law_whose_losses_are_infinite_in_a_part_of_the_space_is_refused(inside: Any, tmp_path: Path) -> None:
     law = load_law("hw_codesign").mapping()
-    law["coefficients"] |= {"beta_1": -200.0}
+    law["coefficients"] |= {"beta_1": -91.0}  # wide designs alone
     (tmp_path / "law.yaml").write_text(dump(law))
     answer = inside("theory", "--law", str(tmp_path / "law.yaml"), "--budget", "decode_ms=50")
     assert answer.code == 2
-    assert "theory: expected a law with finite losses all over the space, got loss: inf" in answer.err
+    assert "theory: expected a law with finite losses all over the space, got loss: " in answer.err
