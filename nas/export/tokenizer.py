@@ -57,8 +57,7 @@ def refuse_larger(tokenizer: Tokenizer, vocabulary: int) -> None:
 
 def byte_level(merges: Sequence[tuple[str, str]] = ()) -> Tokenizer:
     """One id per byte, an end token, then one per merge of two pieces: any text; without merges 257 ids and no training."""
-    vocabulary = {character: byte for byte, character in enumerate(_characters())} | {END: SMALLEST - 1}
-    vocabulary |= {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
+    vocabulary = ids_of(merges)
     end = {"id": SMALLEST - 1, "content": END, "single_word": False, "lstrip": False, "rstrip": False}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": bool(merges)}
     content: dict[str, Any] = {
@@ -93,6 +92,12 @@ def byte_level(merges: Sequence[tuple[str, str]] = ()) -> Tokenizer:
     files = {"tokenizer.json": _json(content), "tokenizer_config.json": _json(settings)}
     kind = f"a byte-level BPE of {len(vocabulary):,} entries" if merges else "bytes"
     return Tokenizer(kind, len(vocabulary), SMALLEST - 1, None, SMALLEST - 1, files)
+
+
+def ids_of(merges: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """The ids of a byte-level tokenizer's pieces: bytes, the end token, what each merge makes."""
+    ids = {character: byte for byte, character in enumerate(_characters())} | {END: SMALLEST - 1}
+    return ids | {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
 
 
 def _characters() -> list[str]:
