@@ -24,6 +24,7 @@ class Kind(StrEnum):
     stacks = "stacks"
     recipes = "recipes"
     evidence = "evidence"
+    token_curves = "token-curves"
 
 
 def list_(

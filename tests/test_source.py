@@ -22,7 +22,7 @@ LATE = {  # what a function may import, itself or through a module of ours; ever
     "scikit_posthocs": "extra stats",
     "distributed": "extra dask",
     "pyarrow": "a package of the user's, for saved data sets",
-    "tokenizers": "extra hf",
+    "tokenizers": "extra tokenize",
     "torch": "extra hf",
     "transformers": "extra hf",
     "vllm": "an engine of the user's, in its own interpreter",

@@ -24,6 +24,7 @@ from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
 from objectives.scenario import PRECISIONS
+from objectives.token_curve import TokenCurve
 
 Row = dict[str, Any]
 SPARE = (
@@ -287,6 +288,24 @@ def evidence() -> list[Row]:
     ]
 
 
+def token_curves() -> list[Row]:
+    """Bytes per token over the vocabulary of known texts, at the ends of what was counted; plas tokenize counts others."""
+    found = {
+        name: TokenCurve.model_validate(read(place)[0]) for name, place in documents("objectives.token_curves").items()
+    }
+    return [
+        {
+            "name": name,
+            "vocabulary from": curve.sizes[0].vocabulary,
+            "to": curve.sizes[-1].vocabulary,
+            "bytes/token from": curve.sizes[0].bytes_per_token,
+            "bytes/token to": curve.sizes[-1].bytes_per_token,
+            "what": curve.description,
+        }
+        for name, curve in found.items()
+    ]
+
+
 def _rows_beside(document: Path) -> int:
     path = document.with_suffix(".csv")
     return len(outside.text(path, outside.MB).splitlines()) - 1 if path.is_file() else 0
@@ -306,5 +325,6 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "studies": studies,
     "stacks": stacks,
     "evidence": evidence,
+    "token-curves": token_curves,
     "recipes": lambda: documented("nas.export.recipes"),
 }

@@ -29,6 +29,34 @@ def encoder_of(tokenizer: Tokenizer) -> Encoder:
     return Bytes() if tokenizer.kind == "bytes" else _Pieces(tokenizer)
 
 
+def refuse_without_package() -> None:
+    """See that the package is there which reads, and trains, a tokenizer.json.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if find_spec("tokenizers") is None:
+        raise UsageError(
+            "--tokenizer: expected the package tokenizers, got none; pip install 'plas-codesign[tokenize]'"
+        )
+
+
+def reader_of(content: bytes, name: str) -> Any:
+    """The package's own tokenizer of a tokenizer.json's content.
+
+    Raises:
+        UsageError: the package is missing, or cannot read it.
+    """
+    refuse_without_package()
+    from tokenizers import Tokenizer as Reader
+
+    try:
+        return Reader.from_buffer(content)
+    except Exception as error:  # the package raises Exception itself
+        reason = str(error).splitlines()[0][:200]
+        raise UsageError(f"--tokenizer: expected a tokenizer, got {name} ({reason}); give another") from None
+
+
 class Bytes:
     """A byte is its own id."""
 
@@ -46,19 +74,7 @@ class _Pieces:
     """Ids of Hugging Face's `tokenizers`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        if find_spec("tokenizers") is None:
-            raise UsageError(
-                "--tokenizer: expected the package tokenizers for a tokenizer.json, got none; pip install 'plas-codesign[hf]'"
-            )
-        from tokenizers import Tokenizer as Reader
-
-        try:
-            self.reader = Reader.from_buffer(tokenizer.files["tokenizer.json"])
-        except Exception as error:  # the package raises Exception itself
-            reason = str(error).splitlines()[0][:200]
-            raise UsageError(
-                f"--tokenizer: expected a tokenizer, got {tokenizer.kind} ({reason}); give another"
-            ) from None
+        self.reader = reader_of(tokenizer.files["tokenizer.json"], tokenizer.kind)
 
     def _encoded(self, content: bytes, where: str) -> tuple[str, Any]:
         try:

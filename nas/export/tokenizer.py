@@ -1,7 +1,7 @@
 """The tokenizer of an exported directory: a byte-level one made here, or a given one, copied and checked."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from objectives import outside
 
 MOST_BYTES = 200 * outside.MB  # Gemma's tokenizer.json has 33
 END = "<|endoftext|>"
+SMALLEST = 257  # ids of a byte-level tokenizer without merges: bytes and the end token
 ENDS = (END, "</s>", "<eos>", "<|end_of_text|>", "<|im_end|>")  # end tokens of files that do not name theirs
 COPIED = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -54,11 +55,11 @@ def refuse_larger(tokenizer: Tokenizer, vocabulary: int) -> None:
         )
 
 
-def byte_level() -> Tokenizer:
-    """One id per byte and an end token, 257 ids: no training, no merges, any text."""
-    vocabulary = {character: byte for byte, character in enumerate(_characters())} | {END: 256}
-    end = {"id": 256, "content": END, "single_word": False, "lstrip": False, "rstrip": False}
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+def byte_level(merges: Sequence[tuple[str, str]] = ()) -> Tokenizer:
+    """One id per byte, an end token, then one per merge of two pieces: any text; without merges 257 ids and no training."""
+    vocabulary = ids_of(merges)
+    end = {"id": SMALLEST - 1, "content": END, "single_word": False, "lstrip": False, "rstrip": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": bool(merges)}
     content: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
@@ -78,7 +79,7 @@ def byte_level() -> Tokenizer:
             "byte_fallback": False,
             "ignore_merges": False,
             "vocab": vocabulary,
-            "merges": [],
+            "merges": [list(pair) for pair in merges],
         },
     }
     settings = {
@@ -89,7 +90,14 @@ def byte_level() -> Tokenizer:
         "model_max_length": 1_000_000_000,
     }
     files = {"tokenizer.json": _json(content), "tokenizer_config.json": _json(settings)}
-    return Tokenizer("bytes", 257, 256, None, 256, files)
+    kind = f"a byte-level BPE of {len(vocabulary):,} entries" if merges else "bytes"
+    return Tokenizer(kind, len(vocabulary), SMALLEST - 1, None, SMALLEST - 1, files)
+
+
+def ids_of(merges: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """The ids of a byte-level tokenizer's pieces: bytes, the end token, what each merge makes."""
+    ids = {character: byte for byte, character in enumerate(_characters())} | {END: SMALLEST - 1}
+    return ids | {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
 
 
 def _characters() -> list[str]:

@@ -21,7 +21,7 @@ from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.text.text import Text
-from objectives.text.token_curve import TokenCurve
+from objectives.token_curve import TokenCurve
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -75,27 +75,24 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
-    device = named_device(config.device, faults)
-    trainer = named_device(config.training.device, faults, ("training", "device"))
+    device, trainer = _devices(config, faults)
     metrics = MetricReader(faults)
     metrics.objectives(config.objectives)
     limits = metrics.budgets(config.metric_budgets, ("budgets",))
     applications = metrics.applications(config.applications_to_answer)
-    baselines = baselines_of(config.baselines, faults)
-    strategy = chosen_strategy(config.algo, config.params, faults)
+    baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
     if specification is None or law is None or deltas is None or curve is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
     config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics.known, space)
-    laws = study_laws(config, law, others, deltas, axes)
     compared, alone = compared_with(baselines, axes.tokens, known)
     return ReadStudy(
         config=config,
         space=space,
-        laws=laws,
-        text=Text(curve, cost_beside(laws[0])),
+        laws=study_laws(config, law, others, deltas, axes),
+        text=Text(curve, cost_beside(law)),
         device=device,
         trainer=trainer,
         metrics=known,
@@ -105,6 +102,12 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         strategy=strategy,
         notices=(*said, *alone),
     )
+
+
+def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device | None]:
+    """The device that models run on and the one that trains them."""
+    trainer = named_device(config.training.device, faults, ("training", "device"))
+    return named_device(config.device, faults), trainer
 
 
 def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:

@@ -20,7 +20,7 @@ from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, expert_faults_of
 
 M = TypeVar("M", bound=BaseModel)
-SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.text.curves"}
+SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.token_curves"}
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 
 

@@ -1,17 +1,17 @@
 """Training data prepared once for all candidates: token ids in files, a validation set held out, everything by its hash."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nas.errors import PlasError, UsageError
+from nas.errors import PlasError
 from nas.export.encoding import encoder_of
-from nas.export.sources import Document, documents
+from nas.export.held_out import held_out, key, units_of
+from nas.export.sources import Document, documents_of
 from nas.export.tokenizer import Tokenizer
 from nas.files.own_files import inner_folder, refuse_links, replacing
 from nas.files.tables import write_json
@@ -19,8 +19,6 @@ from objectives import outside
 
 FOLDER, DESCRIPTION = "data", "data.json"
 HELD_OUT = 0.05  # share of the bytes that is held out where no --eval is given
-FEW = 20  # documents below which they are cut into blocks, so that a share of them can be held out
-BLOCK = 65_536  # bytes
 
 
 @dataclass(frozen=True)
@@ -100,24 +98,9 @@ def _digest(sources: Sources) -> str:
     texts = {f"--text {name}": [path] for name, path in sources.texts.items()}
     for flag, paths in {"--data": sources.data, "--eval": sources.evaluation, **texts}.items():
         found.update(f"{flag}\n".encode())
-        for _, content in _all(paths, flag):
+        for _, content in documents_of(paths, flag):
             found.update(hashlib.sha256(content).digest())
     return found.hexdigest()
-
-
-def _all(paths: Sequence[str], flag: str) -> Iterator[Document]:
-    """The documents of several paths.
-
-    Raises:
-        UsageError: a path without any.
-    """
-    for path in paths:
-        empty = True
-        for document in documents(path, flag):
-            empty = False
-            yield document
-        if empty:
-            raise UsageError(f"{flag}: expected text, got nothing but empty files in {path}; name other data")
 
 
 def _known(place: Path, wanted: Mapping[str, Any]) -> Corpus | None:
@@ -145,60 +128,18 @@ def _whole(place: Path, told: TokenFile) -> bool:
 def _written(place: Path, sources: Sources, writer: "_Writer") -> Corpus:
     most = sources.evaluation_tokens
     if sources.evaluation:
-        train = writer.write(place / "train.bin", _all(sources.data, "--data"))
-        validation = writer.write(place / "validation.bin", _all(sources.evaluation, "--eval"), most)
+        train = writer.write(place / "train.bin", documents_of(sources.data, "--data"))
+        validation = writer.write(place / "validation.bin", documents_of(sources.evaluation, "--eval"), most)
     else:
-        held = held_out(_units(sources.data))
-        train = writer.write(place / "train.bin", (d for d in _units(sources.data) if _key(d) not in held))
-        validation = writer.write(place / "validation.bin", (d for d in _units(sources.data) if _key(d) in held), most)
+        held = held_out(units_of(sources.data, "--data"), HELD_OUT)
+        train = writer.write(place / "train.bin", (d for d in units_of(sources.data, "--data") if key(d) not in held))
+        rest = (d for d in units_of(sources.data, "--data") if key(d) in held)
+        validation = writer.write(place / "validation.bin", rest, most)
     texts = {
-        name: writer.write(place / f"text-{name}.bin", _all([path], f"--text {name}"))
+        name: writer.write(place / f"text-{name}.bin", documents_of([path], f"--text {name}"))
         for name, path in sources.texts.items()
     }
     return Corpus(train, validation, texts)
-
-
-def _key(document: Document) -> bytes:
-    return hashlib.sha256(document[1]).digest()
-
-
-def held_out(units: Iterable[Document]) -> set[bytes]:
-    """Hashes of the documents held out: in the order of their hashes, until they are a share of all bytes.
-
-    Equal documents have equal hashes: no text is on both sides.
-    """
-    sizes: dict[bytes, int] = {}
-    for unit in units:
-        key = _key(unit)
-        sizes[key] = sizes.get(key, 0) + len(unit[1])
-    wanted, held = HELD_OUT * sum(sizes.values()), set[bytes]()
-    for key in sorted(sizes):
-        if wanted <= 0 or len(held) + 1 >= len(sizes):
-            break
-        held.add(key)
-        wanted -= sizes[key]
-    return held
-
-
-def _units(paths: Sequence[str]) -> Iterator[Document]:
-    """Documents; where they are few, blocks of them."""
-    few = sum(1 for _ in islice(_all(paths, "--data"), FEW)) < FEW
-    for name, content in _all(paths, "--data"):
-        yield from ((name, part) for part in (blocks(content) if few else [content]))
-
-
-def blocks(content: bytes, size: int = BLOCK) -> Iterator[bytes]:
-    """A text in parts of about `size` bytes that end with a line, where lines are shorter, and never inside a character."""
-    size = min(size, max(1, len(content) // FEW))
-    start = 0
-    while start < len(content):
-        end = min(start + size, len(content))
-        if end < len(content):
-            end = content.rfind(b"\n", start, end) + 1 or end
-            while end < len(content) and content[end] & 0xC0 == 0x80:
-                end += 1
-        yield content[start:end]
-        start = end
 
 
 class _Writer:

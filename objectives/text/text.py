@@ -6,8 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from objectives.text.token_curve import TokenCurve
 from objectives.text.vocabulary_cost import VocabularyCost
+from objectives.token_curve import TokenCurve
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 

@@ -12,7 +12,7 @@ from nas.search.scenarios import with_text
 from nas.study.study_laws import cost_beside
 from objectives.plugins import documents
 from objectives.text.text import Text
-from objectives.text.token_curve import TokenCurve
+from objectives.token_curve import TokenCurve
 from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import (
     Chance,
@@ -37,7 +37,7 @@ def over_vocabularies(chance: Chance, problem: Problem) -> Problem:
     mapping["axes"] |= {"tied": [True, False]} if chance.one(True, False) else {}
     cost = cost_beside(problem.scenario.law)
     law = problem.scenario.law.model_copy(update={"vocabulary_cost": cost})
-    curve = TokenCurve.model_validate(yaml_source.read(documents("objectives.text.curves")["slimpajama"])[0])
+    curve = TokenCurve.model_validate(yaml_source.read(documents("objectives.token_curves")["slimpajama"])[0])
     scenario = with_text(replace(problem.scenario, law=law), Text(curve, cost), None)
     columns = (*problem.columns, *PER_TEXT)
     return replace(problem, space=SearchSpace.from_mapping(mapping), scenario=scenario, columns=columns)

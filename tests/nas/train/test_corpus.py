@@ -12,10 +12,11 @@ import pytest
 
 from nas.errors import UsageError
 from nas.export.encoding import encoder_of
+from nas.export.held_out import blocks, held_out
 from nas.export.saved_sets import rows_of
 from nas.export.sources import documents
 from nas.export.tokenizer import byte_level, tokenizer_for
-from nas.train.corpus import Corpus, Sources, blocks, held_out, prepared
+from nas.train.corpus import HELD_OUT, Corpus, Sources, prepared
 
 
 def corpus(folder: Path, data: list[str], most: int = 10**6, **more: Any) -> Corpus:
@@ -50,6 +51,27 @@ def test_documents(files: Path) -> None:
     assert found == sorted(found)
     assert len(list(documents(str(files / "part 1" / "*.txt")))) == 13
     assert next(documents(str(files / "part 0" / "0.txt")))[1] == b"document 0 " * 5
+
+
+def test_rows_of_a_jsonl_file_are_documents(tmp_path: Path) -> None:
+    """Their `text`, named by their lines, from a file, a folder and a pattern alike; a row without one is named."""
+    place = tmp_path / "rows"
+    place.mkdir()
+    (place / "a.jsonl").write_text('{"text": "one é", "id": 1}\n\n{"text": ""}\n{"text": "two\\nlines"}\n')
+    rows = ["one é".encode(), b"two\nlines"]
+    for given in (place / "a.jsonl", place, place / "*.jsonl"):
+        found = list(documents(str(given)))
+        assert [content for _, content in found] == rows
+        assert [name.rpartition(":")[2] for name, _ in found] == ["1", "4"]
+    for row, said in (
+        ('{"content": 1}', "an object with content"),
+        ("[1]", "none"),
+        ("no", "no JSON"),
+        ('{"text": 1}', "object with text"),
+    ):
+        (place / "a.jsonl").write_text(f'{{"text": "fine"}}\n{row}\n')
+        with pytest.raises(UsageError, match=rf'--data: a\.jsonl:2: expected an object with "text", got .*{said}'):
+            list(documents(str(place)))
 
 
 @pytest.mark.slow
@@ -99,8 +121,8 @@ def test_one_file_is_cut(tmp_path: Path) -> None:
 
 def test_equal_documents_are_on_one_side() -> None:
     """A copy is held out with its original; something is always left to train on."""
-    assert len(held_out([("a", b"x" * 10)] * 5 + [("b", b"y" * 1000)])) == 1
-    assert held_out([("a", b"x")]) == set()
+    assert len(held_out([("a", b"x" * 10)] * 5 + [("b", b"y" * 1000)], HELD_OUT)) == 1
+    assert held_out([("a", b"x")], HELD_OUT) == set()
 
 
 def test_validation_text_of_ones_own(files: Path, tmp_path: Path) -> None:
@@ -171,7 +193,7 @@ def test_pieces_without_their_package(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_pieces_are_the_exported_tokenizers(tmp_path: Path) -> None:
     """The byte-level tokenizer.json that `export` writes gives the ids that bytes are, and counts the bytes of a beginning."""
-    pytest.importorskip("tokenizers", reason="needs the extra hf, which is not installed")
+    pytest.importorskip("tokenizers", reason="needs the extra tokenize, which is not installed")
     (tmp_path / "tokenizer.json").write_bytes(byte_level().files["tokenizer.json"])
     pieces = encoder_of(tokenizer_for(str(tmp_path / "tokenizer.json")))
     text = "naïve <|endoftext|é\n\tx = 1  # end".encode()
