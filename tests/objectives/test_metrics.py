@@ -15,12 +15,16 @@ from objectives.device import Calibration, Energy
 from objectives.parts import PartAssessment, composition
 from objectives.plugins import importable, summary
 from objectives.scenario import Scenario
+from objectives.text.text import Text
+from objectives.text.vocabulary_cost import VocabularyCost
+from objectives.token_curve import Size, Source, TokenCurve
 from objectives.training import Training
 from search_spaces.architectures import Architectures
 from search_spaces.columns import SHAPE, Part
 
 METRICS = importable("objectives.metrics")
 PAGE = "docs/model.md"
+VOCABULARY = 8192
 ROWS = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
 PARTS: tuple[Part, ...] = ("base", "attention", "ffn")
 
@@ -31,7 +35,11 @@ def scenario(case: Any) -> Scenario:
     priced: Scenario = case.but(batch=2, input_tokens=70, output_tokens=9, complete=True).scenario
     known = Energy(base_power="2 W", per_flop="5 pJ", per_byte="40 pJ")
     training = Training(device=priced.device, utilisation=0.4)
-    return replace(priced, calibration=Calibration(overhead="9 us"), energy=known, training=training)
+    sizes = [Size(vocabulary=2048, bytes_per_token=2.5), Size(vocabulary=65_536, bytes_per_token=4.0)]
+    cost = VocabularyCost(scale=0.03, exponent=0.5, fitted_on=(4096, 65_536), relative_to=50_257, source="made up")
+    text = Text(TokenCurve(name="made up", source=Source(), sizes=sizes), cost)
+    known_text = replace(priced, calibration=Calibration(overhead="9 us"), energy=known, training=training, text=text)
+    return known_text.of_vocabulary(VOCABULARY)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -52,7 +60,7 @@ def test_a_metric_is_documented(metric: str) -> None:
 def test_parts_add_up_to_the_metric(
     metric: str, scenario: Scenario, random_architectures: Callable[..., Architectures]
 ) -> None:
-    whole = random_architectures(40, 3, plain=True)
+    whole = random_architectures(40, 3, plain=True).with_vocabulary(VOCABULARY, tied=True)
     shallow = Architectures.from_shape({name: getattr(whole, name) for name in SHAPE} | {"depth": np.ones(40, int)})
     if (declared := composition(metric, scenario)) is None:
         pytest.skip("declares no parts")

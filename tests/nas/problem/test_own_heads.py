@@ -1,12 +1,8 @@
-"""Designs whose vocabulary is a gene keep it: in prices, exact answers, exports, explanations; what no formula covers is refused.
-
-No space has this gene yet: the test makes one, as whoever adds it would.
-"""
+"""Designs whose vocabulary is a gene keep it: in prices, exact answers, exports, explanations; what no formula covers is refused."""
 
 import dataclasses
 import json
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +11,25 @@ import pytest
 
 from nas.answer.model_remarks import head
 from nas.errors import UsageError
-from nas.exact.solution import solve
 from nas.export import command as exporting
 from nas.export.candidates import Chosen
 from nas.problem.breakdown import explained
-from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget
 from nas.problem.pick_queries import Baseline
 from nas.problem.picks import answers
 from nas.problem.problem import Problem
 from nas.search.assembly import Study
 from nas.study.baselines import baseline, baseline_questions
-from nas.study.catalogue import load_space
 from nas.theory.theory_problem import TheoryProblem
 from objectives.assessment import Assessment
 from search_spaces.arrays import IntArray
-from search_spaces.space import SearchSpace
 
 VOCABULARIES = (8192, 32_000, 151_936)
 
 
-class WithVocabularies(SearchSpace):
-    """A space with one gene more than its file says."""
-
-    @property
-    def genes(self) -> tuple[str, ...]:
-        return (*super().genes, "vocabulary")
-
-    @cached_property
-    def settings(self) -> dict[str, IntArray]:
-        return {**super().settings, "vocabulary": np.array(VOCABULARIES)}
-
-
 @pytest.fixture
 def study(studied: Callable[..., Study]) -> Study:
-    found = studied(vocabulary=151_936, tied=True, default_budget="none", baselines=[], applications={})
-    space = WithVocabularies(found.problem.space.specification)
-    nothing = space.genotypes(np.zeros(0, dtype=np.int64))
-    return dataclasses.replace(found, problem=dataclasses.replace(found.problem, space=space), start=nothing)
+    return studied(vocabulary=list(VOCABULARIES), default_budget="none", baselines=[], applications={})
 
 
 @pytest.fixture
@@ -70,22 +47,38 @@ def test_every_design_is_priced_with_its_own(problem: Problem) -> None:
     found = problem.evaluate(genotypes(problem)).metrics
     for vocabulary in VOCABULARIES:
         rows = bare.vocabulary == vocabulary
-        alone = Assessment(bare[np.flatnonzero(rows)].with_vocabulary(vocabulary, tied=True), problem.scenario)
+        alone = Assessment(bare[np.flatnonzero(rows)], problem.scenario.of_vocabulary(vocabulary))
         for name in ("total_ms", "memory_gb", "loss"):
             np.testing.assert_array_equal(found[name][rows], alone[name])
 
 
-def test_no_exact_answer_passes_over_it(problem: Problem) -> None:
-    """AdditiveBounds of parts need each setting's scenario; without it designs are enumerated, or too many are refused by its name."""
-    found = solve(problem)
-    assert found.way == "enumeration"
-    assert "vocabulary as a gene" in found.explanation
-    every = problem.evaluate(genotypes(problem))
-    np.testing.assert_array_equal(np.sort(found.frontier.keys), np.sort(every[frontier_rows(every)].keys))
-    fine = WithVocabularies(load_space("fine").specification)
-    large = dataclasses.replace(problem, space=fine)
-    with pytest.raises(UsageError, match="at most 100,000,000 architectures where vocabulary as a gene"):
-        solve(large)
+def test_every_design_reads_and_writes_as_much_text(problem: Problem) -> None:
+    """The study's tokens are those of the law's tokenizer; a smaller vocabulary needs more of its own."""
+    text = problem.scenario.text_here
+    lengths = {size: problem.scenario.of_vocabulary(size) for size in VOCABULARIES}
+    for size, scenario in lengths.items():
+        held = float(text.curve.bytes_per_token(size))
+        assert scenario.input_tokens - 1 < text.prompt / held <= scenario.input_tokens
+        assert scenario.output_tokens - 1 < text.answer / held <= scenario.output_tokens
+    assert lengths[8192].input_tokens > lengths[151_936].input_tokens
+    assert problem.scenario.of_vocabulary(50_257).input_tokens == problem.scenario.input_tokens
+
+
+def test_a_smaller_vocabulary_costs_what_published_runs_say(problem: Problem) -> None:
+    """Of one body the loss is the law's times the factor, nothing else of it changes."""
+    every = genotypes(problem)
+    designs, losses = problem.space.architectures(every), problem.evaluate(every).metrics["loss"]
+    law = problem.scenario.law
+    cost = law.vocabulary_cost
+    assert cost is not None
+    bare = law.model_copy(update={"vocabulary_cost": None}).loss(designs)
+    for size in VOCABULARIES:
+        rows = designs.vocabulary == size
+        factor = (1 + cost.scale * (size / 16_384) ** -cost.exponent) / (
+            1 + cost.scale * (50_257 / 16_384) ** -cost.exponent
+        )
+        np.testing.assert_allclose(losses[rows], bare[rows] * factor, rtol=1e-12)
+    assert law.terms(designs)["vocabulary"][designs.vocabulary == 8192].min() > 0
 
 
 def test_a_design_keeps_its_vocabulary_in_an_export(
