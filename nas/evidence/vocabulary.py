@@ -1,0 +1,223 @@
+"""What vocabularies cost by published runs, and how well bodies and vocabularies left out are predicted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nas.errors import UsageError
+from nas.evidence.request import EvidenceRequest
+from nas.files import yaml_source
+from nas.files.tables import write
+from nas.files.yaml_source import dump
+from nas.terminal.console import say, say_json
+from nas.terminal.progress import Stages
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
+from objectives.plugins import documents, folder
+from objectives.text.vocabulary_cost import VocabularyCost
+from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
+from objectives.token_curve import TokenCurve
+from search_spaces.arrays import FloatArray
+
+RUNS = folder("objectives.text") / "tao_2024.csv"
+CURVE = "slimpajama"
+DRAWS = 64
+SHOWN = (4096, 8192, 16_384, 32_768, 65_536, 98_304, 131_072)
+BESIDE = 65_536
+COLUMNS = {
+    "parameters": ("parameters", "non_vocab_parameters", "Non_vocab_parameters"),
+    "vocabulary": ("vocabulary", "vocab_size"),
+    "text": ("characters", "num_characters", "bytes"),
+    "loss": ("unigram_normalised_loss", "unigram_normalized_loss", "Lossu"),
+}
+SOURCE = "45 runs of Tao et al. 2024 (arXiv 2407.13623): nine vocabularies, five bodies of 33 M to 1.1 B; docs/vocabulary.md"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Runs that were left out: what they were, and errors of the loss less that of single tokens, nats per token, (n,).
+
+    best, predicted_best: the vocabulary of least such loss at equal text, of a body; None of other runs.
+    """
+
+    name: str
+    errors: FloatArray
+    best: float | None = None
+    predicted_best: float | None = None
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of the errors."""
+        return float(np.sqrt(np.mean(self.errors**2)))
+
+
+def execute(request: EvidenceRequest) -> None:
+    """Fit the cost to the runs of this package, judge it on runs left out and on a table, print it.
+
+    Raises:
+        UsageError: beside laws or questions of the evidence on losses, or a table that cannot be read.
+    """
+    others = (request.laws, request.published, request.question, request.left_out, request.write_law)
+    if any(others) or request.layer_kinds:
+        raise UsageError("vocabulary: expected no laws or questions beside it, got some; drop them")
+    runs, curve, stage = read_runs(RUNS), _curve(), Stages(quiet=request.quiet or request.json)
+    given = [(path.name, read_runs(path)) for path in request.tables]
+    stage("all runs")
+    found = fitted(runs, curve)
+    stage(f"{DRAWS} draws of the runs")
+    cost = _cost(found, refitted(runs, curve, DRAWS), runs)
+    stage("runs left out")
+    record = {"bodies": bodies_left_out(runs, curve), "vocabularies": vocabularies_left_out(runs, curve)}
+    record |= {name: of_table(found, table, curve) for name, table in given}
+    stage.close()
+    if request.write_costs is not None:
+        write_cost(request.write_costs, cost)
+    if request.json:
+        say_json(content(cost, record))
+    else:
+        say_cost(cost, record)
+
+
+@cache
+def _curve() -> TokenCurve:
+    content, _ = yaml_source.read(documents("objectives.token_curves")[CURVE])
+    return TokenCurve.model_validate(content)
+
+
+def read_runs(path: Path) -> VocabularyRuns:
+    """Runs of a table: of moments of one body and vocabulary the last, at which its learning rate has decayed.
+
+    Raises:
+        UsageError: the file cannot be read, or lacks a column.
+    """
+    try:
+        rows = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: expected a table of runs, got {str(error).splitlines()[0]}; correct it") from None
+    found = {}
+    for name, choices in COLUMNS.items():
+        present = [each for each in choices if each in rows.columns]
+        if not present:
+            raise UsageError(f"{path}: expected a column {' or '.join(choices)}, got {', '.join(rows.columns)}; add it")
+        found[name] = pd.to_numeric(rows[present[0]], errors="coerce")
+    table = pd.DataFrame(found)
+    if (wrong := ~np.isfinite(table).all(axis=1)).any():
+        raise UsageError(f"{path}: expected numbers in every row, got none in row {int(np.argmax(wrong)) + 2}; correct it")
+    last = table.sort_values("text", kind="stable").groupby(["parameters", "vocabulary"]).tail(1)
+    last = last.sort_values(["parameters", "vocabulary"])
+    return VocabularyRuns(*(last[name].to_numpy(dtype=np.float64) for name in COLUMNS))
+
+
+def bodies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
+    """Each body by the fit to the others: differences between its vocabularies, at equal text."""
+    return [
+        _of_body(fitted(runs[runs.parameters != body], curve), runs[runs.parameters == body], curve)
+        for body in np.unique(runs.parameters)
+    ]
+
+
+def of_table(fit: FittedCost, runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
+    """Each body of further runs by the fit to all of this package."""
+    found = [_of_body(fit, runs[runs.parameters == body], curve) for body in np.unique(runs.parameters)]
+    return [each for each in found if len(each.errors) > 1]
+
+
+def _of_body(fit: FittedCost, runs: VocabularyRuns, curve: TokenCurve) -> Judged:
+    """Errors of the differences of one body's runs from their mean, and its vocabulary of least loss at the least text of them."""
+    predicted = fit.losses(runs, curve)
+    least = VocabularyRuns(runs.parameters, runs.vocabulary, np.full(len(runs), runs.text.min()), runs.loss)
+    to_equal_text = fit.losses(least, curve) - predicted
+    errors = predicted - runs.loss
+    fine = np.geomspace(runs.vocabulary.min(), runs.vocabulary.max(), 400)
+    grid = VocabularyRuns(np.full(400, runs.parameters[0]), fine, np.full(400, runs.text.min()), np.zeros(400))
+    return Judged(
+        f"{runs.parameters[0]:.3g} parameters",
+        errors - errors.mean(),
+        lowest(runs.vocabulary, runs.loss + to_equal_text),
+        float(fine[int(np.argmin(fit.losses(grid, curve)))]),
+    )
+
+
+def lowest(sizes: FloatArray, losses: FloatArray) -> float:
+    """Where a parabola in ln V through the lowest of measured losses and its neighbours is lowest; at an end the end."""
+    at = int(np.argmin(losses))
+    if at in (0, len(sizes) - 1):
+        return float(sizes[at])
+    square, slope, _ = np.polyfit(np.log(sizes[at - 1 : at + 2]), losses[at - 1 : at + 2], 2)
+    return float(np.exp(-slope / (2 * square)))
+
+
+def vocabularies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
+    """Each vocabulary by the fit to the others, the loss itself."""
+    found = []
+    for size in np.unique(runs.vocabulary):
+        out = runs[runs.vocabulary == size]
+        errors = fitted(runs[runs.vocabulary != size], curve).losses(out, curve) - out.loss
+        found.append(Judged(f"{size:,.0f} tokens", errors))
+    return found
+
+
+def _cost(found: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) -> VocabularyCost:
+    return VocabularyCost(
+        scale=float(f"{found.scale:.6g}"),
+        exponent=float(f"{found.exponent:.6g}"),
+        draws=tuple((float(f"{each.scale:.6g}"), float(f"{each.exponent:.6g}")) for each in draws),
+        fitted_on=(int(runs.vocabulary.min()), int(runs.vocabulary.max())),
+        relative_to=BESIDE,
+        source=SOURCE,
+    )
+
+
+def write_cost(path: Path, cost: VocabularyCost) -> None:
+    """The document that studies take the cost from, which is beside a law's tokenizer there."""
+    kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
+    write(path, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
+
+
+def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, Any]:
+    """Everything as plain content: the cost, and every run left out."""
+    return {
+        "cost": cost.model_dump(mode="json"),
+        "left_out": {
+            way: [
+                {"what": each.name, "runs": len(each.errors), "rms": each.rms, "best": each.best, "predicted": each.predicted_best}
+                for each in judged
+            ]
+            for way, judged in record.items()
+        },
+    }
+
+
+def say_cost(cost: VocabularyCost, record: dict[str, list[Judged]]) -> None:
+    """The cost and the record on one screen."""
+    say(Styled(f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text", TITLE))
+    one = np.ones(1)
+    draws = np.array([cost.drawn(np.ones((DRAWS, 1)), np.array([size]))[:, 0] for size in SHOWN])
+    low, high = 100 * (np.quantile(draws, [0.05, 0.95], axis=1) - 1)
+    rows = [
+        [f"{size:,}", f"{100 * (float(cost.priced(one, size)[0]) - 1):+.1f}", f"{low[i]:+.1f} to {high[i]:+.1f}"]
+        for i, size in enumerate(SHOWN)
+    ]
+    table(["vocabulary", "%", "90 %"], rows)
+    for way, judged in record.items():
+        say()
+        say(Styled(f"Left out: {way}" if way in ("bodies", "vocabularies") else way, TITLE))
+        header = ["left out", "runs", "rms, nats per token", "best", "predicted"]
+        table(header, [[each.name, str(len(each.errors)), f"{each.rms:.4f}", *_best(each)] for each in judged])
+        together = np.sqrt(np.mean(np.concatenate([each.errors for each in judged]) ** 2)) if judged else np.nan
+        say(f"rms of all: {together:.4f}")
+    say()
+    say(
+        "Errors are of the loss less that of single tokens: of a body's differences between vocabularies, of a vocabulary the loss "
+        "itself. best: the vocabulary of least such loss at equal text. It is no measure of quality by itself: at equal bits per byte "
+        "it differs between vocabularies."
+    )
+
+
+def _best(judged: Judged) -> list[str]:
+    return ["" if each is None else f"{each:,.0f}" for each in (judged.best, judged.predicted_best)]
