@@ -70,7 +70,8 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     _refuse_file_cluster(config, faults)
     space = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
+    given = {} if config.deltas == "none" else config.deltas
+    deltas = named("deltas", given, MeasuredDeltas, faults)
     device = named_device(config.device, faults)
     trainer = named_device(config.training.device, faults, ("training", "device"))
     metrics = MetricReader(faults)
@@ -88,7 +89,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     return ReadStudy(
         config=config,
         space=SearchSpace(space),
-        laws=study_laws(config, law, others, deltas, space.axes.tokens),
+        laws=study_laws(config, law, others, deltas, space.axes),
         device=device,
         trainer=trainer,
         metrics=known,

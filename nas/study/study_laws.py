@@ -4,26 +4,30 @@ from collections.abc import Sequence
 
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
+from objectives.layer_costs.costs import public_costs
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
+from search_spaces.axes_schema import Axes
 
+OF_WINDOWS = {"local", "window"}  # two ways to say what the same layers cost
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
 def study_laws(
-    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axis: Sequence[float] | None
+    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axes: Axes
 ) -> tuple[Law, ...]:
     """The study's law and the others, each once: the residual sd is its own, the tokens and the deltas are those of all.
 
-    Without tokens of the study, laws that depend on them predict for the study's law's. `axis` are the tokens that the
-    space holds, where these are an axis.
+    Without tokens of the study, laws that depend on them predict for the study's law's.
 
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
-    law, *rivals = (_with_deltas(deltas, _with_precision_law(config, each)) for each in (law, *rivals))
-    if axis:
+    public = axes.layers is not None and config.deltas != "none"
+    beside = (_with_precision_law(config, each) for each in (law, *rivals))
+    law, *rivals = (_with_deltas(deltas, each, public=public) for each in beside)
+    if axes.tokens:
         _refuse_blind((law, *rivals))
     seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
     if isinstance(config.tokens, float) and not seen:
@@ -92,14 +96,17 @@ def in_format(law: Law, precision: str) -> Law:
     return law if law.precision_law is None else law.model_copy(update={"precision": precision})
 
 
-def _with_deltas(told: MeasuredDeltas, law: Law) -> Law:
-    """The law beside what kinds of layers cost: as the study says, for other kinds as its own file does."""
+def _with_deltas(told: MeasuredDeltas, law: Law, *, public: bool) -> Law:
+    """The law beside what kinds of layers cost: as the study says, for other kinds as its own file does; where neither says anything as public pairs do."""
+    law = law if told.context is None else law.model_copy(update={"layer_context": told.context})
     if not (given := told.by_kind):
-        return law
-    kept = law.layer_deltas_source if law.layer_deltas.keys() - given.keys() else ""
-    drawn = {kind: row for kind, row in law.layer_delta_draws.items() if kind not in given}
+        return law.model_copy(update=public_costs().priced(law)) if public and not law.layer_deltas else law
+    theirs = given.keys() | (OF_WINDOWS if given.keys() & OF_WINDOWS else set())
+    others = {kind: delta for kind, delta in law.layer_deltas.items() if kind not in theirs}
+    kept = law.layer_deltas_source if others else ""
+    drawn = {kind: row for kind, row in law.layer_delta_draws.items() if kind in others}
     deltas = {
-        "layer_deltas": law.layer_deltas | given,
+        "layer_deltas": others | given,
         "layer_deltas_source": "; ".join(text for text in (kept, told.source) if text),
         "layer_delta_draws": drawn,
     }
