@@ -13,7 +13,7 @@ import numpy as np
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
 from objectives.loss_law.form import Form, Term, signed_exponent
 from objectives.loss_law.law import Law
-from objectives.loss_law.layer_deltas import SHARES
+from objectives.loss_law.layer_deltas import QUANTITIES
 from objectives.loss_law.log_product import LogProduct
 from objectives.loss_law.ranges import ULPS
 from objectives.parts import Composition, Quantity, additive
@@ -126,7 +126,7 @@ class SumOfTerms:
         law, found = self.law, dict[Quantity, set[int]]()
         if law.penalty is not None:
             found["parameters"] = {-1}
-        found |= {name: {1} for name, kind in SHARES.items() if kind in law.layer_deltas}
+        found |= {name: {1} for name, kind in QUANTITIES.items() if kind in law.layer_deltas}
         for name, signs in self._signs():
             for part, power in {name: 1.0}.items() if isinstance(name, LogProduct) else _made_of(name).items():
                 found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
@@ -180,7 +180,7 @@ def _least(of: SumOfTerms, ranges: Ranges) -> FloatArray:
         loss = form.loss(np.asarray(total[0]))
     if law.penalty is not None:
         loss = loss + law.penalty.nats(np.asarray(ranges["parameters"][1]))
-    for name, kind in SHARES.items():
+    for name, kind in QUANTITIES.items():
         if kind in law.layer_deltas:
             loss = loss + law.layer_deltas[kind] * np.asarray(ranges[name][0])
     if (cost := law.vocabulary_cost) is not None:

@@ -21,7 +21,7 @@ from objectives.latency import closed_form, roofline
 from objectives.latency.cache import hit_share, part_working_set
 from objectives.latency.operator import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
-from objectives.loss_law.layer_deltas import SHARES, share_of
+from objectives.loss_law.layer_deltas import QUANTITIES, Kind, share_of
 from objectives.loss_law.log_product import LogProduct
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
@@ -71,8 +71,8 @@ class PartAssessment:
             return Share() if logarithm is None else Share(once=(logarithm,))
         if metric in OWNERS:
             return self._feature(metric)
-        if metric in SHARES:
-            return Share(once=(share_of(self.architectures, SHARES[metric]),)) if self.part == "attention" else Share()
+        if metric in QUANTITIES:
+            return self._kind_share(QUANTITIES[metric])
         if metric.endswith(WORKING_SET):
             return self._working_set()
         if metric.endswith(IN_CACHE):
@@ -86,6 +86,12 @@ class PartAssessment:
         moved = part_working_set(Dimensions(self.architectures), phase, self.scenario, self.part)
         column = np.broadcast_to(moved, len(self.architectures))
         return Share(once=(column,)) if self.part == "base" else Share(per_layer=(column,))
+
+    def _kind_share(self, kind: Kind) -> Share:
+        """The mixers' share of a kind of layer, all of it."""
+        if self.part != "attention":
+            return Share()
+        return Share(once=(share_of(self.architectures, kind, self.scenario.law.layer_context),))
 
     def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
         """Prefill or decode latency in the scenario's fidelity, ms."""
@@ -150,7 +156,7 @@ def _with_cache(known: Composition, scenario: Scenario) -> Composition:
     It rises with both, and with the working set, as h falls and u_cache <= u_memory: every quantity that depends on
     times is linear in them, and takes three columns instead of one.
     """
-    timed = [isinstance(name, str) and name not in {*OWNERS, *SHARES, *OF_NO_DEVICE} for name in known.quantities]
+    timed = [isinstance(name, str) and name not in {*OWNERS, *QUANTITIES, *OF_NO_DEVICE} for name in known.quantities]
     quantities: dict[Quantity, int] = {}
     for (name, sign), apart in zip(known.quantities.items(), timed, strict=True):
         quantities |= dict.fromkeys((name, f"{name}{IN_CACHE}", f"{name}{WORKING_SET}") if apart else (name,), sign)

@@ -207,6 +207,20 @@ def loss(arch: Arch) -> float:
     return depth_term + rho_term + width_term + kv_term + 2.53
 
 
+def layers_nats(arch: Arch, deltas: dict[str, float], context: int) -> float:
+    """What its layers cost beside the law: every layer a depth-th of the delta of its kind, a window that of its halvings."""
+    total = 0.0
+    for layer in arch.layers:
+        names = {"local": ("local",), "conv": ("conv",), "linear": (arch.linear_kind,)}.get(layer.mixer, ())
+        nats = sum(deltas.get(name, 0.0) for name in names)
+        if layer.mixer in ("full", "local") and not layer.own_kv:
+            nats += deltas.get("kv_shared", 0.0)
+        if layer.mixer == "local" and arch.window < context:
+            nats += deltas.get("window", 0.0) * (math.log(context) - math.log(arch.window)) / math.log(2.0)
+        total += nats / arch.depth
+    return total
+
+
 def perplexity(arch: Arch) -> float:
     """exp(L)."""
     return math.exp(loss(arch))

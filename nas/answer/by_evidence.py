@@ -13,6 +13,7 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.study.catalogue import load_law
 from nas.study.study_laws import predicting
+from objectives.layer_costs.costs import priced_publicly, public_costs
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
@@ -25,6 +26,7 @@ BESIDES = (
     "layer_deltas",
     "layer_deltas_source",
     "vocabulary_cost",
+    "layer_context",
 )
 
 
@@ -70,8 +72,10 @@ def by_evidence(
 
 def _beside(law: Law) -> Law:
     """The law `evidence` for the tokens of another one, beside what that one's study says of formats, kinds of layers and vocabularies."""
-    besides = {name: getattr(law, name) for name in BESIDES}
-    return predicting(load_law(EVIDENCE).model_copy(update=besides), law.tokens)
+    evidence = load_law(EVIDENCE).model_copy(update={name: getattr(law, name) for name in BESIDES})
+    if priced_publicly(law):
+        evidence = evidence.model_copy(update=public_costs().priced(evidence))
+    return predicting(evidence, law.tokens)
 
 
 def _own_best(problem: Problem, evidence: Law, found: Evaluations) -> int:

@@ -26,7 +26,9 @@ def unseen_kinds(architecture: Architectures, law: Law) -> str:
     """Which layers are of other kinds than those that laws are fitted on; "" where every layer is alike."""
     kinds = layer_kinds(architecture)
     if kinds and law.layer_deltas:
-        return f"{kinds}: priced so; the loss is law {law.name}'s with your deltas of {', '.join(law.layer_deltas)}"
+        return (
+            f"{kinds}: priced so; the loss is law {law.name}'s with what layers of {', '.join(law.layer_deltas)} cost"
+        )
     return f"{kinds}: priced so, but law {law.name} does not see it, the loss change is not modelled" if kinds else ""
 
 

@@ -80,10 +80,11 @@ def capabilities(space: SearchSpace, law: Law) -> list[str]:
 
 
 def deltas_in_words(law: Law) -> str:
-    """Measured deltas of kinds of layers, nats where all layers are of the kind, and their source; "" without any."""
+    """What kinds of layers cost, nats where all layers are of the kind, and by whom; "" where nothing is said of it."""
     told = ", ".join(f"{kind} {delta:+.3g}" for kind, delta in law.layer_deltas.items())
+    halved = f", window for each halving of {law.layer_context:,} tokens" if "window" in law.layer_deltas else ""
     source = f" ({law.layer_deltas_source})" if law.layer_deltas_source else ""
-    return f"loss by your deltas, in proportion to the layers: {told} nats{source}" if told else ""
+    return f"loss in proportion to the layers: {told} nats{halved}{source}" if told else ""
 
 
 def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:

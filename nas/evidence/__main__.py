@@ -6,9 +6,9 @@ from nas.terminal.parser import command
 
 def evidence(request: EvidenceRequest) -> None:
     """Ask loss laws, and rules that need none, about trained models, question by question."""
-    from nas.evidence.command import execute
+    from nas.evidence import command, layer_kinds
 
-    execute(request)
+    (layer_kinds if request.layer_kinds or request.write_costs else command).execute(request)
 
 
 main = command(
@@ -16,6 +16,7 @@ main = command(
     "evidence",
     "evidence runs.csv --law mine.yaml",
     "evidence --question shape",
+    "evidence --layer-kinds",
     "evidence --published marin_nemotron=isoflop-nemotron.csv",
 )
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ COLUMNS = {
     "text": ("characters", "num_characters", "bytes"),
     "loss": ("unigram_normalised_loss", "unigram_normalized_loss", "Lossu"),
 }
-SOURCE = "45 runs of Tao et al. 2024 (arXiv 2407.13623): nine vocabularies, five bodies of 33 M to 1.1 B; docs/vocabulary.md"
+SOURCE = (
+    "45 runs of Tao et al. 2024 (arXiv 2407.13623): nine vocabularies, five bodies of 33 M to 1.1 B; docs/vocabulary.md"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,9 @@ def read_runs(path: Path) -> VocabularyRuns:
         found[name] = pd.to_numeric(rows[present[0]], errors="coerce")
     table = pd.DataFrame(found)
     if (wrong := ~np.isfinite(table).all(axis=1)).any():
-        raise UsageError(f"{path}: expected numbers in every row, got none in row {int(np.argmax(wrong)) + 2}; correct it")
+        raise UsageError(
+            f"{path}: expected numbers in every row, got none in row {int(np.argmax(wrong)) + 2}; correct it"
+        )
     last = table.sort_values("text", kind="stable").groupby(["parameters", "vocabulary"]).tail(1)
     last = last.sort_values(["parameters", "vocabulary"])
     return VocabularyRuns(*(last[name].to_numpy(dtype=np.float64) for name in COLUMNS))
@@ -185,7 +189,13 @@ def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, 
         "cost": cost.model_dump(mode="json"),
         "left_out": {
             way: [
-                {"what": each.name, "runs": len(each.errors), "rms": each.rms, "best": each.best, "predicted": each.predicted_best}
+                {
+                    "what": each.name,
+                    "runs": len(each.errors),
+                    "rms": each.rms,
+                    "best": each.best,
+                    "predicted": each.predicted_best,
+                }
                 for each in judged
             ]
             for way, judged in record.items()
@@ -195,7 +205,11 @@ def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, 
 
 def say_cost(cost: VocabularyCost, record: dict[str, list[Judged]]) -> None:
     """The cost and the record on one screen."""
-    say(Styled(f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text", TITLE))
+    say(
+        Styled(
+            f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text", TITLE
+        )
+    )
     one = np.ones(1)
     draws = np.array([cost.drawn(np.ones((DRAWS, 1)), np.array([size]))[:, 0] for size in SHOWN])
     low, high = 100 * (np.quantile(draws, [0.05, 0.95], axis=1) - 1)

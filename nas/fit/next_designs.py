@@ -13,6 +13,7 @@ from nas.exact.solution import quick_frontier
 from nas.fit.trainings import Trainings, counts_of, on_counts
 from nas.search.assembly import Study
 from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk
+from objectives.layer_costs.costs import priced_publicly
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, share_of
@@ -241,7 +242,8 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
 def _unaimed(proposal: Proposal, law: Law) -> list[str]:
     """Kinds of layers that the designs have and the rows do not."""
     architectures = proposal.trainings.architectures
-    found = [kind for kind in SHARES.values() if kind not in law.layer_deltas and share_of(architectures, kind).any()]
+    known = {} if priced_publicly(law) else law.layer_deltas
+    found = [kind for kind in SHARES.values() if kind not in known and share_of(architectures, kind).any()]
     named = ", ".join(found)
     return [f"No row has layers of {named}: these designs were not chosen to learn what they cost"] if found else []
 

@@ -73,7 +73,8 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     _refuse_file_cluster(config, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    deltas = named("deltas", config.deltas, MeasuredDeltas, faults)
+    given = {} if config.deltas == "none" else config.deltas
+    deltas = named("deltas", given, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
     device, trainer = _devices(config, faults)
     metrics = MetricReader(faults)

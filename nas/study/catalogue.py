@@ -104,7 +104,7 @@ def _own_file(given: str) -> FilePath:
         path = FilePath(given)
         raise UsageError(
             f"expected kinds of layers with their nats or a YAML file of them, got {given!r}; "
-            + near_file(path, "write {conv: 0.03}")
+            + near_file(path, "write {conv: 0.03}, or none")
         )
     return FilePath(given)
 

@@ -120,7 +120,10 @@ class StudyConfig(BaseModel):
         Field(description="What few bits cost in loss; further ones are alternatives; none: nothing"),
     ] = []
     deltas: Annotated[
-        str | dict[str, Any], Field(description="kind of layers: nats where all are of it, as you measured; or a file")
+        str | dict[str, Any],
+        Field(
+            description="kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs"
+        ),
     ] = {}
     latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model"), ALWAYS, CASE] = (
         "operator"

@@ -159,7 +159,7 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
     for i, part in enumerate(path[:-1]):
         origins.setdefault(path[: i + 1], origin)
         child = target.get(part)
-        if part == "deltas" and isinstance(child, str):
+        if part == "deltas" and isinstance(child, str) and child != "none":
             raise UsageError(
                 f"{origin}: expected deltas written out in the study, got the file {child}; change it there"
             )

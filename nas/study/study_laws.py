@@ -7,6 +7,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study.configuration import StudyConfig
+from objectives.layer_costs.costs import public_costs
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
@@ -18,6 +19,7 @@ from search_spaces.space import SearchSpace
 COST = folder("objectives.text") / "vocabulary_cost.yaml"
 TOKENIZER_SIZE = 50_257  # of laws that do not say theirs; it moves the loss of all designs alike
 TRIED = 1000  # designs
+OF_WINDOWS = {"local", "window"}  # two ways to say what the same layers cost
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
@@ -32,7 +34,9 @@ def study_laws(
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
     """
-    law, *rivals = (_with_deltas(deltas, _with_precision_law(config, each)) for each in (law, *rivals))
+    public = axes.layers is not None and config.deltas != "none"
+    beside = (_with_precision_law(config, each) for each in (law, *rivals))
+    law, *rivals = (_with_deltas(deltas, each, public=public) for each in beside)
     if axes.tokens:
         _refuse_blind((law, *rivals))
     if axes.vocabulary:
@@ -128,14 +132,17 @@ def in_format(law: Law, precision: str) -> Law:
     return law if law.precision_law is None else law.model_copy(update={"precision": precision})
 
 
-def _with_deltas(told: MeasuredDeltas, law: Law) -> Law:
-    """The law beside what kinds of layers cost: as the study says, for other kinds as its own file does."""
+def _with_deltas(told: MeasuredDeltas, law: Law, *, public: bool) -> Law:
+    """The law beside what kinds of layers cost: as the study says, for other kinds as its own file does; where neither says anything as public pairs do."""
+    law = law if told.context is None else law.model_copy(update={"layer_context": told.context})
     if not (given := told.by_kind):
-        return law
-    kept = law.layer_deltas_source if law.layer_deltas.keys() - given.keys() else ""
-    drawn = {kind: row for kind, row in law.layer_delta_draws.items() if kind not in given}
+        return law.model_copy(update=public_costs().priced(law)) if public and not law.layer_deltas else law
+    theirs = given.keys() | (OF_WINDOWS if given.keys() & OF_WINDOWS else set())
+    others = {kind: delta for kind, delta in law.layer_deltas.items() if kind not in theirs}
+    kept = law.layer_deltas_source if others else ""
+    drawn = {kind: row for kind, row in law.layer_delta_draws.items() if kind in others}
     deltas = {
-        "layer_deltas": law.layer_deltas | given,
+        "layer_deltas": others | given,
         "layer_deltas_source": "; ".join(text for text in (kept, told.source) if text),
         "layer_delta_draws": drawn,
     }

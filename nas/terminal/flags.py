@@ -134,7 +134,9 @@ STUDY = {
         "What few bits cost: qat, multiplier or kumar; further ones, a,b, are alternatives; default none.",
         SPACE,
     ),
-    "deltas": Flag("--deltas", "YAML file of what kinds of layers cost, as you measured; default nothing.", SPACE),
+    "deltas": Flag(
+        "--deltas", "YAML file of what kinds of layers cost, as you measured, or none; default by public pairs.", SPACE
+    ),
     "objectives": Flag(
         "--objectives",
         "Metrics to minimise: loss,total_ms,package.module:function; default loss,total_ms.",

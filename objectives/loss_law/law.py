@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
-from objectives.loss_law.layer_deltas import Kind, LayerDeltas, nats
+from objectives.loss_law.layer_deltas import CONTEXT, Context, Kind, LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
 from objectives.quantities import Name
@@ -41,7 +41,7 @@ class Law(BaseModel):
     that it is needed; None: not known, and the draws are as they are.
 
     layer_deltas: what layers of a kind cost beside it, nats, in proportion to how many of the layers they are, by
-    `layer_deltas_source`; layer_delta_draws: the same of each draw, those of rivals last.
+    `layer_deltas_source`, windows counted from `layer_context` tokens; layer_delta_draws: the same of each draw, those of rivals last.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,6 +67,7 @@ class Law(BaseModel):
     precision_tokens: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     layer_deltas: LayerDeltas = {}
     layer_deltas_source: Name = Field("", description="Who measured layer_deltas, and how")
+    layer_context: Context = CONTEXT
     layer_delta_draws: dict[Kind, Row] = {}
     vocabulary_cost: VocabularyCost | None = None
     transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
@@ -168,7 +169,9 @@ class Law(BaseModel):
         if self.law_form.of != "loss":
             values = {"loss": self.law_form.loss(sum(values.values(), np.zeros(len(architectures))))}
         bits = {} if self.few_bits is None else {"precision": self.few_bits.nats(architectures)}
-        values |= bits | ({"layers": nats(architectures, self.layer_deltas)} if self.layer_deltas else {})
+        values |= bits | (
+            {"layers": nats(architectures, self.layer_deltas, self.layer_context)} if self.layer_deltas else {}
+        )
         if self.vocabulary_cost is not None:
             total = sum(values.values(), np.zeros(len(architectures)))
             values |= {"vocabulary": self.vocabulary_cost.priced(total, architectures.vocabulary) - total}
@@ -200,7 +203,7 @@ class Law(BaseModel):
             drawn, len(architectures), lambda form, c: self._values(form, architectures, c, known)
         )
         for row, draw in zip(losses, drawn, strict=True):
-            row += nats(architectures, draw.layer_deltas) if draw.layer_deltas else 0.0
+            row += nats(architectures, draw.layer_deltas, self.layer_context) if draw.layer_deltas else 0.0
         losses = losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
         return losses if self.vocabulary_cost is None else self.vocabulary_cost.drawn(losses, architectures.vocabulary)
 

@@ -28,6 +28,7 @@ from nas.search.assembly import assemble
 from objectives.device import Calibration, Energy
 from objectives.loss_law.features import OWNERS, feature
 from objectives.loss_law.law import Law
+from objectives.loss_law.layer_deltas import QUANTITIES
 from objectives.scenario import precision
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
@@ -239,8 +240,10 @@ def problem_of(
         law = law_of(chance, problem.architectures(genotypes))
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
     if layers and chance.one(True, False):
-        kinds = chance.few(["local", "kv_shared", "conv", "deltanet", "mamba2"], 1, 5)
-        law = problem.scenario.law.model_copy(update={"layer_deltas": {k: chance.share(-0.2, 0.4) for k in kinds}})
+        kinds = chance.few([*QUANTITIES.values()], 1, 6)
+        deltas = {kind: chance.share(-0.2, 0.4) / (10.0 if kind == "window" else 1.0) for kind in kinds}
+        costs = {"layer_deltas": deltas, "layer_context": chance.one(64, 4096, 32_768)}
+        law = problem.scenario.law.model_copy(update=costs)
         problem = replace(problem, scenario=replace(problem.scenario, law=law))
     if formats:
         problem = in_formats(chance, problem)

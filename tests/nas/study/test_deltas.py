@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nas.answer.sentences import deltas_in_words
@@ -9,6 +10,7 @@ from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered
+from objectives.layer_costs.costs import SEARCHED, public_costs
 from objectives.loss_law.law import Law
 
 SOURCE = "12 trainings of ours"
@@ -53,6 +55,43 @@ def test_of_a_kind_the_studys_own_comes_before_that_of_the_laws_file() -> None:
     assert found.layer_deltas_source == "the file; mine"
     assert found.drawn[0].layer_deltas == {"conv": 0.3, "local": 0.22}
     assert law_of({"law": law}).layer_deltas == told["layer_deltas"]
+
+
+def test_a_study_that_says_nothing_takes_the_costs_of_public_pairs_with_their_doubt() -> None:
+    study = assemble(*layered({"space": "edge2026", "law": "evidence"}, [], None))
+    law, costs = study.problem.scenario.law, public_costs()
+    assert law.layer_deltas == {kind: costs.costs[kind].nats for kind in SEARCHED}
+    assert "42 public pairs of 7 laboratories, widths 512 to 3,072" in deltas_in_words(law)
+    assert "window for each halving of 4,096 tokens" in deltas_in_words(law)
+    of_draws = {kind: np.array([float(n) for n in row.split()]) for kind, row in law.layer_delta_draws.items()}
+    for kind, drawn in of_draws.items():
+        assert len(drawn) == len(law.draws)
+        assert drawn.mean() == pytest.approx(costs.costs[kind].nats, abs=1e-6)
+        assert drawn.std() == pytest.approx(costs.costs[kind].sd, rel=0.15)
+    assert assemble(study.resolved(), {}).problem.scenario.law == law
+
+
+def test_no_costs_where_none_are_wanted_where_a_law_has_its_own_and_where_layers_are_alike() -> None:
+    none = assemble(*layered({"space": "edge2026", "deltas": "none"}, [], None))
+    assert not none.problem.scenario.law.layer_deltas
+    assert not assemble(none.resolved(), {}).problem.scenario.law.layer_deltas
+    own = load_law("hw_codesign").mapping() | {"layer_deltas": {"conv": 0.1}}
+    assert law_of({"space": "edge2026", "law": own}).layer_deltas == {"conv": 0.1}
+    assert law_of({"space": "edge2026"}, "deltas.conv=0.2").layer_deltas == {"conv": 0.2}
+    assert law_of({"space": "edge2026", "deltas": "none"}, "deltas.conv=0.2").layer_deltas == {"conv": 0.2}
+    assert not law_of({"space": "fine"}).layer_deltas
+
+
+def test_windows_are_counted_from_the_context_that_a_study_names() -> None:
+    longer = law_of({"space": "edge2026"}, "deltas.context=32768")
+    assert longer.layer_deltas == law_of({"space": "edge2026"}).layer_deltas
+    assert longer.layer_context == 32_768
+    assert "each halving of 32,768 tokens" in deltas_in_words(longer)
+
+
+def test_windows_are_not_counted_twice() -> None:
+    own = load_law("hw_codesign").mapping() | {"layer_deltas": {"window": 0.02, "conv": 0.1}}
+    assert law_of({"law": own}, "deltas.local=0.01").layer_deltas == {"conv": 0.1, "local": 0.01}
 
 
 @pytest.mark.parametrize(

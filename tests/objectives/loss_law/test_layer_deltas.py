@@ -1,6 +1,7 @@
 """What a user measured of kinds of layers: added to any law in proportion to the layers, in whole and by parts."""
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,30 @@ from pydantic import ValidationError
 
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
-from objectives.loss_law.layer_deltas import SHARES
+from objectives.loss_law.layer_deltas import QUANTITIES, Kind, nats
 from search_spaces.architectures import Architectures
 
-DELTAS = {"local": 0.01, "kv_shared": -0.02, "conv": 0.3, "deltanet": 0.05, "mamba2": 0.07}
+DELTAS = {"local": 0.01, "window": 0.015, "kv_shared": -0.02, "conv": 0.3, "deltanet": 0.05, "mamba2": 0.07}
 Draw = Callable[..., Architectures]
 
 
 @pytest.mark.parametrize("name", ["hw_codesign", "conditional", "chinchilla_epoch"])
-def test_a_law_with_deltas_adds_each_in_proportion_to_the_layers(name: str, random_architectures: Draw) -> None:
+@pytest.mark.parametrize("context", [64, 4096, 32_768])
+def test_a_law_with_deltas_adds_each_layer_by_layer(
+    name: str, context: int, random_architectures: Draw, as_reference: Any, reference: ModuleType
+) -> None:
     law, a = load_law(name), random_architectures(300, 4, kinds=True)
-    told = law.model_copy(update={"layer_deltas": DELTAS})
-    linear = a.linear_kind[:, None] == np.array([1, 2])
-    counts = np.stack([a.n_local, a.n_kv_shared, a.n_conv, *(a.n_linear[:, None] * linear).T], axis=1)
-    expected = law.loss(a) + (counts / a.depth[:, None]) @ np.array([*DELTAS.values()])
+    told = law.model_copy(update={"layer_deltas": DELTAS, "layer_context": context})
+    expected = law.loss(a) + np.array([reference.layers_nats(arch, DELTAS, context) for arch in as_reference(a)])
     np.testing.assert_allclose(told.loss(a), expected, rtol=1e-12)
+
+
+def test_a_window_of_half_the_context_costs_its_delta_and_one_as_long_as_it_nothing() -> None:
+    a = Architectures.from_columns(
+        {"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "n_local": 4, "window": 2048}
+    )
+    deltas: dict[Kind, float] = {"window": 0.02}
+    assert [nats(a, deltas, context)[0] for context in (1024, 2048, 4096, 8192)] == pytest.approx([0, 0, 0.02, 0.04])
 
 
 def test_without_layers_of_a_kind_nothing_changes_to_the_last_bit(random_architectures: Draw) -> None:
@@ -32,7 +42,7 @@ def test_without_layers_of_a_kind_nothing_changes_to_the_last_bit(random_archite
 
 
 def test_every_kind_is_a_quantity_of_the_mixers() -> None:
-    assert sorted(SHARES.values()) == sorted(DELTAS)
+    assert sorted(QUANTITIES.values()) == sorted(DELTAS)
 
 
 @pytest.mark.parametrize("deltas", [{"full": 0.1}, {"conv": float("nan")}, {"conv": 11}])
