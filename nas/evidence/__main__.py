@@ -6,9 +6,10 @@ from nas.terminal.parser import command
 
 def evidence(request: EvidenceRequest) -> None:
     """Ask loss laws, and rules that need none, about trained models, question by question."""
-    from nas.evidence import command, layer_kinds
+    from nas.evidence import command, layer_kinds, vocabulary
 
-    (layer_kinds if request.layer_kinds or request.write_costs else command).execute(request)
+    work = vocabulary if request.vocabulary else layer_kinds if request.layer_kinds or request.write_costs else command
+    work.execute(request)
 
 
 main = command(
@@ -17,6 +18,7 @@ main = command(
     "evidence runs.csv --law mine.yaml",
     "evidence --question shape",
     "evidence --layer-kinds",
+    "evidence --vocabulary",
     "evidence --published marin_nemotron=isoflop-nemotron.csv",
 )
 if __name__ == "__main__":
