@@ -43,12 +43,18 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
     origin = origin_line(problem.scenario.law)
     return [
-        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
+        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {law_in_head(problem.scenario.law)}",
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *capabilities(problem.space, problem.scenario.law),
         *([origin] if origin else []),
     ]
+
+
+def law_in_head(law: Law) -> str:
+    """`evidence: pooled from published trainings`; the name alone of a law without draws, and of a fitted one, whose origin has a line."""
+    told = law.draws and law.description and not origin_line(law)
+    return f"{law.name}: {law.description}" if told else law.name
 
 
 def capabilities(space: SearchSpace, law: Law) -> list[str]:

@@ -312,3 +312,18 @@ def test_a_quantile_of_the_loss_is_an_objective_and_a_budget_and_what_it_is_of_i
     assert within.code == 0, within.err
     assert pd.read_csv("budget/frontier.csv")["loss@q90"].max() <= limit
     assert "loss@q is of one loss" in within.out
+
+
+def test_preset_device_takes_published_trainings_and_says_so(
+    inside: Inside, tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    (tmp_path / "study.yaml").write_text(dump({"space": tiny, "algo": "exact", **QUICK}))
+    line = ("run", "--config", "study.yaml", "--no-plots")
+    said = inside(*line, "--preset", "device", "--out", "device").out
+    assert f"law {EVIDENCE}: {load_law(EVIDENCE).description}" in said.splitlines()[0]
+    assert "better with probability" in said
+    for flags in ((), ("--preset", "paper"), ("--preset", "device", "--law", "hw_codesign")):
+        name = "-".join(flags) or "bare"
+        assert inside(*line, *flags, "--out", name).out.splitlines()[0].endswith("law hw_codesign")
+    kept = json.loads(inside("explain", "bare", "--select", "best", "--preset", "device", "--json").out)
+    assert kept["metrics"]["loss"] == json.loads(inside("select", "bare", "--select", "best", "--json").out)[0]["loss"]
