@@ -12,6 +12,7 @@ from nas.problem.pick_queries import Baseline
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.undecided import Undecided, undecided_axes
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -31,13 +32,15 @@ class Doubt:
     differences: per pick those from each published model, by its label; groups: of the frontier's designs, those of one
     group are not told apart, -1 outside of the evidence, None without a loss among the objectives; regrets: per pick,
     None beside a published model, outside of the evidence, and where nothing is known of it; level_sd: of one loss on an
-    unknown text, at the first pick, nats, None without draws.
+    unknown text, at the first pick, nats, None without draws; undecided: axes along which the law cannot tell cheaper
+    designs from the first pick.
     """
 
     differences: tuple[dict[str, Difference], ...]
     groups: IntArray | None
     regrets: tuple[PickRegret | None, ...]
     level_sd: float | None
+    undecided: tuple[Undecided, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -58,6 +61,7 @@ def doubt_of(
         tied(law, problem.architectures(frontier.genotypes)) if on_loss else None,
         _regrets(problem, picks, frontier),
         _level_sd(problem, picks[0].answer) if picks and law.draws else None,
+        _undecided(problem, picks[0].answer) if picks and on_loss else (),
     )
 
 
@@ -74,6 +78,10 @@ def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
         return None
     losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
     return float(np.hypot(losses.std(), misfit(problem.scenario.law)))
+
+
+def _undecided(problem: Problem, answer: Evaluations | None) -> tuple[Undecided, ...]:
+    return () if answer is None else tuple(undecided_axes(problem, answer.genotypes[0]))
 
 
 def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> tuple[PickRegret | None, ...]:

@@ -9,6 +9,7 @@ from nas.answer.by_evidence import EVIDENCE, ByEvidence
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
 from nas.answer.sureness import (
+    beyond_experts_lines,
     difference_in_words,
     doubt_outside,
     of_level,
@@ -16,6 +17,8 @@ from nas.answer.sureness import (
     sureness,
     sureness_in_short,
     uncertainty_in_words,
+    undecided_in_short,
+    undecided_lines,
     unknown_uncertainty,
 )
 from nas.problem.active_experts import active_experts_lines
@@ -23,7 +26,7 @@ from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
 from nas.study.configuration import StudyConfig
-from nas.study.law_records import record_line
+from nas.study.law_records import left_out_line, record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
@@ -41,9 +44,9 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {c.vocabulary:,}" if c.vocabulary else ""
-    origin = origin_line(problem.scenario.law)
+    origin = law_in_head(problem.scenario.law)
     return [
-        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {law_in_head(problem.scenario.law)}",
+        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *capabilities(problem.space, problem.scenario.law),
@@ -52,9 +55,8 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
 
 
 def law_in_head(law: Law) -> str:
-    """`evidence: pooled from published trainings`; the name alone of a law without draws, and of a fitted one, whose origin has a line."""
-    told = law.draws and law.description and not origin_line(law)
-    return f"{law.name}: {law.description}" if told else law.name
+    """Where a law comes from and, of a pooled one, its record on laboratories left out; "" of a law that says nothing of it."""
+    return "; ".join(part for part in (origin_line(law), left_out_line(law)) if part)
 
 
 def capabilities(space: SearchSpace, law: Law) -> list[str]:
@@ -241,6 +243,7 @@ def limits(outcome: Outcome) -> list[str]:
         *doubt_outside(law, outside),
         *of_published_trainings(outcome),
         *steps(outcome),
+        *not_decided(outcome),
         *sureness(outcome),
         *of_level(outcome),
     ]
@@ -263,9 +266,21 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         *doubt_outside(law, outside),
         *of_published_trainings(outcome, brief=True),
         *steps(outcome),
+        *not_decided(outcome, brief=True),
         *likely,
         *(of_level(outcome) if any(name.startswith("loss@") for name in asked) else []),
     ]
+
+
+def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
+    """What the law does not decide of the answer: axes along which cheaper designs are as good, experts unlike any that were trained."""
+    law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
+    if outcome.doubt is None or answer is None:
+        return []
+    design = outcome.study.problem.architectures(answer.genotypes)
+    found = outcome.doubt.undecided
+    undecided = undecided_in_short(found) if brief else undecided_lines(law, found, "the answer")
+    return [*undecided, *beyond_experts_lines(law, design, "the answer")]
 
 
 def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:

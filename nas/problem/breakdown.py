@@ -230,14 +230,14 @@ def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     owner, near = owner[order], near[order]
     before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, near))
     changes = {name: (after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
-    names = _step_names(space, genotypes[owner], near)
+    names = step_names(space, genotypes[owner], near)
     found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):
         found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
     return found
 
 
-def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
+def step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
     """`depth 16 -> 20` of each pair, naming every gene that a repair moved along."""
     if len(own) == 0:
         return []

@@ -12,7 +12,7 @@ from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
 from nas.evidence.tables import base
 from nas.study.catalogue import load_law, load_space
 from objectives.evidence.joint_form import coordinates
-from objectives.evidence.pooled_law import Widening
+from objectives.evidence.pooled_law import Widening, ranges
 
 Inside = Callable[..., Any]
 
@@ -75,6 +75,13 @@ def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
     shown = inside("evidence", "--question", "shape").out
     assert "*: fitted to this table" in shown
     assert "50/80/90 % hold" in shown
+
+
+def test_the_shipped_law_s_ranges_of_experts_are_those_of_the_packaged_rows() -> None:
+    found = ranges([each.trainings for each in base()], with_experts=True)
+    law = load_law("evidence")
+    assert {name: tuple(ends) for name, ends in law.provenance["with_experts"].items()} == found
+    assert found["depth"][0] > law.fitted_on["depth"][0]  # else the sentence on it would never be said
 
 
 def test_more_active_experts_with_all_else_equal_never_lose_under_any_draw() -> None:
