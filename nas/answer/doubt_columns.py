@@ -1,6 +1,7 @@
 """A run's doubt as numbers: of picks, of the frontier, and of a pick under the law `evidence`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
         for each in doubt.undecided
     ]
     steps = None if doubt.groups is None else doubt.steps
-    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided}
+    tied = None if doubt.tied is None else {**asdict(doubt.tied), "cheapest": describe(doubt.tied.cheapest)}
+    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided, "tied": tied}
 
 
 def evidence_in_numbers(found: ByEvidence) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from nas.answer.sureness import (
     sureness,
     sureness_in_short,
     uncertainty_in_words,
-    undecided_in_short,
     undecided_lines,
     unknown_uncertainty,
 )
@@ -273,14 +272,25 @@ def limits_in_short(outcome: Outcome) -> list[str]:
 
 
 def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """What the law does not decide of the answer: axes along which cheaper designs are as good, experts unlike any that were trained."""
+    """What the law does not decide of the answer: designs that it cannot tell from it, experts unlike any that were trained; at length axis by axis."""
     law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
     if outcome.doubt is None or answer is None:
         return []
     design = outcome.study.problem.architectures(answer.genotypes)
-    found = outcome.doubt.undecided
-    undecided = undecided_in_short(found) if brief else undecided_lines(law, found, "the answer")
-    return [*undecided, *beyond_experts_lines(law, design, "the answer")]
+    axes = [] if brief else undecided_lines(law, outcome.doubt.undecided, "the answer")
+    return [*_tied(outcome), *axes, *beyond_experts_lines(law, design, "the answer")]
+
+
+def _tied(outcome: Outcome) -> list[str]:
+    tied = None if outcome.doubt is None else outcome.doubt.tied
+    if tied is None:
+        return []
+    genes = ", ".join(f"{name} {ends}" for name, ends in tied.genes.items())
+    many = "1 evaluated design is" if tied.number == 1 else f"{tied.number:,} evaluated designs are"
+    least = describe(tied.cheapest, outcome.study.problem.space.settings)
+    return [
+        f"Within your budgets {many} not told apart from the answer: {genes}; the cheapest, {tied.metric} {tied.cost:.4g}: {least}"
+    ]
 
 
 def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:

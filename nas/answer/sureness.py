@@ -84,12 +84,6 @@ def undecided_lines(law: Law, found: Sequence[Undecided], of: str) -> list[str]:
     return [f"{NOT_TOLD_APART.format(of)}: {'; '.join(steps)}{unseen}"] if steps else []
 
 
-def undecided_in_short(found: Sequence[Undecided]) -> list[str]:
-    """The same of the answer, without differences."""
-    steps = [f"{each.step} ({_cheaper(each)})" for each in found]
-    return [f"{NOT_TOLD_APART.format('the answer')}: {', '.join(steps)}"] if steps else []
-
-
 def _cheaper(found: Undecided) -> str:
     return f"{found.metric} {found.before:.4g} -> {found.after:.4g}"
 

@@ -16,7 +16,7 @@ from nas.answer.by_evidence import EVIDENCE
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
 from nas.answer.screen import show
-from nas.answer.sentences import limits, limits_in_short
+from nas.answer.sentences import describe, limits, limits_in_short
 from nas.answer.sureness import chance, difference_in_short, difference_in_words
 from nas.files.yaml_source import dump
 from nas.problem.differences import Difference, differences, tied
@@ -75,21 +75,43 @@ def test_of_each_axis_the_cheapest_design_that_is_not_told_apart_is_named(outcom
     assert answer is not None
     every = space.genotypes(np.arange(space.size))
     own, cost = answer.genotypes[0], problem.evaluate(every, ("total_ms",)).metrics["total_ms"]
-    here = float(cost[(every == own).all(axis=1)][0])
+    here, feasible = float(cost[(every == own).all(axis=1)][0]), problem.evaluate(every).feasible
     wanted = {}
     for gene, axis in enumerate(space.genes):
-        alone = ((every != own).sum(axis=1) == 1) & (every[:, gene] != own[gene]) & (cost < here)
+        alone = ((every != own).sum(axis=1) == 1) & (every[:, gene] != own[gene]) & (cost < here) & feasible
         apart = differences(law, space.architectures(every[alone]), space.architectures(own[None]))
         tied = [c for c, (each,) in zip(cost[alone], apart, strict=True) if each.low <= 0 <= each.high]
         wanted |= {axis: min(tied)} if tied else {}
     assert {each.axis: each.after for each in doubt.undecided} == pytest.approx(wanted)
     assert wanted, "the case must leave something undecided"
     assert all(each.before == pytest.approx(here) and each.metric == "total_ms" for each in doubt.undecided)
-    said = next(line for line in limits(outcome) if "not told apart from the answer" in line)
-    short = next(line for line in limits_in_short(outcome) if "not told apart from the answer" in line)
+    said = next(line for line in limits(outcome) if line.startswith("Cheaper along one axis"))
     for each in doubt.undecided:
         assert each.step in said
-        assert each.step in short
+
+
+def test_the_designs_that_are_not_told_apart_from_the_answer_are_counted_and_the_cheapest_named(
+    concluded: Concluded,
+) -> None:
+    outcome = concluded(1000, law=LAW, **QUICK)
+    problem, doubt, found = outcome.study.problem, outcome.doubt, outcome.evaluations
+    assert doubt is not None
+    assert doubt.tied is not None
+    answer = outcome.picks[0].answer
+    assert answer is not None
+    designs = problem.architectures(found.genotypes)
+    apart = [row[0] for row in differences(problem.scenario.law, designs, problem.architectures(answer.genotypes))]
+    same = np.array([each.known and each.low <= 0 <= each.high for each in apart])
+    same &= found.feasible & (found.keys != answer.keys[0])
+    assert doubt.tied.number == same.sum() > 0
+    assert doubt.tied.cost == found.metrics["total_ms"][same].min()
+    depths = np.append(designs.depth[same], problem.architectures(answer.genotypes).depth)
+    assert ("depth" in doubt.tied.genes) == (depths.min() < depths.max())
+    assert all(doubt.tied.genes[n] == f"{depths.min()} to {depths.max()}" for n in ("depth",) if n in doubt.tied.genes)
+    for lines in (limits(outcome), limits_in_short(outcome)):
+        said = next(line for line in lines if line.startswith("Within your budgets"))
+        assert f"budgets {same.sum():,} evaluated design" in said
+        assert describe(doubt.tied.cheapest) in said
 
 
 def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from nas.commands.requests import RunRequest
 from nas.commands.run import execute
 from nas.files import yaml_source
 from nas.problem.picks import answers
-from nas.problem.undecided import undecided_axes
+from nas.problem.undecided import not_told_apart_from
 from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
 from objectives.loss_law.origin import beyond_experts
@@ -75,10 +75,12 @@ def test_the_documentation_shows_what_each_finds(name: str) -> None:
     best = answers(problem, everything)[0].answer
     assert best is not None
     described = describe(problem.architectures(best.genotypes))
-    axes = ", ".join(each.axis for each in undecided_axes(problem, best.genotypes[0]))
+    tied = not_told_apart_from(problem, best, everything)
+    assert tied is not None
+    spans = ", ".join(f"{name} {tied.genes[name]}" for name in ("depth", "n_kv_heads"))
     unlike = ", ".join(beyond_experts(problem.scenario.law, problem.architectures(best.genotypes)))
     found = f"{best.metrics['loss'][0]:.4f} | {described} | {best.metrics['memory_gb'][0]:.3g} GB"
-    row = f"| `{name}` | {found} | {axes} | {unlike or '-'} |"
+    row = f"| `{name}` | {found} | {tied.number:,}: {spans} | {unlike or '-'} |"
     assert row in (ROOT / "docs" / "applications.md").read_text()
 
 
