@@ -119,7 +119,9 @@ def handed_on(nodes: Sequence[ast.AST]) -> set[str]:
         if isinstance(node, (ast.Name, ast.Attribute))
         and id(node) not in functions
         and isinstance(node.ctx, ast.Load)
-        and (node.id in {"open", "exec", "eval", "__import__"} if isinstance(node, ast.Name) else node.attr in EVERYWHERE)
+        and (
+            node.id in {"open", "exec", "eval", "__import__"} if isinstance(node, ast.Name) else node.attr in EVERYWHERE
+        )
     }
 
 
