@@ -30,7 +30,7 @@ def worker(tmp_path: Path, code: str, timeout: float = 20.0, memory_gb: float | 
         ("raise RuntimeError('no such chip')", "crashed", "RuntimeError: no such chip"),
         ("raise SystemExit(7)", "crashed", "exit code 7"),
         (
-            "print('(part) ValueError: no room', file=__import__('sys').stderr); exit('Failed. See root cause above.')",
+            "print('(part) ValueError: no room', file=__import__('sys').stderr); raise SystemExit('Failed. See root cause above.')",
             "crashed",
             "ValueError: no room",
         ),
