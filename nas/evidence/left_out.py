@@ -87,7 +87,7 @@ class LeftOut:
         for of, pairs in self.pairs[question]:
             rows = of.trainings
             true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
-            losses = np.stack([excess(each, rows.of)[0] for each in drawn_coordinates(found, widening)[0]])
+            losses = excess(drawn_coordinates(found, widening)[0], rows.of)
             gaps = losses[:, pairs.first] - losses[:, pairs.second]
             below = probability_below(gaps, widening.designs * found.misfit, true)
             shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))

@@ -88,5 +88,5 @@ def ranges(tables: Sequence[Trainings], *, with_experts: bool = False) -> dict[s
 
 def _row(theta: FloatArray, at_reference: float) -> list[float]:
     """The form's coefficients in its order; the level is such that the loss at the reference is the given one."""
-    found = coefficients(theta, at_reference - float(excess(theta, REFERENCE)[0][0]))
+    found = coefficients(theta, at_reference - float(excess(theta, REFERENCE)[0]))
     return [float(f"{found[name]:.9g}") for name in FORM.coefficients]

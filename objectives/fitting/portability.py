@@ -1,14 +1,14 @@
 """How far a law given beforehand carries to a table: its ranks, and what an offset or a line would mend."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.draws import Draw
+from objectives.loss_law.draws import Draw, losses_without_kinds
 from objectives.loss_law.features import WITH_EMBEDDINGS
 from objectives.loss_law.form import beyond_floats
 from objectives.loss_law.law import Law
@@ -77,16 +77,18 @@ def stand_in(law: Law, quantity: str) -> float | None:
 
 def predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatArray:
     """The law's loss of every row, nats, (n,)."""
-    return _losses(law, table, assumed, Draw(law.law_form, law.coefficients, law.layer_deltas))
+    losses: FloatArray
+    (losses,) = _losses(law, table, assumed, [Draw(law.law_form, law.coefficients, law.layer_deltas)])
+    return losses
 
 
 def drawn_predictions(law: Law, table: Table, assumed: Mapping[str, float]) -> FloatArray:
     """The loss of every row under each of the law's draws, nats, (draws, n)."""
-    return np.array([_losses(law, table, assumed, draw) for draw in law.drawn]).reshape(-1, len(table))
+    return _losses(law, table, assumed, law.drawn)
 
 
 @beyond_floats()
-def _losses(law: Law, table: Table, assumed: Mapping[str, float], draw: Draw) -> FloatArray:
+def _losses(law: Law, table: Table, assumed: Mapping[str, float], draws: Sequence[Draw]) -> FloatArray:
     def quantity(name: str) -> FloatArray:
         if name in assumed:
             return np.full(len(table), assumed[name])
@@ -94,10 +96,10 @@ def _losses(law: Law, table: Table, assumed: Mapping[str, float], draw: Draw) ->
             return table.feature(_counted(name)) + _embeddings(law, table)
         return table.feature(name)
 
-    terms = draw.form.values(quantity, draw.coefficients)
-    total = sum(terms.values(), np.zeros(len(table)))
-    of_kinds = (draw.layer_deltas.get(kind, 0.0) * share for kind, share in table.kinds.items())
-    return draw.form.loss(np.asarray(total)) + sum(of_kinds, np.zeros(len(table)))
+    losses: FloatArray = losses_without_kinds(draws, len(table), lambda form, c: form.values(quantity, c))
+    for kind, share in table.kinds.items():
+        losses += np.array([draw.layer_deltas.get(kind, 0.0) for draw in draws])[:, None] * share
+    return losses
 
 
 def _counted(name: str) -> str:

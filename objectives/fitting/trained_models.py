@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -95,13 +96,19 @@ class Table:
         )
 
     def _architectures(self, wanted: str) -> Architectures:
+        if isinstance(self._read, str):
+            raise ValueError(
+                f"{wanted}: expected the column or an architecture's, got none with {self._read}; add it or --rename one"
+            )
+        return self._read
+
+    @cached_property
+    def _read(self) -> Architectures | str:
+        """The rows as architectures; the names of what is wrong where they are none."""
         try:
             return Architectures.from_columns(own_columns(self.numbers))
         except ValueError as error:
-            lacking = ", ".join(line.partition(":")[0] for line in str(error).splitlines())
-            raise ValueError(
-                f"{wanted}: expected the column or an architecture's, got none with {lacking}; add it or --rename one"
-            ) from None
+            return ", ".join(line.partition(":")[0] for line in str(error).splitlines())
 
     def has(self, name: str) -> bool:
         """Whether a quantity is known."""

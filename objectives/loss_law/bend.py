@@ -1,6 +1,8 @@
 """Rising functions that bend one quantity of a loss law before its terms take it: more of it is worth less and less."""
 
-from typing import Literal
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,12 +25,14 @@ class Bend(BaseModel):
     by: Literal["saturation", "repetition"]
     coefficients: tuple[str, ...] = Field(min_length=2)
 
-    def value(self, quantity: FloatArray | float, c: dict[str, float]) -> FloatArray | float:
-        """The bent quantity of one or of many."""
+    def value(self, quantity: FloatArray | float, c: Mapping[str, Any]) -> FloatArray | float:
+        """The bent quantity of one or of many, under one law or under many draws, coefficients (draws, 1)."""
+        first: list[FloatArray | float]
+        last: FloatArray | float
         *first, last = (c[name] for name in self.coefficients)
         if self.by == "saturation":
             inner = quantity - 1.0 + 1.0 / (1.0 / first[0] - 1.0 / last)
             return 1.0 / (1.0 / inner + 1.0 / last)
-        unique = float(np.prod(first))
+        unique = math.prod(first)
         beyond = np.maximum(quantity / unique - 1.0, 0.0)
         return np.minimum(quantity, unique) + unique * last * -np.expm1(-beyond / last)

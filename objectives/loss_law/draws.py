@@ -1,19 +1,23 @@
 """Draws of a law's coefficients as its file holds them: rows of numbers, those of other forms with their form."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from objectives.loss_law.form import Form
+from objectives.loss_law.form import Coefficients, Form
 from objectives.loss_law.layer_deltas import Kind
+from search_spaces.arrays import FloatArray
+
+AT_ONCE = 8_192  # losses of a term: larger ones are slower, for the memory that they touch
 
 
 def _is_row(text: str) -> str:
     try:
-        finite = bool(np.isfinite([float(number) for number in text.split()]).all())
+        finite = all(math.isfinite(float(number)) for number in text.split())
     except ValueError:
         finite = False
     if not finite:
@@ -40,23 +44,44 @@ class Draw:
     coefficients: dict[str, float]
     layer_deltas: Mapping[Kind, float]
 
-    @classmethod
-    def read(cls, form: Form, row: Row, layer_deltas: Mapping[Kind, float]) -> Self:
-        """The draw that a row of a law's file holds."""
-        numbers = [float(number) for number in row.split()]
-        return cls(form, dict(zip(form.coefficients, numbers, strict=True)), layer_deltas)
-
 
 def mixed(
     sources: Sequence[tuple[Form, Sequence[Row]]], deltas: Mapping[Kind, float], drawn: Mapping[Kind, Row]
 ) -> tuple[Draw, ...]:
     """The draws of each form, mixed so that the first few hold each form by its share; `drawn` are deltas in the order of the rows."""
-    every = [((i + 0.5) / len(rows), form, row) for form, rows in sources for i, row in enumerate(rows)]
+    places = [(i + 0.5) / len(rows) for _, rows in sources for i in range(len(rows))]
+    every = [(form, found) for form, rows in sources for found in _coefficients(form, rows)]
     numbers = {kind: [float(number) for number in row.split()] for kind, row in drawn.items()}
-    order = sorted(range(len(every)), key=lambda at: every[at][0])
     return tuple(
-        Draw.read(*every[at][1:], {**deltas, **{kind: each[at] for kind, each in numbers.items()}}) for at in order
+        Draw(*every[at], {**deltas, **{kind: each[at] for kind, each in numbers.items()}})
+        for at in sorted(range(len(every)), key=places.__getitem__)
     )
+
+
+def _coefficients(form: Form, rows: Sequence[Row]) -> list[dict[str, float]]:
+    """The coefficients that the rows of a law's file hold, by name."""
+    names = form.coefficients
+    return [dict(zip(names, map(float, row.split()), strict=True)) for row in rows]
+
+
+def losses_without_kinds(
+    draws: Sequence[Draw], n: int, values: Callable[[Form, Coefficients], Mapping[str, Any]]
+) -> FloatArray:
+    """The loss of n designs under each draw, what kinds of layers cost aside, nats, (draws, n).
+
+    `values` gives a form's terms at coefficients (draws, 1): many draws are computed at once.
+    """
+    places: dict[int, list[int]] = {}
+    for at, draw in enumerate(draws):
+        places.setdefault(id(draw.form), []).append(at)
+    found, most = np.empty((len(draws), n)), max(1, AT_ONCE // max(1, n))
+    for every in places.values():
+        form = draws[every[0]].form
+        for some in (every[start : start + most] for start in range(0, len(every), most)):
+            rows = [draws[at].coefficients for at in some]
+            columns = {name: np.array([[row[name]] for row in rows]) for name in form.coefficients}
+            found[some] = form.loss(np.asarray(sum(values(form, columns).values(), np.zeros(n))))
+    return found
 
 
 def draw_faults(

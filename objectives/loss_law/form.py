@@ -11,7 +11,7 @@ which are not fitted here.
 import importlib
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -24,6 +24,7 @@ from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
 
 Feature = Callable[[str], FloatArray]
+Coefficients = Mapping[str, Any]  # numbers by name, or those of many draws as columns (draws, 1)
 EXPONENT = (0.0, 3.0)
 
 
@@ -217,12 +218,12 @@ class Form(BaseModel):
         return self.bounds.get(exponent, EXPONENT)
 
     @beyond_floats()
-    def values(self, feature: Feature, c: dict[str, float]) -> dict[str, FloatArray | float]:
-        """The terms, each (n,) or a number, times the factors, joined ones by their shares of what they count together.
+    def values(self, feature: Feature, c: Coefficients) -> dict[str, FloatArray | float]:
+        """The terms, each (n,) or a number, of many draws (draws, n) or (draws, 1), times the factors, joined ones by their shares of what they count together.
 
         `feature` gives the quantities that none is made of.
         """
-        powers: dict[tuple[str, float], FloatArray] = {}
+        powers: dict[tuple[str, str], FloatArray] = {}
 
         def quantity(name: str) -> FloatArray:
             bend = self.bent.get(name)
@@ -240,7 +241,7 @@ class Form(BaseModel):
             return total if self.of == "loss" else np.exp(total)
 
 
-def shares(values: Mapping[str, FloatArray | float], power: float) -> dict[str, FloatArray | float]:
+def shares(values: Mapping[str, FloatArray | float], power: FloatArray | float) -> dict[str, FloatArray | float]:
     """Each term's share of what the terms count together, in proportion to u^κ; they add up to it."""
     largest = reduce(np.maximum, values.values())
     powers = {name: (value / largest) ** power for name, value in values.items()}
@@ -252,20 +253,19 @@ def _exponents(term: Term) -> tuple[str, ...]:
     return (*(name.removeprefix("-") for name in term.powers.values()), *term.crossed.values())
 
 
-def signed_exponent(written: str, c: dict[str, float]) -> float:
+def signed_exponent(written: str, c: Mapping[str, float]) -> float:
     """The power of a quantity as written in a term, "alpha" or "-alpha"."""
     return -c[written[1:]] if written.startswith("-") else c[written]
 
 
 def _value(
-    term: Term, feature: Feature, c: dict[str, float], powers: dict[tuple[str, float], FloatArray]
+    term: Term, feature: Feature, c: Coefficients, powers: dict[tuple[str, str], FloatArray]
 ) -> FloatArray | float:
     value: FloatArray | float = term.sign * c[term.scale]
     for name, written in term.powers.items():
-        key = (name, signed_exponent(written, c))
-        if key not in powers:
-            powers[key] = feature(name) ** key[1]
-        value = value * powers[key]
+        if (name, written) not in powers:
+            powers[name, written] = feature(name) ** signed_exponent(written, c)
+        value = value * powers[name, written]
     for name, reference in term.logs.items():
         value = value * np.log(feature(name) / reference)
     for pair, written in term.crossed.items():

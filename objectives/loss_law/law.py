@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, mixed
+from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
 from objectives.loss_law.features import feature
-from objectives.loss_law.form import Form, beyond_floats, named_form
+from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
 from objectives.loss_law.layer_deltas import Kind, LayerDeltas, nats
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
@@ -174,7 +174,7 @@ class Law(BaseModel):
         return found
 
     def _values(
-        self, form: Form, architectures: Architectures, coefficients: dict[str, float], known: dict[str, FloatArray]
+        self, form: Form, architectures: Architectures, coefficients: Coefficients, known: dict[str, FloatArray]
     ) -> dict[str, FloatArray]:
         def remembered(name: str) -> FloatArray:
             if name not in known:
@@ -186,11 +186,11 @@ class Law(BaseModel):
 
     def drawn_losses(self, architectures: Architectures, most: int | None = None) -> FloatArray:
         """Loss of each architecture under each draw, or under the first `most` of them, nats, (draws, n)."""
-        n, known = len(architectures), dict[str, FloatArray]()
-        losses = np.empty((len(drawn := self.drawn[:most]), n))
+        known, drawn = dict[str, FloatArray](), self.drawn[:most]
+        losses = losses_without_kinds(
+            drawn, len(architectures), lambda form, c: self._values(form, architectures, c, known)
+        )
         for row, draw in zip(losses, drawn, strict=True):
-            terms = self._values(draw.form, architectures, draw.coefficients, known)
-            row[:] = draw.form.loss(sum(terms.values(), np.zeros(n)))
             row += nats(architectures, draw.layer_deltas) if draw.layer_deltas else 0.0
         return losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
 
