@@ -25,3 +25,15 @@ def text(path: str | Path) -> str:
 def parsed(path: Path) -> ast.Module:
     """One of FILES as a tree; nobody changes it."""
     return ast.parse(text(path))
+
+
+@cache
+def walked(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a tree."""
+    return tuple(ast.walk(tree))
+
+
+def called(call: ast.Call) -> str:
+    """The last name of what is called, whatever it is called on; "" where it has none."""
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else str(getattr(function, "id", ""))

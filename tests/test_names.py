@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources import FILES, PACKAGES, ROOT, parsed
+from tests.sources import FILES, PACKAGES, ROOT, parsed, walked
 
 FILE = re.compile(
     r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
@@ -19,9 +19,9 @@ PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
     """Every docstring of a module."""
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            yield ast.get_docstring(node) or ""
+            yield ast.get_docstring(node, clean=False) or ""
 
 
 def is_there(name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.sources import PACKAGES, files_of, parsed
+from tests.sources import PACKAGES, called, files_of, parsed, walked
 
 READING = {
     *("open", "fdopen", "read_text", "read_bytes", "openat"),
@@ -22,6 +22,7 @@ IMPORTING = {
     *("import_module", "__import__", "spec_from_file_location", "module_from_spec", "exec_module", "load_module"),
     *("run_path", "run_module", "exec", "SourceFileLoader"),
 }
+EVERYWHERE = READING | IMPORTING
 OF = {  # names that are everywhere: on these modules they read
     "load": {"np", "numpy", "json", "pickle", "marshal", "torch", "yaml", "tomllib", "joblib", "shelve"},
     "connect": {"sqlite3"},
@@ -85,14 +86,15 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
 }
 
 
-def called(call: ast.Call) -> str:
+def way_in(call: ast.Call) -> str:
     """The name of a reading or importing call; "" of any other."""
-    function = call.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in READING | IMPORTING:
-        return str(name)
-    on = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
-    return f"{on}.{name}".removeprefix(".") if on in OF.get(str(name), ()) else ""
+    name = called(call)
+    if name in EVERYWHERE:
+        return name
+    if name not in OF:
+        return ""
+    on = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    return f"{on}.{name}".removeprefix(".") if on in OF[name] else ""
 
 
 def bare(nodes: Sequence[ast.AST]) -> set[str]:
@@ -101,7 +103,7 @@ def bare(nodes: Sequence[ast.AST]) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             found |= {f"{node.module}.{a.name}" for a in node.names if node.module in OF.get(a.name, ())}
-            found |= {a.name for a in node.names if a.asname and a.name in READING | IMPORTING}
+            found |= {a.name for a in node.names if a.asname and a.name in EVERYWHERE}
         elif isinstance(node, ast.Import):
             modules = set().union(*OF.values()) - {"np"}
             found |= {a.name for a in node.names if a.name in modules and a.asname not in (None, "np")}
@@ -111,21 +113,22 @@ def bare(nodes: Sequence[ast.AST]) -> set[str]:
 def handed_on(nodes: Sequence[ast.AST]) -> set[str]:
     """Reading functions that are not called but given to somebody else: `map(open, paths)`."""
     functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    names = READING | IMPORTING
     return {
         node.id if isinstance(node, ast.Name) else node.attr
         for node in nodes
         if isinstance(node, (ast.Name, ast.Attribute))
         and id(node) not in functions
         and isinstance(node.ctx, ast.Load)
-        and (node.id in {"open", "exec", "eval", "__import__"} if isinstance(node, ast.Name) else node.attr in names)
+        and (
+            node.id in {"open", "exec", "eval", "__import__"} if isinstance(node, ast.Name) else node.attr in EVERYWHERE
+        )
     }
 
 
-def doors(tree: ast.AST) -> set[str]:
+def doors(tree: ast.Module) -> set[str]:
     """What of a file reads or imports past the intake."""
-    nodes = list(ast.walk(tree))
-    calls = {called(node) for node in nodes if isinstance(node, ast.Call)} - {""}
+    nodes = walked(tree)
+    calls = {way_in(node) for node in nodes if isinstance(node, ast.Call)} - {""}
     return calls | bare(nodes) | handed_on(nodes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -72,10 +73,16 @@ def by_evidence(
 
 def _beside(law: Law) -> Law:
     """The law `evidence` for the tokens of another one, beside what that one's study says of formats, kinds of layers and vocabularies."""
-    evidence = load_law(EVIDENCE).model_copy(update={name: getattr(law, name) for name in BESIDES})
+    evidence = _evidence().model_copy(update={name: getattr(law, name) for name in BESIDES})
     if priced_publicly(law):
         evidence = evidence.model_copy(update=public_costs().priced(evidence))
     return predicting(evidence, law.tokens)
+
+
+@cache
+def _evidence() -> Law:
+    """The law as it is shipped, read once for many runs in one process."""
+    return load_law(EVIDENCE)
 
 
 def _own_best(problem: Problem, evidence: Law, found: Evaluations) -> int:

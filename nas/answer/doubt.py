@@ -12,6 +12,7 @@ from nas.problem.pick_queries import Baseline
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.undecided import NotToldApart, Undecided, not_told_apart_from, undecided_axes
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -31,13 +32,16 @@ class Doubt:
     differences: per pick those from each published model, by its label; groups: of the frontier's designs, those of one
     group are not told apart, -1 outside of the evidence, None without a loss among the objectives; regrets: per pick,
     None beside a published model, outside of the evidence, and where nothing is known of it; level_sd: of one loss on an
-    unknown text, at the first pick, nats, None without draws.
+    unknown text, at the first pick, nats, None without draws; undecided: axes along which the law cannot tell cheaper
+    designs from the first pick; tied: the evaluated designs that it cannot tell from it.
     """
 
     differences: tuple[dict[str, Difference], ...]
     groups: IntArray | None
     regrets: tuple[PickRegret | None, ...]
     level_sd: float | None
+    undecided: tuple[Undecided, ...] = ()
+    tied: NotToldApart | None = None
 
     @property
     def steps(self) -> int:
@@ -46,7 +50,7 @@ class Doubt:
 
 
 def doubt_of(
-    problem: Problem, baselines: Sequence[Baseline], picks: Sequence[Pick], frontier: Evaluations
+    problem: Problem, baselines: Sequence[Baseline], picks: Sequence[Pick], frontier: Evaluations, found: Evaluations
 ) -> Doubt | None:
     """How sure the study's law is of a run's answer; None of a law that does not say it."""
     law = problem.scenario.law
@@ -58,6 +62,7 @@ def doubt_of(
         tied(law, problem.architectures(frontier.genotypes)) if on_loss else None,
         _regrets(problem, picks, frontier),
         _level_sd(problem, picks[0].answer) if picks and law.draws else None,
+        *(_undecided(problem, picks[0].answer, found) if picks and on_loss else ((), None)),
     )
 
 
@@ -74,6 +79,14 @@ def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
         return None
     losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
     return float(np.hypot(losses.std(), misfit(problem.scenario.law)))
+
+
+def _undecided(
+    problem: Problem, answer: Evaluations | None, found: Evaluations
+) -> tuple[tuple[Undecided, ...], NotToldApart | None]:
+    if answer is None:
+        return (), None
+    return tuple(undecided_axes(problem, answer.genotypes[0])), not_told_apart_from(problem, answer, found)
 
 
 def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> tuple[PickRegret | None, ...]:

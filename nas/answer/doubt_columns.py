@@ -1,6 +1,7 @@
 """A run's doubt as numbers: of picks, of the frontier, and of a pick under the law `evidence`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,20 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
-    """Of the frontier how many steps are told apart; the sd of one loss on an unknown text, nats."""
-    return {"frontier_steps": None if doubt.groups is None else doubt.steps, "loss_sd": doubt.level_sd}
+    """Of the frontier how many steps are told apart; the sd of one loss on an unknown text, nats; the axes that are undecided at the answer."""
+    undecided = [
+        {
+            "step": each.step,
+            **difference_in_numbers(each.difference),
+            "metric": each.metric,
+            "before": each.before,
+            "after": each.after,
+        }
+        for each in doubt.undecided
+    ]
+    steps = None if doubt.groups is None else doubt.steps
+    tied = None if doubt.tied is None else {**asdict(doubt.tied), "cheapest": describe(doubt.tied.cheapest)}
+    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided, "tied": tied}
 
 
 def evidence_in_numbers(found: ByEvidence) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def derived(
         blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
         tuple(_regret(unsure, pick) for pick in picks),
-        doubt_of(problem, study.baselines, picks, frontier),
+        doubt_of(problem, study.baselines, picks, frontier, found),
         by_evidence(problem, study.baselines, picks, found),
         scale,
         exact,

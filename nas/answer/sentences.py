@@ -9,6 +9,7 @@ from nas.answer.by_evidence import EVIDENCE, ByEvidence
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
 from nas.answer.sureness import (
+    beyond_experts_lines,
     difference_in_words,
     doubt_outside,
     of_level,
@@ -16,6 +17,7 @@ from nas.answer.sureness import (
     sureness,
     sureness_in_short,
     uncertainty_in_words,
+    undecided_lines,
     unknown_uncertainty,
 )
 from nas.problem.active_experts import active_experts_lines
@@ -23,7 +25,7 @@ from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
 from nas.study.configuration import StudyConfig
-from nas.study.law_records import record_line
+from nas.study.law_records import left_out_line, record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from search_spaces.architectures import Architectures
@@ -41,7 +43,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {problem.vocabulary:,}" if problem.vocabulary else ""
-    origin = origin_line(problem.scenario.law)
+    origin = law_in_head(problem.scenario.law)
     return [
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
         hardware(problem, c, calibration_note),
@@ -62,6 +64,11 @@ def of_text(problem: Problem) -> list[str]:
         f"Vocabularies of {sizes[0]:,} to {sizes[-1]:,}: every design reads {text.prompt:,.0f} and writes {text.answer:,.0f} bytes "
         f"of text, as many of its own tokens as {text.curve.name} needs; loss is per the text of a token of {text.cost.relative_to:,}"
     ]
+
+
+def law_in_head(law: Law) -> str:
+    """Where a law comes from and, of a pooled one, its record on laboratories left out; "" of a law that says nothing of it."""
+    return "; ".join(part for part in (origin_line(law), left_out_line(law)) if part)
 
 
 def capabilities(space: SearchSpace, law: Law) -> list[str]:
@@ -249,6 +256,7 @@ def limits(outcome: Outcome) -> list[str]:
         *doubt_outside(law, outside),
         *of_published_trainings(outcome),
         *steps(outcome),
+        *not_decided(outcome),
         *sureness(outcome),
         *of_level(outcome),
     ]
@@ -271,8 +279,31 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         *doubt_outside(law, outside),
         *of_published_trainings(outcome, brief=True),
         *steps(outcome),
+        *not_decided(outcome, brief=True),
         *likely,
         *(of_level(outcome) if any(name.startswith("loss@") for name in asked) else []),
+    ]
+
+
+def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
+    """What the law does not decide of the answer: designs that it cannot tell from it, experts unlike any that were trained; at length axis by axis."""
+    law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
+    if outcome.doubt is None or answer is None:
+        return []
+    design = outcome.study.problem.architectures(answer.genotypes)
+    axes = [] if brief else undecided_lines(law, outcome.doubt.undecided, "the answer")
+    return [*_tied(outcome), *axes, *beyond_experts_lines(law, design, "the answer")]
+
+
+def _tied(outcome: Outcome) -> list[str]:
+    tied = None if outcome.doubt is None else outcome.doubt.tied
+    if tied is None:
+        return []
+    genes = ", ".join(f"{name} {ends}" for name, ends in tied.genes.items())
+    many = "1 evaluated design is" if tied.number == 1 else f"{tied.number:,} evaluated designs are"
+    least = describe(tied.cheapest, outcome.study.problem.space.settings)
+    return [
+        f"Within your budgets {many} not told apart from the answer: {genes}; the cheapest, {tied.metric} {tied.cost:.4g}: {least}"
     ]
 
 

@@ -1,13 +1,19 @@
 """Sentences on how sure a law is of the answer, by its draws and its misfit, and where it cannot be."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nas.answer.outcome import Outcome
 from nas.problem.differences import Difference, has_doubt
+from nas.problem.undecided import Undecided
 from objectives.loss_law.law import Law
+from objectives.loss_law.origin import beyond_experts, origin_of
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
 OUTSIDE = "outside of the evidence"
+NOT_TOLD_APART = "Cheaper along one axis, and by the law not told apart from {}"
 
 
 def doubt_outside(law: Law, outside: int) -> list[str]:
@@ -69,6 +75,34 @@ def steps(outcome: Outcome) -> list[str]:
     return [
         f"The law tells {doubt.steps} steps of the frontier's {inside:,} designs{within} apart: in a step the cheapest will do"
     ]
+
+
+def undecided_lines(law: Law, found: Sequence[Undecided], of: str) -> list[str]:
+    """Cheaper designs along one axis that the law cannot tell from one, and what it does not see; nothing where there are none."""
+    steps = [f"{each.step} {_interval(each.difference, ' nats')}, {_cheaper(each)}" for each in found]
+    unseen = f". Law {law.name} does not see {', '.join(law.cannot_see)}" if law.cannot_see else ""
+    return [f"{NOT_TOLD_APART.format(of)}: {'; '.join(steps)}{unseen}"] if steps else []
+
+
+def _cheaper(found: Undecided) -> str:
+    return f"{found.metric} {found.before:.4g} -> {found.after:.4g}"
+
+
+def beyond_experts_lines(law: Law, designs: Architectures, of: str) -> list[str]:
+    """Which designs with experts are larger, or of another shape, than every training with experts that the law was pooled from (`of`: which they are)."""
+    found = beyond_experts(law, designs)
+    if not found:
+        return []
+    beyond = np.logical_or.reduce([*found.values()])
+    row, ranges = int(np.argmax(beyond)), origin_of(law)
+    assert ranges is not None
+    said = [
+        f"{name} {float(law.feature(designs[[row]], name)[0]):.3g} (trained: {ends[0]:.3g} to {ends[1]:.3g})"
+        for name, ends in ranges.with_experts.items()
+        if name in found and found[name][row]
+    ]
+    many = of if len(designs) == 1 else f"{int(beyond.sum()):,} of {len(designs):,} {of}, the first"
+    return [f"No training with experts is like {many}: {', '.join(said)}; there the law takes what dense ones show"]
 
 
 def of_level(outcome: Outcome) -> list[str]:

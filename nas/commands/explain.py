@@ -13,7 +13,7 @@ from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
 from nas.answer.reassembled_study import study_of
 from nas.answer.sentences import count, describe, headline
-from nas.answer.sureness import difference_in_words
+from nas.answer.sureness import beyond_experts_lines, difference_in_words, undecided_lines
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
@@ -26,6 +26,8 @@ from nas.problem.differences import Difference, from_models
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import NO_LOSS, HeadStep
 from nas.problem.pick_queries import Baseline
+from nas.problem.problem import Problem
+from nas.problem.undecided import Undecided, undecided_axes
 from nas.search.assembly import Study, assemble
 from nas.search.notices import doubtful_times
 from nas.study.baselines import architecture_from, model_named
@@ -94,7 +96,15 @@ def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mappin
         *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
         *about_energy(scenario, experts=sparse),
         *(f"From {label}: {difference_in_words(each)}" for label, each in apart.items()),
+        *undecided_lines(scenario.law, _undecided(study.problem, chosen), "it"),
+        *beyond_experts_lines(scenario.law, chosen, "it"),
     ]
+
+
+def _undecided(problem: Problem, chosen: Architectures) -> list[Undecided]:
+    """Axes along which the law cannot tell cheaper designs of the space from this one; none of a design outside the space."""
+    key = problem.space.find(chosen)
+    return [] if key[0] < 0 else undecided_axes(problem, problem.space.genotypes(key)[0])
 
 
 def _found(request: ExplainRequest) -> tuple[Study, Baseline]:

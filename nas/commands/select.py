@@ -15,7 +15,7 @@ from nas.answer.reassembled_study import study_of
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.sentences import count, describe
-from nas.answer.sureness import difference_in_short
+from nas.answer.sureness import beyond_experts_lines, difference_in_short, undecided_lines
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.alternative_laws import along
@@ -25,11 +25,12 @@ from nas.files.tables import refuse_existing
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.diagnosis import diagnose, lines
-from nas.problem.differences import Difference, cheapest, from_models, tied
+from nas.problem.differences import Difference, cheapest, from_models, has_doubt, tied
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import cost_among, uncertainty
+from nas.problem.uncertainty import FROM_LOSS, cost_among, uncertainty
+from nas.problem.undecided import undecided_axes
 from nas.record.candidates import write_candidates
 from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
@@ -136,10 +137,17 @@ def _under_laws(
 
 
 def _say_law(run: RecordedRun, rows: IntArray) -> None:
-    """Where the run's law comes from, what it does not see, and whether it keeps K of the chosen low by itself."""
+    """Where the run's law comes from, what it does not see or decide, and whether it keeps K of the chosen low by itself."""
     law = run.law
-    of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
-    for line in (origin_line(law), verdict_line(law), *blind_lines(law, blind_axes(run.space, law)), *of_k):
+    designs = run.architectures(rows)
+    of_k = active_experts_lines(law, designs, "chosen designs")
+    of_experts = beyond_experts_lines(law, designs, "it" if len(rows) == 1 else "chosen designs")
+    alone = len(rows) == 1 and has_doubt(law) and set(FROM_LOSS) & set(run.run.resolved["objectives"])
+    problem = study_of(run, {}, []).problem if alone else None
+    found = [] if problem is None else undecided_axes(problem, run.evaluations.genotypes[rows[0]])
+    undecided = undecided_lines(law, found, "it")
+    said = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided, *of_experts)
+    for line in (origin_line(law), verdict_line(law), *said):
         if line:
             say(f"  {line}")
 

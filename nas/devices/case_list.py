@@ -68,7 +68,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys())
     ):
         there, _ = over(content, dict(origins), {**flags, "preset": "device"}, request.settings)
-        models_raw = {key: value for key, value in there.items() if key not in DevicesConfig.model_fields}
+        models_raw = {key: value for key, value in there.items() if key not in (*DevicesConfig.model_fields, "law")}
+        models_raw |= {"law": raw["law"]} if "law" in raw else {}  # one law prices designs and models
         models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
     own = raw.get("device", StudyConfig.model_fields["device"].default)
     named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)

@@ -38,13 +38,13 @@ class Pooled:
 
     def law(self, widening: Widening) -> Law:
         """The law with draws so much wider."""
-        fitted_on = ranges([each.trainings for each in self.tables])
+        rows = [each.trainings for each in self.tables]
         runs = sum(int(each.trainings.fitted.sum()) for each in self.tables)
         laboratories = sorted({each.laboratory for each in self.tables if each.trainings.fitted.any()})
         return law_of(
             self.population,
             widening,
-            fitted_on,
+            ranges(rows),
             name=EVIDENCE,
             description=f"{runs:,} published trainings of {len(laboratories)} laboratories; sees size, stored and active, tokens, shape",
             runs=runs,
@@ -55,6 +55,7 @@ class Pooled:
             provenance={
                 "widening": widening,
                 "pooled": {each.name: int(each.trainings.fitted.sum()) for each in self.tables},
+                "with_experts": ranges(rows, with_experts=True),
             },
         )
 
@@ -86,7 +87,7 @@ class LeftOut:
         for of, pairs in self.pairs[question]:
             rows = of.trainings
             true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
-            losses = np.stack([excess(each, rows.of)[0] for each in drawn_coordinates(found, widening)[0]])
+            losses = excess(drawn_coordinates(found, widening)[0], rows.of)
             gaps = losses[:, pairs.first] - losses[:, pairs.second]
             below = probability_below(gaps, widening.designs * found.misfit, true)
             shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))

@@ -10,7 +10,7 @@ from nas.fit.next_on_prior import quantities, whitened
 from nas.search.assembly import Study
 from objectives.evidence.joint_form import MILLIARD, TOKENS
 from objectives.evidence.own_law import named
-from objectives.evidence.posterior import Belief, Posterior
+from objectives.evidence.posterior import Belief, Posterior, predicted
 from objectives.evidence.trainings import LEAST_ACTIVE, LEAST_TOKENS, Trainings
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
@@ -202,7 +202,7 @@ def _rows(own: Own, given: Law) -> dict[str, Any]:
 def _before(own: Own) -> tuple[FloatArray, FloatArray]:
     """What the prior's draws expect of each row beside the median of its group, and with which sd, (n,) each; a row alone surprises nobody."""
     rows, prior = own.rows, own.prior
-    drawn = np.stack([Belief(point, prior.covariance, prior.scale).losses(rows.of) for point in prior.drawn()])
+    drawn = predicted(prior.drawn(), rows.of)
     expected, spread = np.empty(len(rows)), np.empty(len(rows))
     for group in range(len(own.groups)):
         at = np.flatnonzero(rows.group == group)

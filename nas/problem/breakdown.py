@@ -230,14 +230,14 @@ def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     owner, near = owner[order], near[order]
     before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, near))
     changes = {name: (after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
-    names = _step_names(space, genotypes[owner], near)
+    names = step_names(space, genotypes[owner], near)
     found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):
         found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
     return found
 
 
-def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
+def step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
     """`depth 16 -> 20` of each pair, naming every gene that a repair moved along."""
     if len(own) == 0:
         return []
@@ -248,6 +248,19 @@ def _step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]
     return [
         ", ".join(f"{name} {before[name][i]} -> {after[name][i]}" for name in names) for i, names in enumerate(moved)
     ]
+
+
+def spans(space: SearchSpace, designs: Architectures) -> dict[str, str]:
+    """Of each gene in which designs differ what they have, `4 to 16`, by its shown name."""
+    found = {}
+    for name in (SHOWN.get(gene, gene) for gene in space.genes):
+        words = _shown(designs, name)
+        if len(set(words)) == 1:
+            continue
+        numbers = name != OF_LAYERS and name not in CODES
+        ends = sorted(set(words), key=float) if numbers else sorted(set(words))
+        found[name] = f"{ends[0]} to {ends[-1]}" if numbers else " or ".join(ends)
+    return found
 
 
 def _shown(side: Architectures, name: str) -> list[str]:

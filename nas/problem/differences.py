@@ -97,6 +97,15 @@ def tied(law: Law, architectures: Architectures) -> IntArray | None:
     return group
 
 
+def not_told_apart(law: Law, designs: Architectures, from_one: Architectures) -> BoolArray:
+    """Which designs the law cannot tell from one of no larger loss, (n,): the 90 % interval of the difference holds zero; none outside of its evidence."""
+    both = Architectures.concatenate([from_one, designs])
+    possible, usable = possible_losses(law, both), ~law.extrapolates(both) & np.isfinite(law.loss(both))
+    same = _same(possible[:, 1:] - possible[:, [0]], misfit(law))
+    found: BoolArray = same & usable[1:] & usable[0]
+    return found
+
+
 def cheapest(group: IntArray, cost: FloatArray, loss: FloatArray) -> IntArray:
     """The row of lowest cost, then loss, of each group in order; those of no group (-1) left out."""
     order = np.lexsort((loss, cost, group))

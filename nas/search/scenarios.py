@@ -128,4 +128,4 @@ def _priced(config: StudyConfig, device: Device, name: str) -> Precision:
 def with_preset(config: StudyConfig, preset: str) -> StudyConfig:
     """A configuration with a preset's conventions for latency and memory in place of its own."""
     shipped, _ = yaml_source.read(documents("nas.study.presets")[preset])
-    return StudyConfig.model_validate({**config.model_dump(), **shipped})
+    return StudyConfig.model_validate({**config.model_dump(), **shipped, "law": config.law})

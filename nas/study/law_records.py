@@ -8,9 +8,11 @@ from nas.files.yaml_source import read
 from nas.study import entry_points
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
+from objectives.loss_law.origin import origin_of
 from objectives.plugins import documents, folder
 
 RIGHT = "% of pairs of other people's models in the right order"
+OVERALL = "equal tokens"  # the question of all designs
 SHOWN_RULES = ("more active parameters", "deeper")  # beside an answer; plas list laws has all
 
 
@@ -53,6 +55,17 @@ def record_line(law: Law) -> str:
         return ""
     found = records_of(law.name)
     return f"{RIGHT}: {_listed(found)}" if found else ""
+
+
+def left_out_line(law: Law) -> str:
+    """How a shipped pooled law orders models of laboratories that it had not seen, beside the best other law or rule; "" of any other law."""
+    found = origin_of(law)
+    if found is None or not found.pooled or not record_line(law):
+        return ""
+    by = records()[OVERALL]
+    own, best = by[law.name], max(by.keys() - {law.name}, key=lambda name: by[name].order)
+    said = "best record" if own.order > by[best].order else "not the best record"
+    return f"{said} on laboratories left out: {own.in_short} % of pairs of {OVERALL} in order ({best} {by[best].in_short}); limits: docs/evidence.md"
 
 
 def records_line(laws: Sequence[Law]) -> list[str]:

@@ -65,30 +65,42 @@ class Quantities:
 REFERENCE = Quantities(*np.zeros((7, 1)))
 
 
-def excess(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArray]:
+def excess(theta: FloatArray, of: Quantities) -> FloatArray:
+    """Loss above the level, nats, (n,); under many coordinates, (draws, coordinates), (draws, n)."""
+    ln_c, ln_d, kappa = _sides(theta, of)
+    top = np.maximum(ln_c, ln_d)
+    joined = np.exp(kappa * (ln_c - top)) + np.exp(kappa * (ln_d - top))
+    return np.asarray(np.exp(top) * joined ** (1.0 / kappa))
+
+
+def with_slopes(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArray]:
     """Loss above the level, nats, (n,), and its derivatives by the coordinates, (n, coordinates)."""
-    ln_a, ln_b, ln_kappa, ln_q = theta[1], theta[4], theta[5], theta[7]
-    a, b, kappa, q = np.exp([ln_a, ln_b, ln_kappa, ln_q])
+    a, b, q = np.exp(theta[[1, 4, 7]])
     s = 1.0 / (1.0 + np.exp(-theta[2]))
-    size = (1.0 - s) * of.active + s * of.stored
-    shape = theta[6] * of.aspect + q * of.aspect**2
-    shape += theta[8] * of.kv + theta[9] * of.query + theta[10] * of.granularity
-    ln_c, ln_d = theta[0] - ln_a - a * size + shape, theta[3] - ln_b - b * of.tokens
+    ln_c, ln_d, kappa = _sides(theta, of)
     top = np.maximum(ln_c, ln_d)
     c, d = np.exp(kappa * (ln_c - top)), np.exp(kappa * (ln_d - top))
     value = np.exp(top) * (c + d) ** (1.0 / kappa)
+    slopes = np.empty((len(of), len(NAMES)))
     by_c, by_d = value * c / (c + d), value * d / (c + d)
-    by_kappa = by_c * (ln_c - top) + by_d * (ln_d - top) - value * np.log(c + d) / kappa
-    columns = [
-        by_c,
-        by_c * (-1.0 - a * size),
-        -by_c * a * (of.stored - of.active) * s * (1.0 - s),
-        by_d,
-        by_d * (-1.0 - b * of.tokens),
-        by_kappa,
-        *(by_c * each for each in (of.aspect, q * of.aspect**2, of.kv, of.query, of.granularity)),
-    ]
-    return value, np.stack(columns, axis=1)
+    slopes[:, 0], slopes[:, 3] = by_c, by_d
+    slopes[:, 1] = by_c * (-1.0 - a * ((1.0 - s) * of.active + s * of.stored))
+    slopes[:, 2] = -by_c * a * (of.stored - of.active) * s * (1.0 - s)
+    slopes[:, 4] = by_d * (-1.0 - b * of.tokens)
+    slopes[:, 5] = by_c * (ln_c - top) + by_d * (ln_d - top) - value * np.log(c + d) / kappa
+    for at, each in enumerate((of.aspect, q * of.aspect**2, of.kv, of.query, of.granularity), 6):
+        slopes[:, at] = by_c * each
+    return value, slopes
+
+
+def _sides(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Logarithms of what too few parameters and too few tokens cost, each (n,) or (draws, n), and κ."""
+    ln_c, ln_a, logit_s, ln_d, ln_b, ln_kappa, p, ln_q, kv, query, granularity = np.moveaxis(theta, -1, 0)[..., None]
+    s = 1.0 / (1.0 + np.exp(-logit_s))
+    shape = p * of.aspect + np.exp(ln_q) * of.aspect**2
+    shape += kv * of.kv + query * of.query + granularity * of.granularity
+    size = (1.0 - s) * of.active + s * of.stored
+    return ln_c - ln_a - np.exp(ln_a) * size + shape, ln_d - ln_b - np.exp(ln_b) * of.tokens, np.exp(ln_kappa)
 
 
 def coefficients(theta: FloatArray, level: float) -> dict[str, float]:

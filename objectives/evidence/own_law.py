@@ -47,7 +47,7 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
 def named(point: FloatArray) -> dict[str, float]:
     """The form's coefficients, in its order, of coordinates and, last, the loss at the reference, (k + 1,)."""
     theta = point[:-1]
-    found = coefficients(theta, float(point[-1] - excess(theta, REFERENCE)[0][0]))
+    found = coefficients(theta, float(point[-1] - excess(theta, REFERENCE)[0]))
     return {name: found[name] for name in FORM.coefficients}
 
 

@@ -67,9 +67,12 @@ def drawn_coefficients(found: Population, widening: Widening) -> list[dict[str, 
     return [dict(zip(FORM.coefficients, _row(each, loss), strict=True)) for each, loss in zip(theta, at, strict=True)]
 
 
-def ranges(tables: Sequence[Trainings]) -> dict[str, tuple[float, float]]:
-    """Ranges of what decides the loss over the rows that were fitted, of tables that say it."""
+def ranges(tables: Sequence[Trainings], *, with_experts: bool = False) -> dict[str, tuple[float, float]]:
+    """Ranges of what decides the loss over the rows that were fitted, or those of them with experts, of tables that say it."""
     rows = [each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
+    if with_experts:
+        sparse = [(table, np.flatnonzero(table.feature("n_experts") > 1)) for table in rows if table.has("n_experts")]
+        rows = [table[kept] for table, kept in sparse if len(kept)]
     found = {}
     for name in RANGED:
         every = [
@@ -85,5 +88,5 @@ def ranges(tables: Sequence[Trainings]) -> dict[str, tuple[float, float]]:
 
 def _row(theta: FloatArray, at_reference: float) -> list[float]:
     """The form's coefficients in its order; the level is such that the loss at the reference is the given one."""
-    found = coefficients(theta, at_reference - float(excess(theta, REFERENCE)[0][0]))
+    found = coefficients(theta, at_reference - float(excess(theta, REFERENCE)[0]))
     return [float(f"{found[name]:.9g}") for name in FORM.coefficients]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.evidence.joint_form import NAMES, REFERENCE, excess
+from objectives.evidence.joint_form import NAMES, REFERENCE, excess, with_slopes
 from objectives.evidence.trainings import Trainings
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -103,7 +103,7 @@ def population(tables: Sequence[Trainings]) -> Population:
 def _at_reference(tables: Sequence[Trainings], known: Sequence[TableFit], weight: FloatArray) -> tuple[float, float]:
     """Mean and sd of the loss at the form's reference over laboratories, of tables in nats per token."""
     kept = [i for i, table in enumerate(tables) if table.per == 1.0]
-    at = [known[i].levels.mean() + excess(known[i].theta, REFERENCE)[0][0] for i in kept]
+    at = [known[i].levels.mean() + excess(known[i].theta, REFERENCE)[0] for i in kept]
     middle = float(np.average(at, weights=weight[kept]))
     return middle, float(np.sqrt(np.average((np.array(at) - middle) ** 2, weights=weight[kept])))
 
@@ -115,7 +115,7 @@ def fit_table(table: Trainings, mean: FloatArray, between: FloatArray, start: Ta
     damping, free = 1e-3, max(len(table) - int(table.group.max()) - 1, 0)
     weight = np.ones(len(table))
     for step in range(STEPS if start is not None else 3 * STEPS):
-        value, slope = excess(theta, table.of)
+        value, slope = with_slopes(theta, table.of)
         if step or start is not None:
             weight = _weights(_centred(weight, loss - value, table.group) / sigma)
         error, slope = _centred(weight, loss - value, table.group), _centred(weight, slope, table.group)
@@ -125,11 +125,11 @@ def fit_table(table: Trainings, mean: FloatArray, between: FloatArray, start: Ta
         gradient = (slope * weight[:, None]).T @ error / sigma**2 - inverse @ (theta - mean)
 
         def cost(at: FloatArray, weight: FloatArray = weight, sigma: float = sigma) -> float:
-            off = _centred(weight, loss - excess(at, table.of)[0], table.group)
+            off = _centred(weight, loss - excess(at, table.of), table.group)
             return float(weight @ off**2 / sigma**2 + (at - mean) @ inverse @ (at - mean))
 
         theta, damping = _step(cost, theta, curvature, gradient, damping)
-    value, slope = excess(theta, table.of)
+    value, slope = with_slopes(theta, table.of)
     slope = _centred(weight, slope, table.group)
     covariance = np.linalg.inv((slope * weight[:, None]).T @ slope / sigma**2 + inverse)
     levels = np.bincount(table.group, weight * (loss - value)) / np.bincount(table.group, weight)

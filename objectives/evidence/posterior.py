@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import least_squares
 
-from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Quantities, coordinates, excess
+from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Quantities, coordinates, excess, with_slopes
 from objectives.evidence.pooled_law import DRAWS, normal_points
 from objectives.evidence.population import FREEDOM, LEAST_SCALE, START
 from objectives.evidence.trainings import Trainings
@@ -44,16 +44,22 @@ class Belief:
 
     def losses(self, of: Quantities) -> FloatArray:
         """Predicted losses, nats, (n,)."""
-        return np.asarray(self.mean[-1] + excess(self.theta, of)[0] - excess(self.theta, REFERENCE)[0])
+        return predicted(self.mean, of)
 
     def slopes(self, of: Quantities) -> FloatArray:
         """Derivatives of the losses by coordinates and loss at the reference, (n, k + 1)."""
-        by_theta = excess(self.theta, of)[1] - excess(self.theta, REFERENCE)[1]
+        by_theta = with_slopes(self.theta, of)[1] - with_slopes(self.theta, REFERENCE)[1]
         return np.concatenate([by_theta, np.ones((len(of), 1))], axis=1)
 
     def drawn(self, count: int = DRAWS) -> FloatArray:
         """Coordinates and losses at the reference, drawn from scrambled Sobol points, (count, k + 1)."""
         return self.mean + normal_points(len(self.mean), count) @ np.linalg.cholesky(self.covariance).T
+
+
+def predicted(points: FloatArray, of: Quantities) -> FloatArray:
+    """Losses under coordinates and, last, a loss at the reference, (k + 1,), nats, (n,); under many, (draws, k + 1), (draws, n)."""
+    theta = points[..., :-1]
+    return np.asarray(points[..., -1:] + excess(theta, of) - excess(theta, REFERENCE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ def prior_of(law: Law) -> Belief:
 
 
 def _with_loss(theta: FloatArray, level: float) -> FloatArray:
-    return np.append(theta, level + excess(theta, REFERENCE)[0][0])
+    return np.append(theta, level + excess(theta, REFERENCE)[0])
 
 
 def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) -> Posterior:
@@ -134,6 +140,12 @@ class _Problem:
         return self.rows.loss / self.rows.per
 
     @cached_property
+    def of(self) -> Quantities:
+        """What the form reads of the rows and, last, of its reference."""
+        pairs = zip(self.rows.of.columns, REFERENCE.columns, strict=True)
+        return Quantities(*(np.append(column, last) for column, last in pairs))
+
+    @cached_property
     def start(self) -> FloatArray:
         """The prior's coordinates with the levels that the rows then have."""
         group = self.rows.group
@@ -142,13 +154,14 @@ class _Problem:
 
     def fitted(self, x: FloatArray) -> FloatArray:
         """Losses of the rows, nats, (n,)."""
-        above: FloatArray = excess(x[:K], self.rows.of)[0] - excess(x[:K], REFERENCE)[0]
-        return x[K:][self.rows.group] + above
+        above = excess(x[:K], self.of)
+        found: FloatArray = x[K:][self.rows.group] + (above[:-1] - above[-1])
+        return found
 
     def slopes(self, x: FloatArray) -> FloatArray:
         """Their derivatives by x, (n, k + g)."""
-        by_theta = excess(x[:K], self.rows.of)[1] - excess(x[:K], REFERENCE)[1]
-        return np.concatenate([by_theta, np.eye(len(x) - K)[self.rows.group]], axis=1)
+        by_theta = with_slopes(x[:K], self.of)[1]
+        return np.concatenate([by_theta[:-1] - by_theta[-1], np.eye(len(x) - K)[self.rows.group]], axis=1)
 
     def solved(self, x: FloatArray, weight: FloatArray, of_prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """x at the least sum of squares from a start, with its covariance; weights of the rows, of the prior's coordinates and of its level."""

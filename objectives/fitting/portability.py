@@ -98,7 +98,7 @@ def _losses(law: Law, table: Table, assumed: Mapping[str, float], draws: Sequenc
 
     losses: FloatArray = losses_without_kinds(draws, len(table), lambda form, c: form.values(quantity, c))
     for kind, share in table.kinds.items():
-        losses += np.array([[draw.layer_deltas.get(kind, 0.0)] for draw in draws]) * share
+        losses += np.array([draw.layer_deltas.get(kind, 0.0) for draw in draws])[:, None] * share
     return losses
 
 

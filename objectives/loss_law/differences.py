@@ -5,7 +5,6 @@ mixture of normals about the Δ_i with sd √2 σ.
 """
 
 import numpy as np
-from scipy.special import ndtr
 
 from search_spaces.arrays import FloatArray
 
@@ -16,6 +15,8 @@ AT_ONCE = 4_000_000  # draws of differences
 def probability_below(gaps: FloatArray, sd: float, at: FloatArray | float = 0.0) -> FloatArray:
     """Probability that each difference is below a value, (n,); `gaps` (draws, n), `sd` of one design's misfit, nats. Equal ones count half."""
     if sd > 0.0:
+        from scipy.special import ndtr
+
         below: FloatArray = ndtr((at - gaps) / (np.sqrt(2.0) * sd)).mean(axis=0)
         return below
     return np.asarray(((gaps < at) + 0.5 * (gaps == at)).mean(axis=0))

@@ -3,6 +3,9 @@
 from pydantic import BaseModel, ValidationError
 
 from objectives.loss_law.law import Law
+from objectives.loss_law.ranges import beyond
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray
 
 SHOWN_DIGITS = 8  # of a hash in a sentence
 
@@ -20,7 +23,8 @@ class NamedText(BaseModel):
 class Origin(BaseModel):
     """What a law's provenance says of its fit: the tables, their rows and tokens, its verdict, the law's own file.
 
-    seen: hashes of the tables that the laws before it were fitted on, where it was fitted on top of one.
+    seen: hashes of the tables that the laws before it were fitted on, where it was fitted on top of one; pooled: of a law
+    of published trainings how many of each table; with_experts: ranges of those among them that have experts.
     """
 
     form: str = ""
@@ -28,6 +32,8 @@ class Origin(BaseModel):
     tables: tuple[NamedText, ...] = ()
     tokens: tuple[float, float] | None = None
     seen: tuple[str, ...] = ()
+    pooled: dict[str, int] = {}
+    with_experts: dict[str, tuple[float, float]] = {}
     verdict: str = ""
     file: NamedText | None = None
 
@@ -51,7 +57,7 @@ def origin_line(law: Law) -> str:
     found = origin_of(law)
     if found is None:
         return ""
-    form = found.form or (law.form if isinstance(law.form, str) else "a form of its own")
+    form = found.form or _trainings(found) or (law.form if isinstance(law.form, str) else "a form of its own")
     tables = " and ".join(str(each) for each in found.tables[:2])
     tables += f" and {len(found.tables) - 2} more tables" if len(found.tables) > 2 else ""
     parts = [
@@ -64,10 +70,24 @@ def origin_line(law: Law) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def beyond_experts(law: Law, architectures: Architectures) -> dict[str, BoolArray]:
+    """Which designs with experts lie beyond every row with experts that a law was pooled from, per quantity that any does, (n,)."""
+    found, sparse = origin_of(law), architectures.n_experts > 1
+    ranges = {} if found is None else found.with_experts
+    beyonds = {name: sparse & beyond(law.feature(architectures, name), *ends) for name, ends in ranges.items()}
+    return {name: rows for name, rows in beyonds.items() if rows.any()}
+
+
 def verdict_line(law: Law) -> str:
     """What its own fit says that a law is good for; "" where it does not."""
     found = origin_of(law)
     return f"Verdict of the law's fit: {found.verdict}" if found is not None and found.verdict else ""
+
+
+def _trainings(found: Origin) -> str:
+    """`pooled from 1,838 published trainings in 19 tables`; "" of a law that is not pooled."""
+    used = [rows for rows in found.pooled.values() if rows]
+    return f"pooled from {sum(used):,} published trainings in {len(used)} tables" if used else ""
 
 
 def _tokens(least: float, most: float) -> str:

@@ -16,11 +16,12 @@ from nas.answer.by_evidence import EVIDENCE
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
 from nas.answer.screen import show
-from nas.answer.sentences import limits, limits_in_short
+from nas.answer.sentences import describe, limits, limits_in_short
 from nas.answer.sureness import chance, difference_in_short, difference_in_words
 from nas.files.yaml_source import dump
 from nas.problem.differences import Difference, differences, tied
 from nas.study.catalogue import load_law
+from nas.study.law_records import left_out_line, records
 from search_spaces.architectures import Architectures
 
 Concluded = Callable[..., Outcome]
@@ -67,6 +68,52 @@ def test_every_pick_is_compared_with_the_model_as_trained_ones_would_be(outcome:
         assert told.better == pytest.approx((gap < 0).mean(), abs=0.01)
 
 
+def test_of_each_axis_the_cheapest_design_that_is_not_told_apart_is_named(outcome: Outcome) -> None:
+    problem, doubt = outcome.study.problem, outcome.doubt
+    space, law, answer = problem.space, problem.scenario.law, outcome.picks[0].answer
+    assert doubt is not None
+    assert answer is not None
+    every = space.genotypes(np.arange(space.size))
+    own, cost = answer.genotypes[0], problem.evaluate(every, ("total_ms",)).metrics["total_ms"]
+    here, feasible = float(cost[(every == own).all(axis=1)][0]), problem.evaluate(every).feasible
+    wanted = {}
+    for gene, axis in enumerate(space.genes):
+        alone = ((every != own).sum(axis=1) == 1) & (every[:, gene] != own[gene]) & (cost < here) & feasible
+        apart = differences(law, space.architectures(every[alone]), space.architectures(own[None]))
+        tied = [c for c, (each,) in zip(cost[alone], apart, strict=True) if each.low <= 0 <= each.high]
+        wanted |= {axis: min(tied)} if tied else {}
+    assert {each.axis: each.after for each in doubt.undecided} == pytest.approx(wanted)
+    assert wanted, "the case must leave something undecided"
+    assert all(each.before == pytest.approx(here) and each.metric == "total_ms" for each in doubt.undecided)
+    said = next(line for line in limits(outcome) if line.startswith("Cheaper along one axis"))
+    for each in doubt.undecided:
+        assert each.step in said
+
+
+def test_the_designs_that_are_not_told_apart_from_the_answer_are_counted_and_the_cheapest_named(
+    concluded: Concluded,
+) -> None:
+    outcome = concluded(1000, law=LAW, **QUICK)
+    problem, doubt, found = outcome.study.problem, outcome.doubt, outcome.evaluations
+    assert doubt is not None
+    assert doubt.tied is not None
+    answer = outcome.picks[0].answer
+    assert answer is not None
+    designs = problem.architectures(found.genotypes)
+    apart = [row[0] for row in differences(problem.scenario.law, designs, problem.architectures(answer.genotypes))]
+    same = np.array([each.known and each.low <= 0 <= each.high for each in apart])
+    same &= found.feasible & (found.keys != answer.keys[0])
+    assert doubt.tied.number == same.sum() > 0
+    assert doubt.tied.cost == found.metrics["total_ms"][same].min()
+    depths = np.append(designs.depth[same], problem.architectures(answer.genotypes).depth)
+    assert ("depth" in doubt.tied.genes) == (depths.min() < depths.max())
+    assert all(doubt.tied.genes[n] == f"{depths.min()} to {depths.max()}" for n in ("depth",) if n in doubt.tied.genes)
+    for lines in (limits(outcome), limits_in_short(outcome)):
+        said = next(line for line in lines if line.startswith("Within your budgets"))
+        assert f"budgets {same.sum():,} evaluated design" in said
+        assert describe(doubt.tied.cheapest) in said
+
+
 def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:
     write_files(tmp_path, outcome)
     assert outcome.doubt is not None
@@ -78,6 +125,8 @@ def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:
         assert list(map(float, written)) == pytest.approx([d.nats, d.low, d.high, d.better])
     told = json.loads((tmp_path / "summary.json").read_text())
     assert told["doubt"]["frontier_steps"] == outcome.doubt.steps
+    undecided = [each["step"] for each in told["doubt"]["undecided"]]
+    assert undecided == [each.step for each in outcome.doubt.undecided]
     assert told["picks"][0]["differences"][MODEL]["better"] == pytest.approx(kept[0][MODEL].better)
     groups = [int(row["tied_group"]) for row in csv.DictReader((tmp_path / "frontier.csv").open(encoding="utf-8"))]
     designs = outcome.study.problem.architectures(outcome.frontier.genotypes)
@@ -312,3 +361,47 @@ def test_a_quantile_of_the_loss_is_an_objective_and_a_budget_and_what_it_is_of_i
     assert within.code == 0, within.err
     assert pd.read_csv("budget/frontier.csv")["loss@q90"].max() <= limit
     assert "loss@q is of one loss" in within.out
+
+
+def test_preset_device_takes_published_trainings_and_says_so(
+    inside: Inside, tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    (tmp_path / "study.yaml").write_text(dump({"space": tiny, "algo": "exact", **QUICK}))
+    line = ("run", "--config", "study.yaml", "--no-plots")
+    said = inside(*line, "--preset", "device", "--out", "device").out
+    assert said.splitlines()[0].endswith(f"law {EVIDENCE}")
+    rows = [rows for rows in load_law(EVIDENCE).provenance["pooled"].values() if rows]
+    flat = " ".join(said.split())
+    assert f"Law {EVIDENCE}: pooled from {sum(rows):,} published trainings in {len(rows)} tables" in flat
+    assert left_out_line(load_law(EVIDENCE)) in flat
+    assert "better with probability" in said
+    for flags in ((), ("--preset", "paper"), ("--preset", "device", "--law", "hw_codesign")):
+        name = "-".join(flags) or "bare"
+        assert inside(*line, *flags, "--out", name).out.splitlines()[0].endswith("law hw_codesign")
+    kept = json.loads(inside("explain", "bare", "--select", "best", "--preset", "device", "--json").out)
+    assert kept["metrics"]["loss"] == json.loads(inside("select", "bare", "--select", "best", "--json").out)[0]["loss"]
+
+
+def test_the_record_in_the_head_is_the_shipped_one_and_of_the_shipped_law_alone() -> None:
+    law, by = load_law(EVIDENCE), records()["equal tokens"]
+    said = left_out_line(law)
+    assert said.startswith(f"best record on laboratories left out: {by[EVIDENCE].in_short} % of pairs")
+    assert by[EVIDENCE].order == max(each.order for each in by.values())
+    assert f"({max(by.keys() - {EVIDENCE}, key=lambda name: by[name].order)} " in said
+    assert left_out_line(load_law("hw_codesign")) == ""
+    assert left_out_line(law.model_copy(update={"coefficients": {**law.coefficients, "A": 60.0}})) == ""
+
+
+def test_a_design_with_experts_unlike_any_that_was_trained_is_named(inside: Inside) -> None:
+    law, ranges = load_law(EVIDENCE), load_law(EVIDENCE).provenance["with_experts"]
+    line = ("explain", "--law", EVIDENCE, "--architecture")
+    shallow = inside(*line, "depth=4,width=1280,n_heads=20,n_kv_heads=4,n_experts=16,top_k=1,expert_ffn_ratio=2").out
+    flat = " ".join(shallow.split())
+    least, most = ranges["depth"]
+    assert f"No training with experts is like it: depth 4 (trained: {least:g} to {most:g})" in flat
+    for design in (
+        "depth=4,width=1280,n_heads=20,n_kv_heads=4,n_experts=1,top_k=1,expert_ffn_ratio=2",
+        "depth=12,width=1024,n_heads=16,n_kv_heads=4,n_experts=16,top_k=1,expert_ffn_ratio=2",
+    ):
+        assert "No training with experts" not in inside(*line, design).out
+    assert set(ranges) <= set(law.fitted_on)

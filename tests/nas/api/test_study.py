@@ -40,7 +40,7 @@ def test_presets_and_keys_apply_as_on_the_command_line(inside: Any, tmp_path: Pa
         assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "shell" / name).read_bytes(), name
     assert found.folder == tmp_path / "python"
     table = pd.read_csv(tmp_path / "shell" / "frontier.csv", float_precision="round_trip")
-    assert found.frame[table.columns].to_numpy().tolist() == table.to_numpy().tolist()
+    assert found.frame.to_numpy().tolist() == table[found.frame.columns].to_numpy().tolist()
 
 
 def test_an_exact_frontier_picks_of_the_whole_space(small: nas.Study) -> None:

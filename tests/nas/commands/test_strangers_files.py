@@ -134,7 +134,10 @@ def test_what_one_types_is_imported(named: Path, inside: Inside) -> None:
     assert named.exists()
 
 
-def test_a_comparison_evaluates_and_imports_what_its_study_names(named: Path, inside: Inside) -> None:
+def test_a_comparison_evaluates_and_imports_what_its_study_names(
+    named: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nas.compare.command.draw", lambda *_: None)
     line = ("--config", "run", "--algos", "random", "--no-baselines", "--seeds", 1, "--evaluations", 5, "--quiet")
     assert inside("compare", *line, "--out", "compared").code == 0
     assert named.exists()

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
 from nas.evidence.tables import base
 from nas.study.catalogue import load_law, load_space
 from objectives.evidence.joint_form import coordinates
-from objectives.evidence.pooled_law import Widening
+from objectives.evidence.pooled_law import Widening, ranges
 
 Inside = Callable[..., Any]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,17 @@ def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
     shown = inside("evidence", "--question", "shape").out
     assert "*: fitted to this table" in shown
     assert "50/80/90 % hold" in shown
+
+
+def test_the_shipped_law_s_ranges_of_experts_are_those_of_the_packaged_rows() -> None:
+    found = ranges([each.trainings for each in base()], with_experts=True)
+    law = load_law("evidence")
+    assert {name: tuple(ends) for name, ends in law.provenance["with_experts"].items()} == found
+    assert found["depth"][0] > law.fitted_on["depth"][0]  # else the sentence on it would never be said
+    dense, depth, aspect = law.fitted_on["depth"], found["depth"], found["aspect_ratio"]
+    said = f"dense models of {dense[0]:g} to {dense[1]:g} layers, with experts of {depth[0]:g} to {depth[1]:g}, and of width per depth {aspect[0]:g} to {aspect[1]:g} only"
+    assert said in (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    assert f"{law.runs:,} published trainings pooled" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_more_active_experts_with_all_else_equal_never_lose_under_any_draw() -> None:

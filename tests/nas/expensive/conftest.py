@@ -82,7 +82,7 @@ def run(folder: Path, inside: Callable[..., Any], in_threads: None) -> Callable[
 
 
 @pytest.fixture
-def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch, bare_python: None) -> Path:
     """The folder of the stand-in for the trainer."""
     place = folder / "trainer"
     place.mkdir()

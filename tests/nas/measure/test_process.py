@@ -20,7 +20,7 @@ def worker(tmp_path: Path, code: str, timeout: float = 20.0, memory_gb: float | 
     """A stand-in worker."""
     script = tmp_path / "worker.py"
     script.write_text(code)
-    return run_worker([sys.executable, str(script)], {"threads": 1}, timeout, memory_gb)
+    return run_worker([sys.executable, "-S", str(script)], {"threads": 1}, timeout, memory_gb)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def worker(tmp_path: Path, code: str, timeout: float = 20.0, memory_gb: float | 
         ("raise RuntimeError('no such chip')", "crashed", "RuntimeError: no such chip"),
         ("raise SystemExit(7)", "crashed", "exit code 7"),
         (
-            "print('(part) ValueError: no room', file=__import__('sys').stderr); exit('Failed. See root cause above.')",
+            "print('(part) ValueError: no room', file=__import__('sys').stderr); raise SystemExit('Failed. See root cause above.')",
             "crashed",
             "ValueError: no room",
         ),

@@ -223,8 +223,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, d
 
 
 def test_a_strategy_of_an_installed_package_has_a_short_name(
-    own: str, study: str, inside: Inside, tmp_path: Path, package: Callable[[str, dict[str, str]], None]
+    own: str,
+    study: str,
+    inside: Inside,
+    tmp_path: Path,
+    package: Callable[[str, dict[str, str]], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("nas.compare.command.draw", lambda *_: None)
     module = f"site_{uuid.uuid4().hex}"
     (tmp_path / f"{own}.py").rename(tmp_path / "site" / f"{module}.py")
     package("their-search", {"climbing": module, "random": module, "lost": "nowhere.at_all"})

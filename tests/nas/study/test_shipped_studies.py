@@ -11,8 +11,10 @@ from nas.commands.requests import RunRequest
 from nas.commands.run import execute
 from nas.files import yaml_source
 from nas.problem.picks import answers
+from nas.problem.undecided import not_told_apart_from
 from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
+from objectives.loss_law.origin import beyond_experts
 from objectives.plugins import documents
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -46,7 +48,8 @@ def test_an_application_s_answer_is_no_extrapolation_and_every_question_has_one(
     everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     assert everything.feasible.any()
     assert not everything.feasible.all()  # the budgets say something
-    assert not problem.scenario.law.extrapolates(problem.architectures(everything.genotypes)).any()
+    own = [pick.answer.genotypes for pick in answers(problem, everything) if pick.answer and not pick.question.baseline]
+    assert not problem.scenario.law.extrapolates(problem.architectures(np.concatenate(own))).any()
     for label, limits in (study.config.applications or {}).items():
         within = everything.feasible.copy()
         for metric, limit in limits.items():
@@ -72,7 +75,12 @@ def test_the_documentation_shows_what_each_finds(name: str) -> None:
     best = answers(problem, everything)[0].answer
     assert best is not None
     described = describe(problem.architectures(best.genotypes))
-    row = f"| `{name}` | {best.metrics['loss'][0]:.4f} | {described} | {best.metrics['memory_gb'][0]:.3g} GB |"
+    tied = not_told_apart_from(problem, best, everything)
+    assert tied is not None
+    spans = ", ".join(f"{name} {tied.genes[name]}" for name in ("depth", "n_kv_heads"))
+    unlike = ", ".join(beyond_experts(problem.scenario.law, problem.architectures(best.genotypes)))
+    found = f"{best.metrics['loss'][0]:.4f} | {described} | {best.metrics['memory_gb'][0]:.3g} GB"
+    row = f"| `{name}` | {found} | {tied.number:,}: {spans} | {unlike or '-'} |"
     assert row in (ROOT / "docs" / "applications.md").read_text()
 
 

@@ -47,7 +47,9 @@ def folder(commands: Any) -> Path:
 
 
 @pytest.fixture
-def trained(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def trained(
+    folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, bare_python: None
+) -> Callable[..., Any]:
     """`train` of the candidates with the stand-in; what it was asked is in asked.jsonl."""
     script = folder / "worker.py"
     script.write_text(STAND_IN)

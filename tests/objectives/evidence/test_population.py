@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, coordinates, excess
+from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, coordinates, excess, with_slopes
 from objectives.evidence.pooled_law import Widening, drawn_coordinates, law_of, ranges
 from objectives.evidence.population import CENTRE, fit_table, population, prior_between
 from objectives.evidence.trainings import Trainings, trainings
@@ -31,7 +31,7 @@ def made_up(seed: int, theta: FloatArray, noise: float = 0.003, rows: int = 40, 
     }
     numbers["parameters"] = numbers["active_parameters"] * np.where(experts > 1, experts / 2, 1.0)
     table = trainings(f"t{seed}", laboratory or f"lab {seed}", Table(numbers, np.arange(rows)), np.zeros(rows))
-    loss = 1.7 + excess(theta, table.of)[0] + noise * draw.normal(size=rows)
+    loss = 1.7 + excess(theta, table.of) + noise * draw.normal(size=rows)
     whole = Table({**numbers, "loss": loss}, np.arange(rows))
     return trainings(table.name, table.laboratory, whole, np.zeros(rows))
 
@@ -76,10 +76,10 @@ def test_the_form_is_the_scalar_formula_and_its_coefficients_go_back() -> None:
 
 
 def test_derivatives_are_those_of_differences() -> None:
-    table, slope = made_up(2, CENTRE), excess(CENTRE, made_up(2, CENTRE).of)[1]
+    table, slope = made_up(2, CENTRE), with_slopes(CENTRE, made_up(2, CENTRE).of)[1]
     for i in range(len(NAMES)):
         step = 1e-6 * np.eye(len(NAMES))[i]
-        numeric = (excess(CENTRE + step, table.of)[0] - excess(CENTRE - step, table.of)[0]) / 2e-6
+        numeric = (excess(CENTRE + step, table.of) - excess(CENTRE - step, table.of)) / 2e-6
         assert slope[:, i] == pytest.approx(numeric, abs=1e-7)
 
 
@@ -96,7 +96,7 @@ def test_outliers_move_a_table_little() -> None:
     loss = table.loss.copy()
     loss[:5] += 0.5
     found = fit_table(replace(table, loss=loss), CENTRE, prior_between())
-    assert np.abs(excess(found.theta, table.of)[0] - excess(CENTRE, table.of)[0]).max() < 0.05
+    assert np.abs(excess(found.theta, table.of) - excess(CENTRE, table.of)).max() < 0.05
 
 
 def test_a_population_is_found_again_and_its_intervals_hold_new_laboratories() -> None:
@@ -109,8 +109,8 @@ def test_a_population_is_found_again_and_its_intervals_hold_new_laboratories() -
     held = []
     for seed, truth in enumerate(truths[10:]):
         of = made_up(100 + seed, truth, 0.0).of
-        drawn = np.stack([excess(each, of)[0] for each in theta])
-        true, gaps = np.diff(excess(truth, of)[0]), np.diff(drawn, axis=1)
+        drawn = excess(theta, of)
+        true, gaps = np.diff(excess(truth, of)), np.diff(drawn, axis=1)
         low, high = np.quantile(gaps, [0.05, 0.95], axis=0)
         held.append(((low <= true) & (true <= high)).mean())
     assert 0.75 < np.mean(held) <= 1.0
@@ -145,6 +145,6 @@ def test_a_law_of_a_population_carries_draws_of_a_new_laboratory() -> None:
     assert back.mean(axis=0) == pytest.approx(found.mean, abs=0.1)
     assert back[:, 0].std() == pytest.approx(2 * np.sqrt(found.new[0, 0]), rel=0.1)
     assert back[:, 3].std() == pytest.approx(np.sqrt(found.new[3, 3]), rel=0.1)
-    at = law.coefficients["level"] + excess(found.mean, REFERENCE)[0][0]
+    at = law.coefficients["level"] + excess(found.mean, REFERENCE)[0]
     assert at == pytest.approx(found.at_reference[0], abs=1e-6)
     assert law.fitted_on["tokens"] == (5e9, 2e11)

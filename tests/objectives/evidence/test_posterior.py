@@ -9,7 +9,7 @@ from objectives.evidence.joint_form import FORM, NAMES, Quantities
 from objectives.evidence.own_law import fingerprint, own_law, widened
 from objectives.evidence.pooled_law import Widening, law_of
 from objectives.evidence.population import CENTRE, CENTRE_SD, Population, prior_between
-from objectives.evidence.posterior import Belief, Posterior, posterior, prior_of
+from objectives.evidence.posterior import Belief, Posterior, posterior, predicted, prior_of
 from objectives.evidence.trainings import Trainings, trainings
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
@@ -79,7 +79,7 @@ def test_the_posterior_is_that_of_importance_sampling(prior: Belief, n: int) -> 
     found = posterior(narrow, rows)
     generator, scale = np.random.default_rng(0), found.belief.scale
     drawn = narrow.mean + generator.normal(size=(12_000, len(NAMES) + 1)) @ np.linalg.cholesky(narrow.covariance).T
-    off = np.stack([(rows.loss - replace(narrow, mean=each).losses(rows.of)) / scale for each in drawn])
+    off = (rows.loss - predicted(drawn, rows.of)) / scale
     log = -2.5 * np.log1p(off**2 / 4.0).sum(axis=1)
     weight = np.exp(log - log.max())
     weight /= weight.sum()

@@ -15,6 +15,7 @@ from objectives.composition import composition_of
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
+from objectives.plugins import documents
 from search_spaces.architectures import Architectures, one
 
 Draw = Callable[..., Architectures]
@@ -172,6 +173,25 @@ def test_a_draw_equal_to_the_coefficients_gives_the_loss(form: str) -> None:
     own = Law.model_validate({"name": "ours", "form": form, "coefficients": values, "draws": (drawn,)})
     row = one(INSIDE)
     assert own.drawn_losses(row) == pytest.approx(own.loss(row)[None], rel=1e-14)
+
+
+@pytest.mark.parametrize("name", sorted(documents("objectives.laws")))
+def test_many_draws_at_once_are_each_law_by_itself(
+    name: str, shipped: Callable[[str, str], dict[str, Any]], random_architectures: Draw
+) -> None:
+    """Sums, products, bent quantities and joined terms, more losses than are computed at once."""
+    content = {**shipped("objectives.laws", name), "tokens": 1e10, "rivals": [], "covariance": []}
+    names = named_form(Law.model_validate({**content, "draws": []}).form).coefficients
+    centre = np.array([content["coefficients"][each] for each in names])
+    draws = centre * np.random.default_rng(3).uniform(0.98, 1.02, (7, len(names)))
+    law = Law.model_validate({**content, "draws": [" ".join(map(repr, row.tolist())) for row in draws]})
+    architectures = random_architectures(3_000, 5, plain=True)
+    alone = [
+        law.model_copy(update={"coefficients": dict(zip(names, row.tolist(), strict=True))}).terms(architectures)
+        for row in draws
+    ]
+    expected = np.array([sum(terms.values()) for terms in alone])
+    np.testing.assert_allclose(law.drawn_losses(architectures), expected, rtol=1e-14)
 
 
 def test_an_unknown_coefficient_is_named(law: Law) -> None:
