@@ -55,19 +55,25 @@ def doubt_of(
         return None
     on_loss = {name.partition("@")[0] for name in frontier.objectives} & set(FROM_LOSS)
     return Doubt(
-        tuple(_from_models(problem, pick.answer, baselines) for pick in picks),
+        _from_models(problem, picks, baselines),
         tied(law, problem.architectures(frontier.genotypes)) if on_loss else None,
         _regrets(problem, picks, frontier),
         _level_sd(problem, picks[0].answer) if picks and law.draws else None,
     )
 
 
-def _from_models(problem: Problem, answer: Evaluations | None, baselines: Sequence[Baseline]) -> dict[str, Difference]:
-    """The difference of one design from each published model."""
-    if answer is None:
-        return {}
-    found = from_models(problem.scenario.law, problem.architectures(answer.genotypes), baselines)
-    return {label: rows[0] for label, rows in found.items()}
+def _from_models(
+    problem: Problem, picks: Sequence[Pick], baselines: Sequence[Baseline]
+) -> tuple[dict[str, Difference], ...]:
+    """The difference of each pick's design from each published model; of all picks at once, since losses are drawn law by law."""
+    found: list[dict[str, Difference]] = [{} for _ in picks]
+    answered = {at: pick.answer.genotypes for at, pick in enumerate(picks) if pick.answer is not None}
+    if answered:
+        designs = problem.architectures(np.concatenate(list(answered.values())))
+        for label, column in from_models(problem.scenario.law, designs, baselines).items():
+            for at, difference in zip(answered, column, strict=True):
+                found[at][label] = difference
+    return tuple(found)
 
 
 def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
