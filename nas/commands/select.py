@@ -50,11 +50,7 @@ def choose(request: SelectRequest) -> None:
         InfeasibleError: nothing fits; the diagnosis was printed.
     """
     check_form(request.how)
-    if request.expected_regret and (request.sweep is not None or not _is_pick(request.how)):
-        raise UsageError(
-            f"expected-regret: expected a single pick, got {'a sweep' if request.sweep else request.how!r}; "
-            "choose --select best or budget:metric=limit"
-        )
+    _refuse_regret_of_several(request)
     if request.out is not None:
         refuse_existing("--out", request.out)
     run = recorded_run(request.run)
@@ -85,6 +81,14 @@ def choose(request: SelectRequest) -> None:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run, rows)
     _print_extrapolations(request, run, rows)
+
+
+def _refuse_regret_of_several(request: SelectRequest) -> None:
+    if request.expected_regret and (request.sweep is not None or not _is_pick(request.how)):
+        raise UsageError(
+            f"expected-regret: expected a single pick, got {'a sweep' if request.sweep else request.how!r}; "
+            "choose --select best or budget:metric=limit"
+        )
 
 
 def _rows(request: SelectRequest, run: RecordedRun) -> IntArray:
