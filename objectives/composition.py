@@ -206,9 +206,12 @@ def _sum(of: SumOfTerms, ranges: Ranges) -> Range:
 
 def _together(logs: Sequence[Value], power: float) -> Value:
     """What positive terms count together, (Σ u^κ)^(1/κ) with κ `power`, of their logarithms; no power is beyond floating point."""
-    largest = reduce(np.maximum, logs)
-    total = sum(np.exp(power * (each - largest)) for each in logs)
-    value: Value = np.exp(largest + np.log(total) / power)
+
+    def of_two(a: Value, b: Value) -> Value:
+        value: Value = np.maximum(a, b) + np.log(1.0 + np.exp(-power * np.abs(a - b))) / power
+        return value
+
+    value: Value = np.exp(reduce(of_two, logs))
     return value
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.exact.expected_regret import ExpectedRegret, least_expected_regrets
+from nas.errors import UsageError
+from nas.exact.expected_regret import ExpectedRegret, least_expected_regret, least_expected_regrets
 from nas.problem.differences import Difference, from_models, has_doubt, misfit, tied
 from nas.problem.evaluations import Evaluations
 from nas.problem.pick_queries import Baseline
@@ -58,7 +59,7 @@ def doubt_of(
         return None
     on_loss = {name.partition("@")[0] for name in frontier.objectives} & set(FROM_LOSS)
     return Doubt(
-        tuple(_from_models(problem, pick.answer, baselines) for pick in picks),
+        _from_models(problem, picks, baselines),
         tied(law, problem.architectures(frontier.genotypes)) if on_loss else None,
         _regrets(problem, picks, frontier),
         _level_sd(problem, picks[0].answer) if picks and law.draws else None,
@@ -66,12 +67,18 @@ def doubt_of(
     )
 
 
-def _from_models(problem: Problem, answer: Evaluations | None, baselines: Sequence[Baseline]) -> dict[str, Difference]:
-    """The difference of one design from each published model."""
-    if answer is None:
-        return {}
-    found = from_models(problem.scenario.law, problem.architectures(answer.genotypes), baselines)
-    return {label: rows[0] for label, rows in found.items()}
+def _from_models(
+    problem: Problem, picks: Sequence[Pick], baselines: Sequence[Baseline]
+) -> tuple[dict[str, Difference], ...]:
+    """The difference of each pick's design from each published model; of all picks at once, since losses are drawn law by law."""
+    found: list[dict[str, Difference]] = [{} for _ in picks]
+    answered = {at: pick.answer.genotypes for at, pick in enumerate(picks) if pick.answer is not None}
+    if answered:
+        designs = problem.architectures(np.concatenate(list(answered.values())))
+        for label, column in from_models(problem.scenario.law, designs, baselines).items():
+            for at, difference in zip(answered, column, strict=True):
+                found[at][label] = difference
+    return tuple(found)
 
 
 def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
@@ -107,13 +114,31 @@ def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> 
     candidates = np.concatenate([frontier.genotypes, *(answer.genotypes for _, answer, _ in asked)])
     least = least_expected_regrets(problem, law, tuple(rule for *_, rule in asked), candidates)
     for (at, answer, _), best in zip(asked, least, strict=True):
-        found[at] = None if best is None else _pick_regret(problem, law, answer, best)
+        found[at] = None if best is None else _pick_regret(problem, law, answer.genotypes[0], best)
     return tuple(found)
 
 
-def _pick_regret(problem: Problem, law: Law, answer: Evaluations, best: ExpectedRegret) -> PickRegret | None:
+def solved_regret(problem: Problem, rule: PickRule, pick: IntArray) -> PickRegret | None:
+    """The expected regret of a pick, a genotype (g,), over the whole space, however large; None outside of the evidence.
+
+    Raises:
+        UsageError: the law has no draws, a budget is on a user's own metric, or the space is no sum of parts.
+    """
+    own = {metric.name for metric in problem.functions}
+    if mine := sorted(own & {budget.metric for budget in (*problem.budgets, *rule.limits)}):
+        raise UsageError(
+            f"expected-regret: expected budgets on shipped metrics, got one on {', '.join(mine)}; drop the budget"
+        )
+    law = problem.scenario.law
+    if law.draws and law.extrapolates(problem.architectures(pick[None])).any():
+        return None
+    best = least_expected_regret(problem, law, rule)
+    return None if best is None else _pick_regret(problem, law, pick, best)
+
+
+def _pick_regret(problem: Problem, law: Law, pick: IntArray, best: ExpectedRegret) -> PickRegret | None:
     """A pick's own expected regret: that of the least one and what its mean drawn loss is above that one's."""
-    both = problem.architectures(np.stack([answer.genotypes[0], best.genotype]))
+    both = problem.architectures(np.stack([pick, best.genotype]))
     if law.extrapolates(both).any():
         return None
     mean: FloatArray = law.drawn_losses(both).mean(axis=0)

@@ -11,6 +11,7 @@ from nas.answer.doubt import Doubt, PickRegret
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import describe
 from nas.problem.differences import Difference
+from nas.problem.problem import Problem
 from search_spaces.arrays import AnyArray
 
 
@@ -41,11 +42,12 @@ def pick_in_numbers(outcome: Outcome, place: int) -> dict[str, Any]:
     found = outcome.doubt.differences[place]
     row: dict[str, Any] = {"differences": {label: difference_in_numbers(each) for label, each in found.items()}}
     regret = outcome.doubt.regrets[place]
-    return row | ({} if regret is None else _regret(outcome, regret))
+    return row | ({} if regret is None else regret_in_numbers(outcome.study.problem, regret))
 
 
-def _regret(outcome: Outcome, found: PickRegret) -> dict[str, Any]:
-    design = outcome.study.problem.architectures(found.least.genotype[None])
+def regret_in_numbers(problem: Problem, found: PickRegret) -> dict[str, Any]:
+    """A pick's expected regret, the least one, among what, and the design that has it."""
+    design = problem.architectures(found.least.genotype[None])
     return {
         "expected_regret": found.nats,
         "least_expected_regret": found.least.expected_regret,

@@ -123,19 +123,20 @@ def expected_regrets(outcome: Outcome, *, brief: bool = False) -> list[str]:
         return []
     law = outcome.study.problem.scenario.law
     told = [
-        f"{pick.question.label} {_regret(outcome, found)}"
+        f"{pick.question.label} {regret_in_words(outcome.study.problem, found)}"
         for pick, found in zip(outcome.picks, outcome.doubt.regrets, strict=True)
         if found is not None and (not brief or found.nats - found.least.expected_regret > np.sqrt(2.0) * misfit(law))
     ]
     return [f"Expected regret over the law's draws, nats: {'; '.join(told)}."] if told else []
 
 
-def _regret(outcome: Outcome, found: PickRegret) -> str:
+def regret_in_words(problem: Problem, found: PickRegret) -> str:
+    """`0.0122, least 0.0085 at l 21, …`."""
     own, least = f"{found.nats:.4f}", f"{found.least.expected_regret:.4f}"
     among = "" if found.least.proven else " of the frontier"
     if own == least:
         return f"{own}, the least{among}"
-    design = outcome.study.problem.architectures(found.least.genotype[None])
+    design = problem.architectures(found.least.genotype[None])
     return f"{own}, least{among} {least} at {describe(design)}"
 
 

@@ -82,6 +82,10 @@ class SelectRequest:
     distinguishable: Annotated[
         bool, Flag("--distinguishable", "Of frontier designs that the law cannot tell apart the cheapest alone.")
     ] = False
+    expected_regret: Annotated[
+        bool,
+        Flag("--expected-regret", "What the pick loses on average over the law's draws, and the design of the least."),
+    ] = False
     laws: Annotated[str | None, STUDY["laws"]] = None
     formats: Annotated[Mapping[str, Any], Keys("precisions precision_law")] = field(default_factory=dict)
     out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.")] = None

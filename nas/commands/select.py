@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.doubt_columns import difference_columns
+from nas.answer.doubt import solved_regret
+from nas.answer.doubt_columns import difference_columns, regret_in_numbers
 from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.pick_tables import OF_FIRST
+from nas.answer.pick_tables import OF_FIRST, regret_in_words
 from nas.answer.reassembled_study import study_of
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.sentences import count, describe
-from nas.answer.sureness import beyond_experts_lines, difference_in_short, undecided_lines
+from nas.answer.sureness import OUTSIDE, beyond_experts_lines, difference_in_short, undecided_lines
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.alternative_laws import along
@@ -50,6 +51,7 @@ def choose(request: SelectRequest) -> None:
         InfeasibleError: nothing fits; the diagnosis was printed.
     """
     check_form(request.how)
+    _refuse_regret_of_several(request)
     if request.out is not None:
         refuse_existing("--out", request.out)
     run = recorded_run(request.run)
@@ -69,8 +71,9 @@ def choose(request: SelectRequest) -> None:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
     sure, apart_from = _sureness(request, run, rows), from_models(run.law, run.architectures(rows), run.baselines)
     under, lines = _under_laws(request, run, rows, pick)
-    lines = [*([OF_STEPS] if request.distinguishable else []), *lines]
-    _give(request, run.columns(rows) | sure | difference_columns(apart_from) | under, len(rows))
+    lost, said = _expected_regret(request, run, rows, pick)
+    lines = [*([OF_STEPS] if request.distinguishable else []), *lines, *said]
+    _give(request, run.columns(rows) | sure | difference_columns(apart_from) | lost | under, len(rows))
     if not request.json:
         _show(run, rows, request.shown, _shown_first(sure) | _in_short(apart_from) | _shown_first(under))
         for line in lines:
@@ -79,6 +82,14 @@ def choose(request: SelectRequest) -> None:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run, rows)
     _print_extrapolations(request, run, rows)
+
+
+def _refuse_regret_of_several(request: SelectRequest) -> None:
+    if request.expected_regret and (request.sweep is not None or not _is_pick(request.how)):
+        raise UsageError(
+            f"expected-regret: expected a single pick, got {'a sweep' if request.sweep else request.how!r}; "
+            "choose --select best or budget:metric=limit"
+        )
 
 
 def _rows(request: SelectRequest, run: RecordedRun) -> IntArray:
@@ -126,7 +137,7 @@ def _under_laws(
     shipped = importable("objectives.metrics")
     problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if b.metric in shipped))
     design = run.architectures(rows)
-    if pick is not None or request.how == "best":
+    if _is_pick(request.how):
         values, lines = pick_under(problem, study.laws, PickRule(pick), design)
         return regret_columns(study.laws, values), lines
     metric = cost_among(tuple(name for name in run.evaluations.objectives if name in shipped))
@@ -134,6 +145,21 @@ def _under_laws(
     at = run.evaluations.metrics[metric][rows] if costs is None else costs
     values = along(problem, study.laws, metric).regrets(design, at)
     return regret_columns(study.laws, values), [f"Regrets are among designs of no more {metric}.", *caveats(study.laws)]
+
+
+def _expected_regret(
+    request: SelectRequest, run: RecordedRun, rows: IntArray, pick: Budget | None
+) -> tuple[dict[str, AnyArray], list[str]]:
+    """The pick's expected regret over the whole space, in columns and in a line; nothing where it is not asked for."""
+    if not request.expected_regret:
+        return {}, []
+    problem = replace(study_of(run, {}, []).problem, budgets=run.evaluations.budgets)
+    found = solved_regret(problem, PickRule(pick), run.evaluations.genotypes[rows[0]])
+    if found is None:
+        return {}, [f"No expected regret is claimed: the pick or the design of the least is {OUTSIDE}."]
+    columns = {name: np.array([value]) for name, value in regret_in_numbers(problem, found).items()}
+    proven = f" (proven over all {problem.space.size:,} architectures)" if found.least.proven else ""
+    return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, found)}{proven}."]
 
 
 def _say_law(run: RecordedRun, rows: IntArray) -> None:
@@ -163,7 +189,7 @@ def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[
         return found
     found["probability_optimal"] = unsure.probability()[rows]
     pick = _pick_of(request.how, run)
-    if request.how == "best" or pick is not None:
+    if _is_pick(request.how):
         everything = np.ones(len(run.evaluations), dtype=bool)
         within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
         low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
@@ -211,6 +237,11 @@ def _pick_of(how: str, run: RecordedRun) -> Budget | None:
     """The budget of `budget:metric=limit`."""
     kind, _, rest = how.partition(":")
     return parse_budget(rest, tuple(run.evaluations.metrics), run.workload) if kind == "budget" else None
+
+
+def _is_pick(how: str) -> bool:
+    """Whether the form gives one design, of the lowest loss within budgets."""
+    return how == "best" or how.partition(":")[0] == "budget"
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:

@@ -5,54 +5,39 @@ allows; expected regret is the mean of R_i over the draws. The second part is th
 least mean drawn loss has the least expected regret.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import partial
 
 import numpy as np
 
 from nas.errors import UsageError
+from nas.exact.decomposition.drawn_search import MEAN, LeastDrawn, MeanDrawnLoss, search_draws
 from nas.exact.enumeration import blocks
-from nas.exact.solution import metrics_of
+from nas.exact.setting_by_setting import SettingBySetting
+from nas.exact.solution import metrics_of, way_of
 from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Objective
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
+from nas.problem.settings import in_all_settings
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
-MEAN = "mean_drawn_loss"
 COVERED = 200_000  # designs whose losses under every draw take seconds
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedRegret:
-    """The design of least expected regret, (g,), its expected regret and that of the law's own pick, nats.
+    """The design of least expected regret, (g,), and its expected regret, nats.
 
-    proven: whether every design that the rule allows was covered; else both regrets are among the designs that were given.
+    proven: whether every design that the rule allows was covered, by evaluation or by bounds; else it is the least
+    among the designs that were given.
     """
 
     genotype: IntArray
     expected_regret: float
-    of_own_pick: float
     proven: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Best:
-    """Among some designs: the pick by the mean over draws and the law's own, a row each, and each draw's least loss, (draws,)."""
-
-    of_mean: Evaluations
-    own: Evaluations
-    least: FloatArray
-
-    def with_(self, other: Self | None, rule: PickRule) -> Self:
-        """The same among these designs and others."""
-        if other is None:
-            return self
-        of_mean = replace(rule, least=MEAN).better(self.of_mean, other.of_mean)
-        own = rule.better(self.own, other.own)
-        assert of_mean is not None
-        assert own is not None
-        return replace(self, of_mean=of_mean, own=own, least=np.minimum(self.least, other.least))
 
 
 def least_expected_regret(
@@ -67,49 +52,79 @@ def least_expected_regrets(
 ) -> tuple[ExpectedRegret | None, ...]:
     """Of each rule the design of least expected regret over a law's draws, within a problem's budgets and the rule's; None of none.
 
-    Ties, at 12 digits of the mean drawn loss, are broken as for every pick. Every design's losses are drawn once for all rules.
+    Up to `COVERED` designs are evaluated, more are solved by sums of parts. Ties, at 12 digits of the mean drawn loss,
+    are broken as for every pick.
 
     Args:
-        candidates: genotypes (n, g), as of a frontier and picks, among which it is where the space is too large to cover
-            (`proven` is then false); without them such a space has no answer, None.
+        candidates: genotypes (n, g), as of a frontier and picks, among which it is where the space is too large to
+            evaluate: that takes no search, and nothing is proven.
 
     Raises:
-        UsageError: the law has no draws.
+        UsageError: the law has no draws, or the space is too large to evaluate and no sum of parts.
     """
     if not law.draws:
         raise UsageError(f"law: expected one with draws, got {law.name} without; fit one with 'plas fit'")
     under = replace(problem, scenario=replace(problem.scenario, law=law), objectives=(), queries=())
     metrics = metrics_of(under, rules)
-    covered = under.space.size <= COVERED
-    if not covered and candidates is None:
-        return (None,) * len(rules)
-    some = np.zeros((0, 0), dtype=np.int64) if candidates is None else np.unique(candidates, axis=0)
-    found: list[Best | None] = [None] * len(rules)
-    for block in blocks(under, metrics) if covered else [under.evaluate(some, metrics)]:
-        losses = law.drawn_losses(under.architectures(block.genotypes))
-        best = [_best(rule, block, losses) for rule in rules]
-        found = [
-            old if new is None else new.with_(old, rule) for rule, old, new in zip(rules, found, best, strict=True)
-        ]
-    return tuple(None if best is None else _expected(under, best, proven=covered) for best in found)
+    if under.space.size <= COVERED:
+        return _among(under, rules, blocks(under, metrics), proven=True)
+    if candidates is None:
+        return tuple(_by_parts(under, rule) for rule in rules)
+    return _among(under, rules, [under.evaluate(np.unique(candidates, axis=0), metrics)], proven=False)
 
 
-def _expected(problem: Problem, best: Best, *, proven: bool) -> ExpectedRegret:
-    """Both regrets of the best designs."""
-    both = np.concatenate([best.of_mean.genotypes, best.own.genotypes])
-    losses = problem.scenario.law.drawn_losses(problem.architectures(both))
-    regrets = np.mean(losses - best.least[:, None], axis=0)
-    return ExpectedRegret(best.of_mean.genotypes[0], float(regrets[0]), float(regrets[1]), proven)
+def _among(
+    problem: Problem, rules: tuple[PickRule, ...], evaluated: Iterable[Evaluations], *, proven: bool
+) -> tuple[ExpectedRegret | None, ...]:
+    """The answers among evaluated designs, whose losses are drawn once for all rules."""
+    found = tuple(LeastDrawn(rule) for rule in rules)
+    for block in evaluated:
+        losses = _drawn(problem, block.genotypes)
+        for drawn in found:
+            drawn.add(block, losses)
+    return tuple(_answer(drawn, proven=proven) for drawn in found)
 
 
-def _best(rule: PickRule, evaluated: Evaluations, losses: FloatArray) -> Best | None:
-    """The best of some evaluated designs, given their losses under each draw; None where a rule allows none of them."""
-    rows = np.flatnonzero(rule.allowed(evaluated))
-    if len(rows) == 0:
+def _answer(drawn: LeastDrawn, *, proven: bool) -> ExpectedRegret | None:
+    return None if drawn.best is None else ExpectedRegret(drawn.best.genotypes[0], drawn.expected_regret, proven)
+
+
+def _by_parts(problem: Problem, rule: PickRule) -> ExpectedRegret | None:
+    """The answer of a space of any size; among dense architectures alone that of the space of these."""
+    if rule.dense:
+        return _of_dense(problem, rule)
+    _, obstacle = way_of(problem, (rule,))
+    if obstacle:
+        raise UsageError(
+            f"expected regret: expected at most {COVERED:,} architectures where {obstacle}, got {problem.space.size:,}; "
+            "take a smaller space"
+        )
+    metrics, limits = metrics_of(problem, (rule,)), (*problem.budgets, *rule.limits)
+    rated = replace(problem, functions=(Objective(MEAN, function=MeanDrawnLoss(problem.scenario.law)),))
+    by_setting, drawn = SettingBySetting(rated, (MEAN, *metrics)), LeastDrawn(rule)
+    for number in range(len(by_setting.problems)):
+        sums, take = by_setting.at(number), partial(_take, problem, drawn, number)
+        take(sums.problem.evaluate(sums.random, metrics), _drawn(sums.problem, sums.random))
+    for number in range(len(by_setting.problems)):
+        search_draws(by_setting.at(number), limits, metrics, drawn, partial(_take, problem, drawn, number))
+    return _answer(drawn, proven=True)
+
+
+def _drawn(problem: Problem, genotypes: IntArray) -> FloatArray:
+    return problem.scenario.law.drawn_losses(problem.architectures(genotypes))
+
+
+def _take(problem: Problem, drawn: LeastDrawn, number: int, found: Evaluations, losses: FloatArray) -> bool:
+    """Take in designs of one setting as designs of the whole problem."""
+    return drawn.add(in_all_settings(replace(found, budgets=problem.budgets), number, problem), losses)
+
+
+def _of_dense(problem: Problem, rule: PickRule) -> ExpectedRegret | None:
+    smaller = problem.space.dense
+    if smaller is None:
         return None
-    losses, allowed = losses[:, rows], evaluated[rows]
-    rated = replace(allowed, metrics={**allowed.metrics, MEAN: losses.mean(axis=0)})
-    of_mean, own = replace(rule, least=MEAN).row(rated), rule.row(rated)
-    assert of_mean is not None
-    assert own is not None
-    return Best(rated[of_mean : of_mean + 1], rated[own : own + 1], losses.min(axis=1))
+    found = least_expected_regret(replace(problem, space=smaller), problem.scenario.law, replace(rule, dense=False))
+    if found is None:
+        return None
+    whole = problem.space.find(smaller.architectures(found.genotype[None]))
+    return replace(found, genotype=problem.space.genotypes(whole)[0])

@@ -71,19 +71,22 @@ class PickRule:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that it reads, apart from those that break ties."""
-        limits = (*(() if self.budget is None else (self.budget,)), *self.within)
-        return (*(limit.metric for limit in limits), *(COUNTS if self.dense else ()), self.least)
+        return (*(limit.metric for limit in self.limits), *(COUNTS if self.dense else ()), self.least)
+
+    @property
+    def limits(self) -> tuple[Budget, ...]:
+        """Its budget and the further ones."""
+        return (*(() if self.budget is None else (self.budget,)), *self.within)
 
     def read_off(self, frontier: Evaluations) -> bool:
         """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less.
 
         Who dominates a pick comes before it, unless it is beyond a limit that lies between two values of one rounding.
         """
-        limits = (*(() if self.budget is None else (self.budget,)), *self.within)
         deciding = {self.least, "total_ms", *(() if self.budget is None else (self.budget.metric,))}
-        if self.dense or set(frontier.objectives) != deciding or not {each.metric for each in limits} <= deciding:
+        if self.dense or set(frontier.objectives) != deciding or not {each.metric for each in self.limits} <= deciding:
             return False
-        return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in limits)
+        return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in self.limits)
 
     def allowed(self, evaluations: Evaluations) -> BoolArray:
         """Which rows may be its pick, (n,)."""

@@ -1,6 +1,6 @@
 """Metrics of FFN boxes with backbones, as sums of parts: exact for one FFN, the best imaginable for several."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -138,9 +138,14 @@ class AdditiveBounds:
 
     def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
         """The metric's best value of pairs of a box and a backbone, (n,)."""
-        known, depth = self.compositions[metric], self.depth[backbone]
-        columns = (self._quantity(self.bounds.index(side), ffn, box, backbone, depth) for side in _sides(known))
-        return np.broadcast_to(known.value(*columns), len(box))
+        columns = self.columns(metric, ffn, box, backbone)
+        return np.broadcast_to(self.compositions[metric].value(*columns), len(box))
+
+    def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:
+        """What the metric's composition is given of pairs of a box and a backbone, each (n,)."""
+        depth = self.depth[backbone]
+        for side in _sides(self.compositions[metric]):
+            yield self._quantity(self.bounds.index(side), ffn, box, backbone, depth)
 
     def varies(self, metric: str) -> bool:
         """Whether the metric depends on the architecture at all."""

@@ -11,7 +11,7 @@ from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
 from nas.problem.problem import Problem
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import BoolArray, FloatArray
 
 AT_ONCE = 600_000
 FEW = 5_000  # items whose bounds take as long as the calls around them
@@ -114,8 +114,12 @@ class BranchAndBound:
             best.append(values)
             if limit is not None and not (within := ~(values > limit + SLACK * abs(limit))).all():
                 items, best = items.kept(within), [column[within] for column in best]
-        left = ~self.known.behind(best[len(self.problem.budgets) :])
+        left = self._improving(items, ffn, best[len(self.problem.budgets) :])
         return items.kept(left), [column[left] for column in best]
+
+    def _improving(self, items: Items, ffn: FloatArray, objectives: list[FloatArray]) -> BoolArray:
+        """Which items no incumbent beats in every objective."""
+        return ~self.known.behind(objectives)
 
     def _evaluate(self, leaves: Items, best: list[FloatArray]) -> None:
         """Evaluate single architectures whole, and hold them against their sums."""

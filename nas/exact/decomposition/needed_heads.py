@@ -39,7 +39,8 @@ def needed(sums: AdditiveBounds, deciding: tuple[str, ...]) -> BoolArray:
     alone = [metric for metric, known in sums.compositions.items() if set(known.quantities) == {metric}]
     shared = {q for metric, known in sums.compositions.items() if metric not in alone for q in known.quantities}
     decisive = np.array([_decides(bound, alone, shared, deciding) for bound in sums.bounds])
-    if sums.problem.functions or not (space.free_heads or space.mixed) or not decisive.any():
+    own = any(function.name in alone for function in sums.problem.functions)
+    if own or not (space.free_heads or space.mixed) or not decisive.any():
         return kept
     frozen = np.array([quantity in shared for quantity, _ in sums.bounds])
     contest = Contest(np.array([sign for _, sign in sums.bounds], dtype=np.float64), _largest(sums), frozen, decisive)

@@ -342,6 +342,26 @@ def test_select_takes_the_cheapest_of_what_cannot_be_told_apart(ran: Inside) -> 
     assert ran("select", "run", "--distinguishable", "--sweep", "total_ms=20:60:20").code == 2
 
 
+def test_select_solves_the_expected_regret_of_a_pick_over_the_whole_space(
+    ran: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("select", "run", "--select", "budget:total_ms=40", "--expected-regret")
+    evaluated = json.loads(ran(*asked, "--json").out)[0]
+    monkeypatch.setattr("nas.exact.expected_regret.COVERED", 0)
+    solved = json.loads(ran(*asked, "--json").out)[0]
+    names = ("expected_regret", "least_expected_regret")
+    assert [solved[name] for name in names] == pytest.approx([evaluated[name] for name in names], abs=1e-8)
+    assert solved["least_expected_architecture"] == evaluated["least_expected_architecture"]
+    assert solved["least_expected_of"] == evaluated["least_expected_of"] == "space"
+    assert solved["expected_regret"] >= solved["least_expected_regret"] >= 0.0
+    said = " ".join(ran(*asked).out.split())
+    assert f"Expected regret over the law's draws, nats: {solved['expected_regret']:.4f}, " in said
+    assert "(proven over all " in said
+    refused = ran("select", "run", "--expected-regret")
+    assert refused.code == 2
+    assert "expected-regret: expected a single pick, got 'frontier'" in refused.err
+
+
 def test_a_law_without_uncertainty_tells_nothing_apart(inside: Inside, tmp_path: Path, tiny: dict[str, Any]) -> None:
     (tmp_path / "study.yaml").write_text(dump({"space": tiny, "algo": "exact", **QUICK}))
     assert inside("run", "--config", "study.yaml", "--out", "run", "--quiet").code == 0
