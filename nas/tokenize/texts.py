@@ -11,7 +11,7 @@ from nas.export.sources import STDLIB, Document, documents_of
 from objectives.display_text import LONGEST, escaped
 from objectives.token_curve import Source
 
-FLAG = "TEXT"
+FLAG = "texts"
 HELD_OUT = 0.1  # share of the bytes
 
 
