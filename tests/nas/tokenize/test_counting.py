@@ -73,6 +73,15 @@ def test_bytes_are_the_tokens_of_the_smallest(corpus: Path) -> None:
     assert found.trained[ord("a")] == sum(text.count("a") for text in training_part(corpus))
 
 
+def test_one_long_document_is_not_held_out_whole(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text(words(40_000))
+    for i in range(30):
+        (tmp_path / f"{i}.txt").write_text(words(100, seed=i))
+    texts = read([str(tmp_path)])
+    assert 0.1 <= texts.held_bytes / texts.total_bytes < 0.2
+    assert sum(size for _, size, held in texts.parts() if held) == texts.held_bytes
+
+
 def test_merges_and_counts_known_by_hand() -> None:
     """`ab` is seen most often, then ` ab`: the third merge joins what the first has made."""
     merges = trained_merges(iter(["ab ab ab ab ab cd cd"]), 260)
