@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from math import inf
 
 from nas.export.sources import Document, documents_of
 
@@ -33,15 +34,15 @@ def held_out(units: Iterable[Document], share: float) -> set[bytes]:
     return held
 
 
-def units_of(paths: Sequence[str], flag: str) -> Iterator[Document]:
-    """Documents of several paths; where they are few, blocks of them.
+def units_of(paths: Sequence[str], flag: str, longest: float = inf) -> Iterator[Document]:
+    """Documents of several paths; where they are few, and of one that has more than `longest` bytes, blocks of them.
 
     Raises:
         UsageError: a path without any.
     """
     few = sum(1 for _ in islice(documents_of(paths, flag), FEW)) < FEW
     for name, content in documents_of(paths, flag):
-        yield from ((name, part) for part in (blocks(content) if few else [content]))
+        yield from ((name, part) for part in (blocks(content) if few or len(content) > longest else [content]))
 
 
 def blocks(content: bytes, size: int = BLOCK) -> Iterator[bytes]:

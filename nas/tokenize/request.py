@@ -13,7 +13,7 @@ class TokenizeRequest:
 
     texts: Annotated[
         tuple[str, ...],
-        Word("UTF-8 text: file, .jsonl with a text in each line, folder, pattern, saved data set.", "TEXT"),
+        Word("Text: file, .jsonl with a text in each line, folder, pattern in quotes, saved data set."),
     ]
     vocabularies: Annotated[
         str | None,

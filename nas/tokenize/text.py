@@ -12,8 +12,9 @@ HEADER = ("tokenizer", "vocabulary", "bytes/token", "characters/token", "unigram
 def say_result(result: Result) -> None:
     """Print the text, the table and what is to be known of it."""
     texts = result.texts
+    documents = texts.source.documents
     say(
-        f"{texts.source.documents:,} documents, {texts.total_bytes:,} bytes: trained on {texts.trained_bytes:,}, "
+        f"{documents:,} {'document' if documents == 1 else 'documents'}, {texts.total_bytes:,} bytes: trained on {texts.trained_bytes:,}, "
         f"counted on {texts.held_bytes:,} that are held out"
     )
     table(HEADER, [cells(row) for row in result.rows], spare=("characters/token", "tokens"))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nas.errors import UsageError
-from nas.export.held_out import held_out, key, units_of
+from nas.export.held_out import BLOCK, held_out, key, units_of
 from nas.export.sources import STDLIB, Document, documents_of
 from objectives.display_text import LONGEST, escaped
 from objectives.token_curve import Source
 
-FLAG = "TEXT"
+FLAG = "texts"
 HELD_OUT = 0.1  # share of the bytes
 
 
@@ -33,7 +33,7 @@ class Texts:
 
     def parts(self) -> Iterator[tuple[str, int, bool]]:
         """Every document or block: its text, its bytes, whether it is held out."""
-        for unit in units_of(self.paths, FLAG):
+        for unit in units_of(self.paths, FLAG, BLOCK):
             yield decoded(unit), len(unit[1]), key(unit) in self.held
 
 
@@ -48,8 +48,8 @@ def read(paths: Sequence[str]) -> Texts:
         decoded(document)
         digest.update(document[1])
         count, size = count + 1, size + len(document[1])
-    held = frozenset(held_out(units_of(paths, FLAG), HELD_OUT))
-    kept = [unit for unit in units_of(paths, FLAG) if key(unit) in held]
+    held = frozenset(held_out(units_of(paths, FLAG, BLOCK), HELD_OUT))
+    kept = [unit for unit in units_of(paths, FLAG, BLOCK) if key(unit) in held]
     if not kept:
         raise UsageError(f"{FLAG}: expected a text of which a tenth can be held out, got one piece; give more text")
     names = [path if path == STDLIB else named(path) for path in paths]
