@@ -187,12 +187,18 @@ def open_run(path: Path) -> OpenRun:
             f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
         )
     check_description(path / FILE, meta, [*needed(), "evaluations"])
-    resolved = meta["resolved"]
+    resolved = _with_deltas(meta["resolved"])
     rates = rates_by_cost(resolved.get("columns", []), workload_of(resolved))
     budgets = tuple(Budget(metric, limit, rates.get(metric)) for metric, limit in resolved["budgets"].items())
     genes, objectives = SpaceSpecification.model_validate(resolved["space"]).genes, tuple(resolved["objectives"])
     store = RunStore(path / FILE, tuple(meta["metrics"]), objectives, budgets, genes=genes, readonly=True)
     return OpenRun(path, resolved, meta, store)
+
+
+def _with_deltas(resolved: dict[str, Any]) -> dict[str, Any]:
+    """A recorded study, whose laws hold what kinds of layers cost: a run of an earlier version, which says so of none, had none beside them."""
+    mixed = "layers" in resolved["space"]["axes"]
+    return {**resolved, "deltas": "none"} if mixed else resolved
 
 
 def current(run: OpenRun) -> dict[str, Any]:
@@ -209,6 +215,7 @@ def current(run: OpenRun) -> dict[str, Any]:
         raise UsageError(
             f"{path}: expected the run's own configuration, got another; delete it and resume, the store holds it too"
         )
+    content = _with_deltas(content)
     found = difference(run.resolved, content)
     if found:
         raise UsageError(f"{path}: {found}; restore it, or start a new run with --config {path}")
