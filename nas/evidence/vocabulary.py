@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from nas.terminal.console import say, say_json
 from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from objectives import outside
 from objectives.plugins import documents, folder
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
@@ -27,6 +29,7 @@ from search_spaces.arrays import FloatArray
 RUNS = folder("objectives.text") / "tao_2024.csv"
 CURVE = "slimpajama"
 DRAWS = 64
+MOST = 100 * outside.MB
 SHOWN = (4096, 8192, 16_384, 32_768, 65_536, 98_304, 131_072)
 BESIDE = 65_536
 COLUMNS = {
@@ -98,7 +101,7 @@ def read_runs(path: Path) -> VocabularyRuns:
         UsageError: the file cannot be read, or lacks a column.
     """
     try:
-        rows = pd.read_csv(path)
+        rows = pd.read_csv(StringIO(outside.text(path, MOST)))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: expected a table of runs, got {str(error).splitlines()[0]}; correct it") from None
     found = {}

@@ -73,8 +73,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     _refuse_file_cluster(config, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    given = {} if config.deltas == "none" else config.deltas
-    deltas = named("deltas", given, MeasuredDeltas, faults)
+    deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
     device, trainer = _devices(config, faults)
     metrics = MetricReader(faults)

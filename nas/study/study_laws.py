@@ -36,14 +36,9 @@ def study_laws(
     """
     public = axes.layers is not None and config.deltas != "none"
     beside = (_with_precision_law(config, each) for each in (law, *rivals))
-    law, *rivals = (_with_deltas(deltas, each, public=public) for each in beside)
+    law, *rivals = (_with_vocabularies(_with_deltas(deltas, each, public=public), axes) for each in beside)
     if axes.tokens:
         _refuse_blind((law, *rivals))
-    if axes.vocabulary:
-        law, *rivals = (
-            each.model_copy(update={"vocabulary_cost": each.vocabulary_cost or cost_beside(each)})
-            for each in (law, *rivals)
-        )
     seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
     if isinstance(config.tokens, float) and not seen:
         raise UsageError(
@@ -64,6 +59,13 @@ def study_laws(
     tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     return own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd}), *others
+
+
+def _with_vocabularies(law: Law, axes: Axes) -> Law:
+    """The law with what vocabularies cost beside it, where the space has an axis of them."""
+    if not axes.vocabulary or law.vocabulary_cost is not None:
+        return law
+    return law.model_copy(update={"vocabulary_cost": cost_beside(law)})
 
 
 def cost_beside(law: Law) -> VocabularyCost:
