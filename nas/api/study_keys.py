@@ -34,8 +34,9 @@ class StudyKeys(TypedDict, total=False):
     attention: str
     causal: bool
     complete: bool
-    vocabulary: int
-    tied: bool
+    vocabulary: int | str | Sequence[int | str]
+    tied: bool | Sequence[bool]
+    token_curve: Named
     head_bytes: Number
     int4_group_size: int | None
     calibration: Named

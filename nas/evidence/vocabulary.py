@@ -1,5 +1,7 @@
 """What vocabularies cost by published runs, and how well bodies and vocabularies left out are predicted."""
 
+import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
@@ -101,23 +102,27 @@ def read_runs(path: Path) -> VocabularyRuns:
         UsageError: the file cannot be read, or lacks a column.
     """
     try:
-        rows = pd.read_csv(StringIO(outside.text(path, MOST)))
+        rows = list(csv.DictReader(StringIO(outside.text(path, MOST))))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: expected a table of runs, got {str(error).splitlines()[0]}; correct it") from None
-    found = {}
-    for name, choices in COLUMNS.items():
-        present = [each for each in choices if each in rows.columns]
-        if not present:
-            raise UsageError(f"{path}: expected a column {' or '.join(choices)}, got {', '.join(rows.columns)}; add it")
-        found[name] = pd.to_numeric(rows[present[0]], errors="coerce")
-    table = pd.DataFrame(found)
-    if (wrong := ~np.isfinite(table).all(axis=1)).any():
-        raise UsageError(
-            f"{path}: expected numbers in every row, got none in row {int(np.argmax(wrong)) + 2}; correct it"
-        )
-    last = table.sort_values("text", kind="stable").groupby(["parameters", "vocabulary"]).tail(1)
-    last = last.sort_values(["parameters", "vocabulary"])
-    return VocabularyRuns(*(last[name].to_numpy(dtype=np.float64) for name in COLUMNS))
+    header = list(rows[0]) if rows else []
+    names = {name: next((each for each in choices if each in header), "") for name, choices in COLUMNS.items()}
+    if lacking := next((name for name, found in names.items() if not found), None):
+        wanted = " or ".join(COLUMNS[lacking])
+        raise UsageError(f"{path}: expected a column {wanted}, got {', '.join(header) or 'no rows'}; add it")
+    table = np.array([[_number(row[found], path, at) for found in names.values()] for at, row in enumerate(rows, 2)])
+    last = {(row[0], row[1]): row for row in table[np.argsort(table[:, 2], kind="stable")]}
+    return VocabularyRuns(*np.array([last[key] for key in sorted(last)]).T)
+
+
+def _number(written: str | None, path: Path, line: int) -> float:
+    try:
+        number = float(written or "")
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{path}:{line}: expected a number, got {written!r}; correct it")
+    return number
 
 
 def bodies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:

@@ -24,6 +24,7 @@ from nas.files.faults import unknown
 from nas.files.tables import write, write_json
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
+from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
 from nas.terminal.tables import table
@@ -117,11 +118,10 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     if request.gguf is not None:
         refuse_format(request.gguf, stacks)
     tokenizer = tokenizer_for(request.tokenizer)
-    if request.flags.get("vocabulary") == 0:
-        raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
+    vocabulary = _vocabulary(request.flags.get("vocabulary"))
     found = chosen(source, request.how, request.config, request.settings, request.flags)
     given = None if request.tokenizer == "bytes" else tokenizer.size
-    asked = with_vocabulary(found.architectures, request.flags.get("vocabulary"), given)
+    asked = with_vocabulary(found.architectures, vocabulary, given)
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
     scenario = found.study.problem.scenario
     workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
@@ -137,6 +137,25 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         raise UsageError(f"{refused[0]}{more}")
     columns = launch_columns(found.study.problem, models)
     return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
+
+
+def _vocabulary(written: Any) -> int | None:
+    """One vocabulary for all candidates, as --vocabulary has it; None: each its own.
+
+    Raises:
+        UsageError: another value, several, or none.
+    """
+    try:
+        found = None if written is None else written_vocabulary(written)
+    except ValueError as error:
+        raise UsageError(f"--vocabulary: {error}") from None
+    if isinstance(found, list):
+        raise UsageError(
+            f"--vocabulary: expected one for all candidates, got {len(found)}; leave it out for each design's own"
+        )
+    if found == 0:
+        raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
+    return found
 
 
 def refuse_format(gguf: str, stacks: tuple[str, ...]) -> None:

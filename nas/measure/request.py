@@ -16,7 +16,9 @@ class MeasureRequest:
     source: Annotated[Path | None, Word("Run folder or candidate file (.csv, .jsonl).")] = None
     how: Annotated[str, Flag("--select", "Of a run: frontier, best, knee, diverse:K.", WHAT)] = "frontier"
     models: Annotated[tuple[str, ...], Flag("--model", "A published model too; repeats.", WHAT)] = ()
-    vocabulary: Annotated[int | None, STUDY["vocabulary"]] = None
+    vocabulary: Annotated[
+        int | None, Flag("--vocabulary", "Tokens of embedding and LM head; left out: each model's own.", WHAT)
+    ] = None
     batch: Annotated[int | None, STUDY["batch"]] = None
     input_tokens: Annotated[int | None, STUDY["input_tokens"]] = None
     output_tokens: Annotated[int | None, STUDY["output_tokens"]] = None
