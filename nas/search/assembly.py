@@ -101,7 +101,9 @@ class Study:
         """Everything of the study as plain content: spaces, law and device embedded, no paths."""
         problem, scenario = self.problem, self.problem.scenario
         trainer = scenario.training.device
-        content = self.config.model_dump(mode="json") | {"deltas": "none"}  # the laws hold them
+        content = self.config.model_dump(mode="json") | {
+            "deltas": "none" if self.config.deltas == "none" else {}
+        }  # the laws hold them
         content |= {
             "space": problem.space.mapping(),
             "precisions": [],  # the space holds them

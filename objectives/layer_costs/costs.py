@@ -7,6 +7,7 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from objectives import outside
 from objectives.loss_law.draws import Row
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
@@ -60,7 +61,7 @@ class LayerCosts(BaseModel):
 @cache
 def public_costs() -> LayerCosts:
     """Those of this package."""
-    content: Any = yaml.safe_load(documents("objectives.layer_costs")["costs"].read_text(encoding="utf-8"))
+    content: Any = yaml.safe_load(outside.text(documents("objectives.layer_costs")["costs"], outside.MB))
     return LayerCosts.model_validate(content)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from objectives import outside
 from objectives.evidence.trainings import in_unit
 from objectives.layer_costs.costs import Kind
 from objectives.plugins import documents
@@ -71,5 +72,5 @@ class Pairs(BaseModel):
 @cache
 def public_pairs() -> Pairs:
     """Those of this package."""
-    content: Any = yaml.safe_load(documents("objectives.layer_costs")["pairs"].read_text(encoding="utf-8"))
+    content: Any = yaml.safe_load(outside.text(documents("objectives.layer_costs")["pairs"], outside.MB))
     return Pairs.model_validate(content)
