@@ -49,7 +49,9 @@ def pick(device: str, memory: float, sizes: tuple[int, ...]) -> tuple[float, int
 
 def main() -> None:
     """A row a device and memory."""
-    print("| device | memory | vocabulary of the pick | its loss | with 151,936 | difference |\n|---|---|---|---|---|---|")
+    print(
+        "| device | memory | vocabulary of the pick | its loss | with 151,936 | difference |\n|---|---|---|---|---|---|"
+    )
     for device in DEVICES:
         for memory in MEMORY:
             own, fixed = pick(device, memory, SIZES), pick(device, memory, (QWEN,))

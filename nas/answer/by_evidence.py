@@ -55,7 +55,7 @@ def by_evidence(
     law, own = problem.scenario.law, {metric.name for metric in problem.functions}
     if has_doubt(law) or not set(found.objectives) & set(FROM_LOSS) - own:
         return None
-    evidence = _beside(law)
+    evidence = evidence_beside(law)
     for known in baselines:
         for pick in picks:
             if pick.question.baseline == known.label and pick.answer is not None:
@@ -71,7 +71,7 @@ def by_evidence(
     return ByEvidence("", best, design, difference, *of_experts)
 
 
-def _beside(law: Law) -> Law:
+def evidence_beside(law: Law) -> Law:
     """The law `evidence` for the tokens of another one, beside what that one's study says of formats, kinds of layers and vocabularies."""
     evidence = _evidence().model_copy(update={name: getattr(law, name) for name in BESIDES})
     if priced_publicly(law):

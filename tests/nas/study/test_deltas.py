@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nas.answer.by_evidence import evidence_beside
 from nas.answer.sentences import deltas_in_words
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered
-from objectives.layer_costs.costs import SEARCHED, public_costs
+from objectives.layer_costs.costs import SEARCHED, priced_publicly, public_costs
 from objectives.loss_law.law import Law
 
 SOURCE = "12 trainings of ours"
@@ -80,6 +81,18 @@ def test_no_costs_where_none_are_wanted_where_a_law_has_its_own_and_where_layers
     assert law_of({"space": "edge2026"}, "deltas.conv=0.2").layer_deltas == {"conv": 0.2}
     assert law_of({"space": "edge2026", "deltas": "none"}, "deltas.conv=0.2").layer_deltas == {"conv": 0.2}
     assert not law_of({"space": "fine"}).layer_deltas
+
+
+def test_what_public_pairs_say_is_told_from_what_was_measured_and_its_doubt_reaches_the_law_evidence() -> None:
+    problem = assemble(*layered({"space": "edge2026"}, [], None)).problem
+    measured = law_of({"space": "edge2026"}, "deltas.conv=0.2")
+    assert priced_publicly(problem.scenario.law)
+    assert not priced_publicly(measured)
+    assert not priced_publicly(load_law("hw_codesign"))
+    beside = evidence_beside(problem.scenario.law)
+    assert beside.layer_deltas == problem.scenario.law.layer_deltas
+    assert beside.layer_delta_draws.keys() == beside.layer_deltas.keys()
+    assert not evidence_beside(measured).layer_delta_draws
 
 
 def test_windows_are_counted_from_the_context_that_a_study_names() -> None:
