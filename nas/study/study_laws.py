@@ -1,6 +1,7 @@
 """The laws of a study, and for how many training tokens."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -70,8 +71,13 @@ def _with_vocabularies(law: Law, axes: Axes) -> Law:
 
 def cost_beside(law: Law) -> VocabularyCost:
     """What vocabularies cost by published runs, beside the law's own tokenizer."""
+    return _cost_beside(law.tokenizer_size or TOKENIZER_SIZE)
+
+
+@cache
+def _cost_beside(size: int) -> VocabularyCost:
     content, _ = yaml_source.read(COST)
-    return VocabularyCost.model_validate({**content, "relative_to": law.tokenizer_size or TOKENIZER_SIZE})
+    return VocabularyCost.model_validate({**content, "relative_to": size})
 
 
 def refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
