@@ -35,7 +35,7 @@ class CalibrateRequest:
         tuple[str, ...],
         Flag(
             "--model",
-            "NAME=MODEL: what a log calls NAME is MODEL, a published model or a config.json; repeats. MODEL alone: of logs without names.",
+            "NAME=MODEL: the model of a log that has this name, a published one or a config.json; repeats. MODEL alone: of logs without names.",
             metavar="NAME=MODEL",
             show_default=False,
         ),

@@ -81,7 +81,7 @@ def _refused(law: Law, because: str) -> UsageError:
     form = law.form if isinstance(law.form, str) else law.name
     return UsageError(
         f"theory: expected a law of powers of {', '.join(POWERS)} or the logarithm of one of them, got {form}: {because}; "
-        f"use {command('run')} --algo exact"
+        f"give --law {SOLVED_BY_HAND[0]}, or use {command('run')} --algo exact"
     )
 
 

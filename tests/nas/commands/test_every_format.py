@@ -51,6 +51,7 @@ def test_a_format_is_honoured_or_refused_by_name(precision: str, inside: Callabl
     assert devices.code == 0, devices
     assert f",{precision}," in Path("d/cases.csv").read_text()
     theory = inside(
-        "theory", "--device", DEVICE, "--precision", precision, "--preset", "device", "--budget", "total_ms=400"
+        *("theory", "--device", DEVICE, "--precision", precision, "--preset", "device"),
+        *("--law", "hw_codesign", "--budget", "total_ms=400"),
     )
     assert theory.code == 0 or precision in theory.err, theory

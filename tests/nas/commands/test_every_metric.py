@@ -52,5 +52,5 @@ def test_a_metric_is_honoured_or_refused_by_name(name: str, inside: Callable[...
     how = ("--devices", STUDY[1], "--precisions", "int4", "--preset", "device", "--set", f"objectives={objectives}")
     devices = inside("devices", *how, "--no-plots", "--out", "d")
     assert refused(devices, name) or name in Path("d/picks.csv").read_text().partition("\n")[0], devices
-    theory = inside("theory", *STUDY, "--budget", f"{name}=1e12", "--json")
+    theory = inside("theory", *STUDY, "--law", "hw_codesign", "--budget", f"{name}=1e12", "--json")
     assert refused(theory, name) or (theory.code == 0 and name in theory.out), theory

@@ -175,7 +175,7 @@ HELD = SPACE.replace("{period: [2, 4], local: 256, kv_shared: [0, 4]}", "{period
 def test_what_a_run_finds_is_exported_and_verified(inside: Callable[..., Any], tmp_path: Path) -> None:
     """Every member of a frontier of windows, as Qwen3 or Mellum, its order in README and manifest; shared caches are refused."""
     (tmp_path / "held.yaml").write_text(HELD)
-    assert inside("run", "--algo", "exact", "--space", "held.yaml", "--out", "run").code == 0
+    assert inside("run", "--algo", "exact", "--space", "held.yaml", "--deltas", "none", "--out", "run").code == 0
     ran = inside("export", "run", "--out", "out")
     assert ran.code == 0, ran.err
     held = json.loads(Path("out/export.json").read_text())["layer_order"]
@@ -188,7 +188,7 @@ def test_what_a_run_finds_is_exported_and_verified(inside: Callable[..., Any], t
             assert config["layer_types"].count("full_attention") == full(row)
             assert f"- `{row['folder']}`, {config['architectures'][0]}: {held[row['id']]}." in page
     assert inside("export", "--verify", "out").code == 0
-    assert inside("run", "--algo", "exact", *LINE, "--out", "shared").code == 0
+    assert inside("run", "--algo", "exact", *LINE, "--deltas", "none", "--out", "shared").code == 0
     refused = inside("export", "shared", "--out", "no")
     assert refused.code == 2
     assert re.search(
