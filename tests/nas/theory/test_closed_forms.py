@@ -321,7 +321,10 @@ def test_terms_that_are_joined_are_refused_in_a_sentence() -> None:
     terms = {"layers": Term(scale="a", powers={"depth": "-b"}), "data": Term(scale="c", powers={"tokens": "-d"})}
     own = Form(terms={**terms, "level": Term(scale="e")}, joined=("layers", "data"), join="k")
     law = Law(form=own, coefficients={"a": 1.0, "b": 0.3, "c": 50.0, "d": 0.3, "e": 1.0, "k": 2.0}, tokens=1e10)
-    with pytest.raises(UsageError, match="its terms layers and data are joined, so that they do not add up; give --law hw_codesign, or use"):
+    with pytest.raises(
+        UsageError,
+        match="its terms layers and data are joined, so that they do not add up; give --law hw_codesign, or use",
+    ):
         loss_of(law)
     by_hand = named_form("hw_codesign")
     joined = by_hand.model_copy(update={"joined": tuple(by_hand.terms)[:2], "join": "k"})
