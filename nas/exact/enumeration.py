@@ -1,16 +1,38 @@
 """The exact frontier and picks of a whole space, by evaluating every architecture in blocks."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from nas.exact.checkpoint import SolverCheckpoint, section_of
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, joined
-from nas.problem.picks import PickRule
+from nas.problem.objective import Budget, Objective
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
 
 BLOCK = 131_072
+
+
+class Enumerated:
+    """A small problem's architectures, all evaluated: the answers of `SettingBySetting` read off."""
+
+    def __init__(self, problem: Problem, metrics: tuple[str, ...]) -> None:
+        self.problem = problem
+        self.everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), metrics)
+
+    def lowest(self, budgets: tuple[Budget, ...]) -> Evaluations | None:
+        """The pick within budgets, one row: the least loss, ties broken as everywhere."""
+        row = best_row(replace(self.everything, budgets=budgets), None)
+        return None if row is None else self.everything[row : row + 1]
+
+    def frontier(self, objectives: tuple[Objective, ...], budgets: tuple[Budget, ...]) -> Evaluations | None:
+        """The feasible frontier with all ties, in file order; None when nothing is feasible."""
+        names = tuple(objective.name for objective in objectives)
+        whole = replace(self.everything, objectives=names, budgets=budgets)
+        rows = frontier_rows(whole)
+        return whole[rows] if len(rows) else None
 
 
 def enumerate_all(

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nas.errors import UsageError
+from nas.exact import solution
 from nas.exact.axis_steps import beyond
+from nas.exact.enumeration import Enumerated
 from nas.exact.setting_by_setting import SettingBySetting
-from nas.exact.solution import SECONDS, metrics_of, way_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
@@ -53,39 +54,47 @@ def gains(problem: Problem) -> Gains | None:
         UsageError: exact answers are impossible.
         Exceeded: they would take more than seconds.
     """
-    _, obstacle = way_of(problem, (PickRule(None),))
-    if obstacle:
-        raise UsageError(obstacle)
-    sums = SettingBySetting(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
-    pick = _best(sums, problem.budgets)
+    whole = _covered(problem)
+    pick = _best(whole, problem.budgets)
     if pick is None:
         return None
-    return Gains(pick, tuple(_budget_gain(sums, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
+    return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def _best(sums: SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
+def _covered(problem: Problem) -> Enumerated | SettingBySetting:
+    """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it."""
+    rules = (PickRule(None),)
+    _, obstacle = solution.way_of(problem, rules)
+    if problem.space.size <= solution.SMALL and not problem.functions:
+        return Enumerated(problem, solution.metrics_of(problem, rules))
+    if obstacle:
+        raise UsageError(obstacle)
+    return SettingBySetting(problem, solution.metrics_of(problem, rules), most=solution.SECONDS)
+
+
+def _best(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """The pick within budgets, every metric."""
-    found = sums.lowest(budgets)
-    return None if found is None else sums.problem.evaluate(found.genotypes)
+    found = whole.lowest(budgets)
+    return None if found is None else whole.problem.evaluate(found.genotypes)
 
 
 def _loss(pick: Evaluations) -> float:
     return float(pick.metrics["loss"][0])
 
 
-def _budget_gain(sums: SettingBySetting, pick: Evaluations, budget: Budget) -> BudgetGain:
-    others = tuple(other for other in sums.problem.budgets if other is not budget)
+def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget: Budget) -> BudgetGain:
+    others = tuple(other for other in whole.problem.budgets if other is not budget)
     cost = (built_in(budget.metric),)
     equal, better = (Budget("loss", _loss(pick) * (1.0 + sign * DIFFERENT)) for sign in (1, -1))
-    least = sums.frontier(cost, (*others, equal))
+    least = whole.frontier(cost, (*others, equal))
     tightest = float(pick.metrics[budget.metric][0]) if least is None else float(least.metrics[budget.metric][0])
-    opened = sums.frontier(cost, (*others, better))
+    opened = whole.frontier(cost, (*others, better))
     if opened is None:
         return BudgetGain(budget, tightest, None)
     limit = float(opened.metrics[budget.metric].max())  # of ties at 12 digits the last
-    found = _best(sums, (*others, Budget(budget.metric, limit)))
+    found = _best(whole, (*others, Budget(budget.metric, limit)))
     return BudgetGain(
-        budget, tightest, None if found is None else gain(sums.problem, pick, found, budget.metric, limit)
+        budget, tightest, None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
     )
 
 
@@ -94,8 +103,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
     better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
     for axis, value, space in beyond(problem.space):
         further = replace(problem, space=space, queries=())
-        sums = SettingBySetting(further, metrics_of(further, (PickRule(None),)), most=SECONDS)
-        found = _best(sums, (*problem.budgets, better))
+        found = _best(_covered(further), (*problem.budgets, better))
         if found is not None:
             yield gain(further, pick, found, axis, value)
 

@@ -147,8 +147,8 @@ def _integer(_: Any, node: yaml.ScalarNode) -> int | float:
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes what `_Loader` reads back to the same values."""
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes what `_Loader` reads back to the same values; with libyaml where that is there."""
 
 
 _Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", _float(value)))

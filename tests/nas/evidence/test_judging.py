@@ -147,7 +147,7 @@ def test_a_misfit_beside_the_draws_covers_as_much_and_rows_outside_count_in_noth
     held, shares = [], []
     for _ in range(20):
         loss = centre + draw.normal(0, 0.5, 60) + 100.0 * outside * draw.normal(size=60)
-        draws = centre + draw.normal(0, 0.3, (400, 60))
+        draws = centre + draw.normal(0, 0.3, (200, 60))
         one = judged({"x": Prediction(centre, True, draws, 0.4, outside)}, loss, Pairs(first, second))["x"]
         assert one is not None
         assert one.doubt is not None

@@ -332,7 +332,7 @@ def test_explain_says_what_more_would_buy(exact_run: str, inside: Inside) -> Non
 def test_explain_says_why_it_cannot_say_what_more_would_buy(
     exact_run: str, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nas.exact.gains.SECONDS", 3)
+    monkeypatch.setattr(exact_solution, "SECONDS", 3)
     said = inside("explain", exact_run, "--select", "best").out
     assert "What more would buy is not computed: exact answers in the some space would take more than seconds" in said
     assert json.loads(inside("explain", exact_run, "--select", "best", "--json").out)["gains"] is None
@@ -403,6 +403,8 @@ def test_sections_tell_budgets_apart_to_the_last_digit(problem: Problem) -> None
 
 def test_explain_under_a_law_without_parts_says_so(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_solution, "undeclared", lambda problem, metrics: "loss")
+    assert gains(problem) is not None  # every architecture of a small space is evaluated
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
     with pytest.raises(UsageError, match="loss does not say how it adds up from parts"):
         gains(problem)
 
