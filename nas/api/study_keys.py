@@ -43,6 +43,8 @@ class StudyKeys(TypedDict, total=False):
     batch: int
     input_tokens: int
     output_tokens: int
+    input_text: Written | None
+    output_text: Written | None
     objectives: Metrics
     budgets: Mapping[str, Any] | Listed
     columns: Metrics

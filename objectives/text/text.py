@@ -18,7 +18,7 @@ KILOBYTE = 1000.0
 class Text:
     """A curve of bytes per token, and what a vocabulary costs beside the law's own tokenizer.
 
-    prompt, answer: bytes of a request's, by which each vocabulary has its own tokens; 0 where a study gives tokens.
+    prompt, answer: bytes of a request's, by which each vocabulary has its own tokens; 0 where its tokens are given.
     """
 
     curve: TokenCurve
@@ -29,6 +29,11 @@ class Text:
     def at(self, vocabulary: int) -> Self:
         """The same where every design has this vocabulary (0: none)."""
         return replace(self, cost=self.cost.at(vocabulary))
+
+    @property
+    def of_requests(self) -> bool:
+        """Whether requests are of text, read or written."""
+        return self.prompt > 0 or self.answer > 0
 
     def tokens_of(self, text: float) -> int:
         """Tokens of so many bytes where every design has the vocabulary that the cost is at, rounded up."""
