@@ -152,6 +152,19 @@ class Scenario:
         written = here.tokens_of(text.answer) if text.answer else self.output_tokens
         return replace(self, law=law, formats=formats, text=here, input_tokens=read, output_tokens=written)
 
+    def at_equal_text(self) -> "Scenario":
+        """The scenario of one vocabulary where designs of others read, write and are trained on as much text, at what they cost in loss.
+
+        Raises:
+            ValueError: no text, or a vocabulary that its curve does not count.
+        """
+        text = self.text_here
+        text = text.with_requests(self.input_tokens, self.output_tokens, text.bytes_per_token_here)
+        cost = text.cost.model_copy(update={"here": None})
+        formats = tuple(replace(each, text=text) for each in self.formats)
+        law = self.law.model_copy(update={"vocabulary_cost": cost})
+        return replace(self, law=law, text=text, formats=formats)
+
     @property
     def own_vocabularies(self) -> bool:
         """Whether designs have vocabularies of their own, with which their tokens go."""

@@ -98,8 +98,7 @@ def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> 
             held = text.bytes_of_law
         except ValueError as error:
             raise UsageError(f"token_curve: of the law's tokenizer: {error}") from None
-        prompt, answer = text.prompt or scenario.input_tokens * held, text.answer or scenario.output_tokens * held
-        text = replace(text, prompt=prompt, answer=answer)
+        text = text.with_requests(scenario.input_tokens, scenario.output_tokens, held)
     formats = tuple(replace(each, text=text) for each in scenario.formats)
     found = replace(scenario, text=text, formats=formats)
     return found if vocabulary is None else found.of_vocabulary(vocabulary)
