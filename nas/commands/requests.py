@@ -173,4 +173,13 @@ class InitRequest:
             "--application", "Start from an application's study: 'smart home', 'wearable' …; a wrong name lists them."
         ),
     ] = None
+    vocabulary: Annotated[
+        str | None,
+        Flag(
+            "--vocabulary",
+            "Vocabulary that the study is written with, 32k; of several, 8k,16k,32k, its search decides.",
+            metavar="N[,N…]",
+            show_default=False,
+        ),
+    ] = None
     quiet: Annotated[bool, Quiet] = False

@@ -231,7 +231,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
     if space.own_heads:
-        _refuse_per_token([*config.objectives, *given, *config.columns])
+        of_applications = [metric for metric, _ in asked.applications.values()]
+        _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
