@@ -37,7 +37,7 @@ class StudyKeys(TypedDict, total=False):
     vocabulary: int | str | Sequence[int | str]
     tied: bool | Sequence[bool]
     token_curve: Named
-    head_bytes: Number
+    head_bytes: Number | Mapping[str, Number]
     int4_group_size: int | None
     calibration: Named
     batch: int

@@ -76,7 +76,7 @@ def _scenario(
         attention=config.attention,
         causal=config.causal,
         complete=config.complete,
-        head_bytes=config.head_bytes,
+        head_bytes=config.head_bytes_at(asked.precision),
         calibration=profile,
         energy=energy_for(device, profile, asked.precision, asked.batch),
         training=Training(**{**config.training.model_dump(), "device": trainer}),

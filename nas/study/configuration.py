@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, Tag
 
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
@@ -20,11 +20,12 @@ from nas.study.value_parsers import (
 from objectives.device import Calibration
 from objectives.quantities import Name, bytes_in_words, counted
 from search_spaces.axes_schema import CAPABILITIES
-from search_spaces.formats import Format
+from search_spaces.formats import Format, base_of
 
 M = TypeVar("M")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
+HeadBytes = Annotated[float, Field(gt=0, le=8)]
 Vocabulary = Annotated[int, Field(strict=True, ge=0, le=10**7)]
 IN_TEXT = {"input_tokens": "input_text", "output_tokens": "output_text"}  # a length in tokens: the same in bytes
 IN_TOKENS = {text: tokens for tokens, text in IN_TEXT.items()}
@@ -159,7 +160,11 @@ class StudyConfig(BaseModel):
         Part(always=False),
     ] = "slimpajama"
     head_bytes: Annotated[
-        float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head"), ALWAYS, CASE
+        Annotated[HeadBytes, Tag("float")] | Annotated[dict[Format, HeadBytes], Tag("dict")],
+        Discriminator(lambda value: "dict" if isinstance(value, dict) else "float"),
+        Field(description="Bytes per element of embedding and LM head; {int4: 1}: by precision, 2 of the others"),
+        ALWAYS,
+        CASE,
     ] = 2.0
     int4_group_size: Annotated[
         Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
@@ -331,6 +336,12 @@ class StudyConfig(BaseModel):
         if isinstance(self.vocabulary, list) or isinstance(self.tied, list):
             return 0, True
         return self.vocabulary, self.tied
+
+    def head_bytes_at(self, precision: str) -> float:
+        """Bytes per element of embedding and LM head in a precision; those of int4 are of int4_kv8 too."""
+        if not isinstance(self.head_bytes, dict):
+            return self.head_bytes
+        return next((self.head_bytes[name] for name in (precision, base_of(precision)) if name in self.head_bytes), 2.0)
 
     @property
     def request_words(self) -> str:
