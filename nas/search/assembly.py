@@ -27,8 +27,8 @@ from nas.search.strategy_calls import build_strategy
 from nas.search.worker_settings import few_whole_values, idle_workers, refuse_misplaced, refuse_unasynchronous
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
-from nas.study.configuration import IN_TEXT, StudyConfig
-from nas.study.request_length import in_tokens
+from nas.study.configuration import StudyConfig
+from nas.study.request_length import in_tokens, without_made
 from nas.study.study_laws import (
     notices_of_alternatives,
     notices_of_text,
@@ -115,7 +115,7 @@ class Study:
             "precisions": [],  # the space holds them
             "law": scenario.law.mapping(),
             "token_curve": self._recorded_curve(),
-            **{tokens: None for tokens, text in IN_TEXT.items() if content[text] is not None},  # the text makes them
+            **without_made(self.config),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
             "calibration": recorded_calibration(self.config, scenario),

@@ -184,3 +184,24 @@ def test_commands_read_it_the_same_way(inside: Callable[..., Any]) -> None:
     made = json.loads(Path("out/export.json").read_text())["workload"]
     assert made == {"batch": 1, "input_tokens": tokens(PROMPT, 32_000), "output_tokens": tokens(ANSWER, 32_000)}
     assert inside("report", "run").code == 0
+
+
+def test_a_curve_is_looked_for_beside_the_study(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text("token_curve: curve.yaml\n")
+    assert layered({}, [], str(tmp_path / "study.yaml"))[0]["token_curve"] == str(tmp_path / "curve.yaml")
+
+
+@pytest.mark.slow
+def test_devices_repeat_a_study_in_text_and_leave_out_models_that_the_curve_does_not_count(
+    inside: Callable[..., Any], tmp_path: Path
+) -> None:
+    sizes = [{"vocabulary": 1000, "bytes_per_token": 3.0}, {"vocabulary": 200_000, "bytes_per_token": 5.0}]
+    study = {"token_curve": {"name": "own", "source": {}, "sizes": sizes}, "input_text": "4 kB", "preset": "device"}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump({**study, "law": "hw_codesign", "devices": ["raspberry_pi_5"]}))
+    answer = inside("devices", "--config", "study.yaml", "--no-plots", "--out", "first")
+    assert answer.code == 0, answer
+    assert "token_curve does not count the vocabularies of Gemma-2-2B, Gemma-3-1B: left out" in answer.err
+    assert "4 kB in / 16 out" in answer.out
+    assert inside("devices", "--config", "first/config.yaml", "--no-plots", "--out", "second").code == 0
+    assert Path("first/picks.csv").read_text() == Path("second/picks.csv").read_text()
+    assert inside("devices", "--config", "first/config.yaml", "--workloads", "100/10", "--out", "third").code == 0
