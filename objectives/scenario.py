@@ -160,7 +160,7 @@ class Scenario:
         """
         text = self.text_here
         text = text.with_requests(self.input_tokens, self.output_tokens, text.bytes_per_token_here)
-        cost = text.cost.model_copy(update={"here": None})
+        cost = (self.law.vocabulary_cost or text.cost).model_copy(update={"here": None})
         formats = tuple(replace(each, text=text) for each in self.formats)
         law = self.law.model_copy(update={"vocabulary_cost": cost})
         return replace(self, law=law, text=text, formats=formats)

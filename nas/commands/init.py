@@ -78,7 +78,7 @@ def with_vocabulary(text: str, written: str) -> str:
         line = f"vocabulary: {written_vocabulary(written)}"
     except ValueError as error:
         raise UsageError(f"--vocabulary: {error}") from None
-    for place, after in ((r"(?m)^vocabulary:.*$", ""), (r"(?m)^(?:precision|preset):.*$", "{}\n")):
+    for place, after in ((r"(?m)^(?:# )?vocabulary:.*$", ""), (r"(?m)^(?:precision|preset):.*$", "{}\n")):
         if found := re.search(place, text):
             return text[: found.start()] + after.format(found[0]) + line + text[found.end() :]
     raise UsageError("--vocabulary: expected one study to write it into, got a file of several; write it there")
